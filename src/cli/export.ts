@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { contactsOf } from '../compose.ts'
+import type { Config } from '../config.ts'
+import type { Contact } from '../waitlist/contact.ts'
+
+export const formats = ['csv', 'json'] as const
+export type Format = (typeof formats)[number]
+
+/** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
+export async function exportContacts(config: Config, format: Format): Promise<void> {
+  const lines = format === 'csv' ? csv(contactsOf(config)) : json(contactsOf(config))
+  try {
+    await pipeline(Readable.from(lines), process.stdout, { end: false })
+  } catch (error) {
+    // The reader had enough (`| head`).
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
+}
+
+const columns = ['id', 'name', 'email', 'state', 'createdAt'] as const
+
+function* csv(contacts: Iterable<Contact>): Generator<string> {
+  yield `${columns.join(',')}\r\n`
+  for (const contact of contacts) {
+    const { id, name, email, state, createdAt } = contact
+    yield `${[id, name, email, state, createdAt.toISOString()].map(csvField).join(',')}\r\n`
+  }
+}
+
+/**
+ * One field. Spreadsheets run text that starts like a formula, and anybody may sign up with such a name: an apostrophe
+ * before it makes it text again (OWASP, "CSV Injection"). The JSON export is exact.
+ */
+function csvField(text: string): string {
+  const harmless = /^[=+\-@]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+function* json(contacts: Iterable<Contact>): Generator<string> {
+  for (const contact of contacts) yield `${JSON.stringify(contact)}\n`
+}

@@ -1,0 +1,82 @@
+import { type Logger, pino } from 'pino'
+import { inForce, start } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { CannotOpen } from '../waitlist/ports.ts'
+import { complain } from './complain.ts'
+
+/** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
+const LONGEST_STOP = 9_500
+
+/**
+ * Runs the service until a signal or a failure ends it. Exit codes: 0 after a signal, 1 when it could not start, could
+ * not finish, or could no longer be trusted.
+ */
+export async function serve(config: Config, warnings: readonly string[]): Promise<void> {
+  const log = pino({ level: config.logLevel, timestamp: pino.stdTimeFunctions.isoTime })
+  endOnBugs(log)
+
+  const service = await start(config, log).catch(error => {
+    if (!(error instanceof CannotOpen)) throw error
+    complain([error.message])
+    process.exit(1)
+  })
+  service.failure.then(error => {
+    log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
+    process.exit(1)
+  })
+  stopOnSignals(log, service.stop)
+  process.on('SIGHUP', service.reloadCertificate)
+
+  log.info({ url: service.baseUrl, ...inForce(config) }, 'waitlist is ready')
+  for (const warning of warnings) log.warn(warning)
+  process.stderr.write(welcome(service.baseUrl, config))
+}
+
+/** For the person who started it: standard output has the log alone. */
+function welcome(url: string, config: Config): string {
+  return [
+    '',
+    `Waitlist is listening on ${url} and keeps its list in ${config.store.path}`,
+    '',
+    `  Sign somebody up:   ${signupCommand(url)}`,
+    `  Read the docs:      ${url}/docs/api`,
+    '  Export the list:    npx waitlist export',
+    '',
+    '',
+  ].join('\n')
+}
+
+/** The line that the README shows too. */
+export const signupCommand = (url: string): string =>
+  `curl ${url}/api/waitlist -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
+
+function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
+  let stopping = false
+  const onSignal = async (signal: NodeJS.Signals) => {
+    if (stopping) {
+      log.warn({ signal }, 'stopped at once')
+      process.exit(1)
+    }
+    stopping = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => {
+      log.fatal('could not finish in time')
+      process.exit(1)
+    }, LONGEST_STOP).unref()
+    await stop()
+    log.info('stopped')
+    process.exit(0)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/** After a bug the state of the process is unknown: it says so and ends. What was acknowledged is stored. */
+function endOnBugs(log: Logger): void {
+  const end = (error: unknown) => {
+    log.fatal({ err: error }, 'a bug: the process ends')
+    process.exit(1)
+  }
+  process.on('uncaughtException', end)
+  process.on('unhandledRejection', end)
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { DoorSettings } from './http/server.ts'
+import { type SettingName, settings } from './settings.ts'
+
+export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['read']>>
+
+/** What the service is told to be: complete and free of contradictions. */
+export interface Config {
+  readonly door: Omit<DoorSettings, 'version'>
+  /** `path` may be `:memory:`. */
+  readonly store: { readonly kind: 'sqlite'; readonly path: string }
+  readonly eventName: string
+  readonly logLevel: LogLevel
+  /** Settings that are allowed but not safe for a public service, each with what to do. */
+  readonly warnings: readonly string[]
+}
+
+/** Either a configuration, or everything that is wrong with the settings, one sentence each. */
+export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
+
+type Environment = Readonly<Record<string, string | undefined>>
+type Value<Name extends SettingName> = NonNullable<ReturnType<(typeof settings)[Name]['read']>>
+
+/** The process's environment over the file `.env` of the working directory, where there is one. */
+export function environment(): { env: Environment; unknown: readonly string[] } {
+  const fromFile = readEnvFile()
+  const unknown = Object.keys(fromFile).filter(name => !(name in settings))
+  return { env: { ...fromFile, ...process.env }, unknown }
+}
+
+function readEnvFile(): Environment {
+  try {
+    return parseEnv(readFileSync('.env', 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw error
+  }
+}
+
+/** Reads all settings and reports all mistakes at once, each naming its variable and what is allowed. Pure. */
+export function readConfig(env: Environment): ConfigResult {
+  const mistakes: string[] = []
+
+  /** An empty value counts as unset, as compose files and shells often cannot unset one. */
+  function given<Name extends SettingName>(name: Name): Value<Name> | undefined {
+    const text = env[name]?.trim()
+    if (text === undefined || text === '') return undefined
+    const value = settings[name].read(text)
+    if (value === undefined) mistakes.push(`${name} ${settings[name].allowed}`)
+    return value as Value<Name> | undefined
+  }
+  function setting<Name extends SettingName>(name: Name): Value<Name> {
+    const setting: { default?: string; read(text: string): unknown } = settings[name]
+    return given(name) ?? (setting.read(setting.default ?? '') as Value<Name>)
+  }
+
+  const certFile = given('TLS_CERT_FILE')
+  const keyFile = given('TLS_KEY_FILE')
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const missing = certFile === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
+    mistakes.push(`${missing} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
+  }
+  const tls = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
+
+  const baseUrl = given('BASE_URL') ?? null
+  if (tls !== null && baseUrl?.startsWith('http:')) {
+    mistakes.push('BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set')
+  }
+  const secure = baseUrl === null ? tls !== null : baseUrl.startsWith('https:')
+  const cookieName = given('COOKIE_NAME') ?? (secure ? '__Host-waitlist' : 'waitlist')
+  const sameSite = setting('COOKIE_SAME_SITE')
+  // rfc6265bis §4.1.3: browsers drop such a cookie unless it is Secure; §5.7 says the same of SameSite=None.
+  if (!secure && /^__(Host|Secure|Http|Host-Http)-/i.test(cookieName)) {
+    mistakes.push('COOKIE_NAME must not start with __Host- or __Secure- unless BASE_URL is https')
+  }
+  if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
+
+  const config: Config = {
+    door: {
+      host: setting('HOST'),
+      port: setting('PORT'),
+      baseUrl,
+      tls,
+      hstsIncludeSubdomains: setting('HSTS_INCLUDE_SUBDOMAINS'),
+      client: { proxies: given('TRUST_PROXY') ?? { kind: 'none' }, ipv6Prefix: setting('RATE_LIMIT_IPV6_PREFIX') },
+      quota: { limit: setting('RATE_LIMIT'), window: setting('RATE_LIMIT_WINDOW') },
+      publishQuota: setting('RATE_LIMIT_FIELDS'),
+      corsOrigins: given('CORS_ORIGINS') ?? [],
+      cookie: { name: cookieName, sameSite, maxAge: setting('COOKIE_MAX_AGE'), secure },
+      service: setting('SERVICE_NAME'),
+      description: setting('SERVICE_DESCRIPTION'),
+      shutdownDelay: setting('SHUTDOWN_DELAY'),
+    },
+    store: { kind: 'sqlite', path: setting('DATABASE_URL') },
+    eventName: setting('EVENT_NAME'),
+    logLevel: setting('LOG_LEVEL'),
+    warnings: [],
+  }
+  setting('PROVIDER')
+  return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config) } }
+}
+
+function warningsFor({ door, store }: Config): readonly string[] {
+  const warnings: string[] = []
+  if (door.tls === null && !door.cookie.secure) {
+    warnings.push(
+      'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
+        'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
+    )
+  }
+  if (door.tls === null && door.cookie.secure && door.client.proxies.kind === 'none') {
+    warnings.push(
+      'BASE_URL is https, but nothing is known of the TLS proxy in front: all its clients share one rate limit. ' +
+        'Set TRUST_PROXY (1 for a single proxy).',
+    )
+  }
+  if (door.client.proxies.kind === 'networks' && door.client.proxies.networks.some(network => network.endsWith('/0'))) {
+    warnings.push('TRUST_PROXY trusts every address: each client can choose under which one its attempts count.')
+  }
+  if (store.path === ':memory:')
+    warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
+  return warnings
+}

@@ -1,0 +1,16 @@
+import { descriptions, paths } from './paths.ts'
+import type { Linkset } from './schemas.ts'
+
+/**
+ * The API catalog (RFC 9727) as a linkset (RFC 9264 §4.2). The API comes first, since naive readers look at the first
+ * entry alone; the second says that it is the catalog's item (RFC 9727 appendix A.2), for the other style of reader.
+ */
+export function catalog(base: string): Linkset {
+  const [desc, doc, status] = descriptions.map(({ path, type }) => [{ href: base + path, type }])
+  return {
+    linkset: [
+      { anchor: base + paths.waitlist, 'service-desc': desc!, 'service-doc': doc!, status: status! },
+      { anchor: base + paths.catalog, item: [{ href: base + paths.waitlist, type: 'application/json' }] },
+    ],
+  }
+}

@@ -1,0 +1,83 @@
+import { isIPv4 } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+/** Which proxies may speak for a client: none, so many hops from us, or those in these networks (CIDR notation). */
+export type TrustedProxies =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'hops'; readonly hops: number }
+  | { readonly kind: 'networks'; readonly networks: readonly string[] }
+
+export interface ClientRule {
+  readonly proxies: TrustedProxies
+  /** IPv6 clients with this many leading bits in common are one client: 64 is one host's own subnet (RFC 4291 §2.5.1). */
+  readonly ipv6Prefix: number
+}
+
+/**
+ * Makes the function that tells under which key a client's attempts are counted.
+ *
+ * `peer` is the address of the socket, `forwardedFor` the value of X-Forwarded-For (several field lines joined by
+ * commas). The key is an IPv4 address (IPv4-mapped IPv6 included, RFC 4291 §2.5.5.2) or an IPv6 network; null when the
+ * socket has no address any more.
+ *
+ * The list is walked from the right and only as long as each speaker is trusted: everything to the left was written by
+ * somebody who may lie.
+ */
+export function clientAddress({
+  proxies,
+  ipv6Prefix,
+}: ClientRule): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+  const trusts = trustIn(proxies)
+  return (peer, forwardedFor) => {
+    if (peer === undefined) return null
+    if (forwardedFor === undefined || proxies.kind === 'none') return clientKey(peer, ipv6Prefix)
+    let address = peer
+    let rest = forwardedFor
+    for (let hop = 0; rest !== '' && trusts(address, hop); hop++) {
+      const comma = rest.lastIndexOf(',')
+      const next = addressIn(rest.slice(comma + 1))
+      if (next === null) break
+      address = next
+      rest = comma === -1 ? '' : rest.slice(0, comma)
+    }
+    return clientKey(address, ipv6Prefix)
+  }
+}
+
+function trustIn(proxies: TrustedProxies): (address: string, hop: number) => boolean {
+  switch (proxies.kind) {
+    case 'none':
+      return () => false
+    case 'hops':
+      return (_, hop) => hop < proxies.hops
+    case 'networks': {
+      const networks = proxies.networks.map(network => ipaddr.parseCIDR(network))
+      return address => {
+        const parsed = ipaddr.process(withoutZone(address))
+        return networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
+      }
+    }
+  }
+}
+
+/** One item of X-Forwarded-For: an address, perhaps in brackets, perhaps with a port. Null for anything else. */
+function addressIn(item: string): string | null {
+  const text = item.trim()
+  const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
+  const address = withoutZone(bare)
+  // Four-part IPv4 alone: `1`, `0x7f.1` and the like are numbers to some, never addresses of clients.
+  return isIPv4(address) || ipaddr.IPv6.isValid(address) ? address : null
+}
+
+function clientKey(address: string, ipv6Prefix: number): string {
+  if (isIPv4(address)) return address
+  const parsed = ipaddr.IPv6.parse(withoutZone(address))
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${ipv6Prefix}`)}/${ipv6Prefix}`
+}
+
+/** RFC 4007 §11: a zone says which interface, not which host. */
+function withoutZone(address: string): string {
+  const percent = address.indexOf('%')
+  return percent === -1 ? address : address.slice(0, percent)
+}

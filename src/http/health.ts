@@ -1,0 +1,59 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Store } from '../waitlist/ports.ts'
+import { json } from './body.ts'
+import { publicFields } from './fields.ts'
+import { HEALTH_FRESH, HEALTH_TIMEOUT } from './limits.ts'
+import { draining, refuse, unhealthy } from './refusals.ts'
+import type { HealthReport } from './schemas.ts'
+
+export interface HealthParts {
+  readonly store: Store
+  readonly service: string
+  readonly description: string
+  isDraining(): boolean
+}
+
+/**
+ * `GET /api/health`: the process and its store, never the provider, whose outage must not take us out of rotation.
+ * The store is asked at most once a second, and waited for at most a second; `time` is always fresh.
+ */
+export function healthRoute({ store, service, description, isDraining }: HealthParts) {
+  const fields = { ...publicFields, 'content-type': 'application/json', 'cache-control': 'no-store' }
+  const isAbleToStore = remembered(() => inTime(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
+
+  return async (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    if (isDraining()) return refuse(reply, draining)
+    if (!(await isAbleToStore())) return refuse(reply, unhealthy)
+    const report: HealthReport = { status: 'ok', service, description, time: new Date().toISOString() }
+    return reply.headers(fields).send(json(report))
+  }
+}
+
+/** Asks again only when the last answer is `fresh` milliseconds old. Whoever comes meanwhile waits for the same one. */
+function remembered(ask: () => Promise<boolean>, fresh: number): () => boolean | Promise<boolean> {
+  let answer: boolean | Promise<boolean> = false
+  let until = 0
+  return () => {
+    if (performance.now() < until) return answer
+    until = Number.POSITIVE_INFINITY
+    const asked = ask().then(result => {
+      until = performance.now() + fresh
+      answer = result
+      return result
+    })
+    answer = asked
+    return asked
+  }
+}
+
+async function inTime(check: Promise<void>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, milliseconds, false)
+  })
+  const checked = check.then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([checked, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,132 @@
+import { createServer, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Incoming, Outgoing } from './body.ts'
+import type { Certificate } from './certificates.ts'
+import { securityFields } from './fields.ts'
+import * as limits from './limits.ts'
+import {
+  expectationFailed,
+  fieldsTooLarge,
+  malformedRequest,
+  methodUnknown,
+  noSingleHost,
+  type Refusal,
+  refuseBytes,
+  refuseUnrouted,
+  timedOut,
+} from './refusals.ts'
+
+export type NodeServer = Server | Http2SecureServer
+
+/** What every request passes on its way to the router. */
+export type Handler = (request: Incoming, response: Outgoing) => void
+
+const http1Limits = {
+  headersTimeout: limits.HEADERS_TIMEOUT,
+  requestTimeout: limits.REQUEST_TIMEOUT,
+  connectionsCheckingInterval: limits.TIMEOUT_CHECK,
+  keepAliveTimeout: limits.KEEP_ALIVE_TIMEOUT,
+  maxHeaderSize: limits.HEADER_BYTES,
+  // Node would answer a missing Host without our envelope; we check it ourselves, below.
+  requireHostHeader: false,
+}
+
+/**
+ * A Node server with every limit set, and with our answers where Node has its own: all that happens below the router.
+ * With a certificate it speaks HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; without, HTTP/1.1 in the clear.
+ */
+export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
+  const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
+  server.maxConnections = limits.CONNECTIONS
+  if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT
+
+  const checked = checkHost(handler) as RequestListener
+  server.on('request', checked)
+  // Refusals come before "100 Continue"; the body's reader sends it (RFC 9110 §10.1.1).
+  server.on('checkContinue', checked)
+  server.on('checkExpectation', (_: Incoming, response: ServerResponse) => refuseUnrouted(response, expectationFailed))
+  server.on('clientError', answerClientError)
+  return server
+}
+
+/** TLS 1.2 and 1.3 with forward secrecy and authenticated encryption alone (RFC 9325 §3, §4). */
+function secureServer(certificate: Certificate): Http2SecureServer {
+  const server = createSecureServer({
+    ...certificate,
+    allowHTTP1: true,
+    minVersion: 'TLSv1.2',
+    ciphers: [
+      'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
+      'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256',
+      'ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
+      'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
+    ].join(':'),
+    handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT,
+    maxSessionMemory: limits.SESSION_MEMORY,
+    settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
+    ...http1Limits,
+  })
+  server.on('session', (session: Http2Session) => {
+    session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.close())
+  })
+  return server
+}
+
+/**
+ * RFC 9112 §3.2: exactly one Host in HTTP/1.1, and a valid one; Node keeps the first of several. HTTP/2 has `:authority`.
+ * Nothing that we send is ever made from it.
+ */
+function checkHost(next: Handler): Handler {
+  let lastGood = ''
+  return (request, response) => {
+    if (request.httpVersionMajor === 1) {
+      const { rawHeaders } = request
+      let host: string | undefined
+      let count = 0
+      for (let i = 0; i < rawHeaders.length; i += 2) {
+        const name = rawHeaders[i]!
+        if (name.length === 4 && name.toLowerCase() === 'host') {
+          host = rawHeaders[i + 1]!
+          count++
+        }
+      }
+      const missing = count === 0 && request.httpVersionMinor === 0
+      if (!missing && (count !== 1 || host === undefined || (host !== lastGood && !isHost(host)))) {
+        return refuseUnrouted(response, noSingleHost)
+      }
+      lastGood = host ?? lastGood
+    }
+    if (request.url === '*') return answerAsterisk(request, response)
+    next(request, response)
+  }
+}
+
+/** RFC 3986 §3.2.2 and §3.2.3: a registered name, IPv4 or bracketed IPv6, perhaps with a port. It may be empty. */
+function isHost(host: string): boolean {
+  return /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/.test(host)
+}
+
+/** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); nothing else may use the asterisk. */
+function answerAsterisk(request: Incoming, response: Outgoing): void {
+  const fields = { ...securityFields, allow: 'GET, HEAD, POST, OPTIONS', 'cache-control': 'no-store' }
+  if (request.method === 'OPTIONS') (response as ServerResponse).writeHead(204, fields).end()
+  else refuseUnrouted(response, malformedRequest)
+}
+
+/** What Node's parser refuses by itself, in the words of the envelope. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  // An answer that has begun cannot be followed by another one on the same connection; Node looks at the same field.
+  const begun = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent
+  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
+  refuseBytes(socket, parserRefusals[error.code ?? ''] ?? malformedRequest)
+}
+
+const parserRefusals: Readonly<Record<string, Refusal>> = {
+  HPE_INVALID_METHOD: methodUnknown,
+  HPE_HEADER_OVERFLOW: fieldsTooLarge,
+  ERR_HTTP_REQUEST_TIMEOUT: timedOut,
+}
+
+/** Methods that HTTP defines; HTTP/2 lets any token through to the router (RFC 9110 §9.1). */
+export const isKnownMethod = (method: string): boolean => METHODS.includes(method)

@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { FastifyReply } from 'fastify'
+import { securityFields } from './fields.ts'
+import { BODY_LIMIT } from './limits.ts'
+
+/**
+ * Every "no" of the public door: status, sentence, and the fields that belong to it. The sentences are fit to be shown
+ * to a visitor and never repeat what was sent. One refusal becomes one answer `{"error": "…"}` in this file alone.
+ */
+export interface Refusal {
+  readonly status: number
+  readonly error: string
+  readonly fields?: Readonly<Record<string, string>>
+}
+
+const refusal = (status: number, error: string, fields?: Refusal['fields']): Refusal =>
+  fields === undefined ? { status, error } : { status, error, fields }
+
+// What a signup can be refused for (in the order in which it is checked).
+
+/** RFC 9110 §10.2.3, RFC 6585 §4. `seconds` is a whole number of at least 1. */
+export const tooManyAttempts = (seconds: number): Refusal =>
+  refusal(429, `too many signup attempts, please try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`, {
+    'retry-after': String(seconds),
+  })
+
+/** RFC 9110 §15.5.16 names the fields that tell what would be accepted; `Accept-Post` is W3C LDP §7.1. */
+export const notJson = refusal(415, 'the Content-Type must be application/json', {
+  accept: 'application/json',
+  'accept-post': 'application/json',
+})
+export const encoded = refusal(415, 'the request body must not be compressed', { 'accept-encoding': 'identity' })
+export const tooLarge = refusal(413, `the request body must be at most ${BODY_LIMIT} bytes`)
+export const emptyBody = refusal(400, 'a JSON body with name and email is required')
+export const cutShort = refusal(400, 'the request body ended early')
+export const notUtf8 = refusal(400, 'the request body must be UTF-8 text')
+export const malformedJson = refusal(400, 'the request body must be valid JSON')
+export const notAnObject = refusal(400, 'the request body must be a JSON object')
+export const invalidSignup = (problem: string): Refusal => refusal(400, problem)
+
+/** Our own trouble. HTTP would say 503; the service's contract says 500, and RFC 9110 gives it no Retry-After. */
+export const unavailable = refusal(500, 'the waitlist service is temporarily unavailable, please try again')
+
+/** Also for an answer that came too late or made no sense (not 504). */
+export const providerUnreachable = refusal(502, 'the email provider could not be reached, please try again')
+
+// What any request can be refused for.
+
+export const malformedRequest = refusal(400, 'the request is malformed')
+export const noSingleHost = refusal(400, 'the request must have exactly one valid Host field')
+export const notFound = refusal(404, 'there is nothing at this address')
+export const methodNotAllowed = (allow: string): Refusal => refusal(405, 'this method is not allowed here', { allow })
+export const timedOut = refusal(408, 'the request took too long to arrive')
+export const preconditionFailed = refusal(412, 'the document has changed')
+export const expectationFailed = refusal(417, 'this expectation cannot be met')
+export const fieldsTooLarge = refusal(431, 'the request header fields are too large')
+export const methodUnknown = refusal(501, 'this method is not known here')
+
+/** Health alone says 503, because load balancers look for it; a failing signup says 500. */
+export const unhealthy = refusal(503, 'the service is not able to take signups at the moment')
+export const draining = refusal(503, 'the service is shutting down')
+
+interface Answer {
+  readonly body: Buffer
+  readonly fields: Readonly<Record<string, string | number>>
+}
+
+/** Errors are JSON (RFC 8259), are never stored (404, 405 and 501 otherwise may be, RFC 9110 §15.1), hide nothing else. */
+function answer({ error, fields }: Refusal): Answer {
+  const body = Buffer.from(JSON.stringify({ error }))
+  return {
+    body,
+    fields: {
+      ...securityFields,
+      'cache-control': 'no-store',
+      ...fields,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    },
+  }
+}
+
+/** Refusals are few and mostly constant, so their answers are made once. Those with a varying number are not kept. */
+const answers = new WeakMap<Refusal, Answer>()
+function answerTo(refusal: Refusal): Answer {
+  const known = answers.get(refusal)
+  if (known !== undefined) return known
+  const made = answer(refusal)
+  answers.set(refusal, made)
+  return made
+}
+
+/** Answers a routed request with a refusal. Fields that were set before (CORS, RateLimit) stay. */
+export function refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { body, fields } = answerTo(refusal)
+  return reply.code(refusal.status).headers(fields).send(body)
+}
+
+/** Answers a request that is refused before it is routed, and closes the connection where HTTP/1 has one to close. */
+export function refuseUnrouted(response: ServerResponse | Http2ServerResponse, refusal: Refusal): void {
+  const { body, fields } = answerTo(refusal)
+  const close = response.req.httpVersionMajor === 1 ? { connection: 'close' } : {}
+  ;(response as ServerResponse).writeHead(refusal.status, { ...fields, ...close }).end(body)
+}
+
+/** Answers bytes that are no HTTP request: written by hand, since there is no response object (RFC 9112 §4). */
+export function refuseBytes(socket: Socket, refusal: Refusal): void {
+  const { body, fields } = answerTo(refusal)
+  const head = Object.entries({ date: new Date().toUTCString(), ...fields, connection: 'close' })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  // What is still on its way is dropped, so that a reset does not overtake the answer; but not for ever.
+  socket.resume().setTimeout(LINGER, () => socket.destroy())
+  socket.end(`HTTP/1.1 ${refusal.status} ${reasons[refusal.status] ?? 'Error'}\r\n${head}\r\n${body}`)
+}
+
+const LINGER = 2_000
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+  501: 'Not Implemented',
+}

@@ -1,0 +1,180 @@
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../waitlist/signup.ts'
+
+/**
+ * The bodies of the API as JSON Schema 2020-12, which is what OpenAPI 3.1 uses. They are published as they stand here,
+ * the types of the answers are derived from them, and the tests validate every answer against them.
+ */
+
+/** What ECMAScript's `trim` removes, written out: `\s` means something else in every other regular expression engine. */
+const SPACE = '\\u0009-\\u000D\\u0020\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF'
+const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F'
+
+const padded = (pattern: string): string => `^[${SPACE}]*${pattern}[${SPACE}]*$`
+
+/**
+ * The request is described as it arrives, white space around the values included: a plain `maxLength` or
+ * `format: email` would refuse bodies that the service accepts.
+ */
+export const signupRequest = {
+  type: 'object',
+  description:
+    'A person who wants to join. Members other than these two are ignored; of members with the same name the last one counts.',
+  required: ['name', 'email'],
+  properties: {
+    name: {
+      type: 'string',
+      description:
+        'What to call the person: 1 to 100 Unicode code points. Surrounding white space is removed first. Control characters, line separators and unpaired surrogates are refused; everything else is kept as it was sent.',
+      minLength: 1,
+      pattern: padded(`[^${SPACE}${CONTROL}](?:[^${CONTROL}\\u2028\\u2029]{0,${NAME_MAX - 2}}[^${SPACE}${CONTROL}])?`),
+      'x-after-trimming': { minLength: 1, maxLength: NAME_MAX },
+      examples: ['Ada Lovelace'],
+    },
+    email: {
+      type: 'string',
+      description:
+        'The address to reach the person at, at most 255 characters. Surrounding white space is removed first. It is an ASCII address with a domain of at least two labels; an internationalised domain is sent in its `xn--` form. Two addresses that differ in upper and lower case alone are the same contact.',
+      minLength: 1,
+      pattern: padded(EMAIL_PATTERN),
+      allOf: [{ pattern: padded(`[^${SPACE}]{1,${EMAIL_MAX}}`) }],
+      'x-after-trimming': { format: 'email', maxLength: EMAIL_MAX },
+      examples: ['ada@example.com'],
+    },
+  },
+  examples: [{ name: 'Ada Lovelace', email: 'ada@example.com' }],
+} as const
+
+export const signupResult = {
+  type: 'object',
+  description: 'The signup is on the list and durably stored.',
+  properties: {
+    success: { type: 'boolean', const: true, description: 'Always `true`: a failure is an error answer.' },
+    message: { type: 'string', maxLength: 200, description: 'A sentence that can be shown to the visitor.' },
+    contactId: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+      description: 'Identifies a new contact. Absent when the address was known before; never null.',
+    },
+    alreadyExisted: {
+      type: 'boolean',
+      description:
+        'Whether the address was on the list before. Nothing is changed then: the first name and spelling stay.',
+    },
+    automationTriggered: {
+      type: 'boolean',
+      description:
+        'Whether this signup started the automation. Its event is recorded together with the contact and is delivered at least once.',
+    },
+  },
+  examples: [
+    {
+      success: true,
+      message: 'You are on the waitlist.',
+      contactId: '01981d4f-3c00-7c4e-9d0a-3f1c2b4d5e6f',
+      alreadyExisted: false,
+      automationTriggered: true,
+    },
+    { success: true, message: 'You are already on the waitlist.', alreadyExisted: true, automationTriggered: false },
+  ],
+} as const satisfies JSONSchema
+
+const link = (description: string) =>
+  ({ type: 'string', format: 'uri', maxLength: 2048, description }) as const satisfies JSONSchema
+
+export const selfDescription = {
+  type: 'object',
+  description: 'What this endpoint is and where its descriptions are.',
+  properties: {
+    name: { type: 'string', maxLength: 100, description: 'The name of the service, set by its operator.' },
+    description: { type: 'string', maxLength: 500, description: 'What the service is for, set by its operator.' },
+    methods: {
+      type: 'array',
+      const: ['GET', 'POST'],
+      maxItems: 2,
+      items: { type: 'string', maxLength: 4 },
+      description: 'The methods of this endpoint.',
+    },
+    'service-desc': link('The OpenAPI document (RFC 8631).'),
+    'service-doc': link('The documentation for people (RFC 8631).'),
+    status: link('The health report (RFC 8631).'),
+  },
+} as const satisfies JSONSchema
+
+export const healthReport = {
+  type: 'object',
+  description: 'The process and its store are able to take signups.',
+  properties: {
+    status: { type: 'string', const: 'ok', description: 'Always `ok`: anything else is an error answer.' },
+    service: { type: 'string', maxLength: 100, description: 'The name of the service, set by its operator.' },
+    description: { type: 'string', maxLength: 500, description: 'What the service is for, set by its operator.' },
+    time: {
+      type: 'string',
+      format: 'date-time',
+      maxLength: 24,
+      pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+      description: 'The time of this report in UTC (RFC 3339, milliseconds).',
+    },
+  },
+} as const satisfies JSONSchema
+
+const linkTarget = {
+  type: 'object',
+  required: ['href'],
+  properties: {
+    href: link('The target.'),
+    type: { type: 'string', maxLength: 100, description: 'The media type to expect there.' },
+  },
+} as const satisfies JSONSchema
+
+const linkTargets = (description: string) =>
+  ({ type: 'array', maxItems: 10, items: linkTarget, description }) as const satisfies JSONSchema
+
+export const linkset = {
+  type: 'object',
+  description: 'A set of links in JSON (RFC 9264 §4.2).',
+  required: ['linkset'],
+  additionalProperties: false,
+  properties: {
+    linkset: {
+      type: 'array',
+      maxItems: 10,
+      description: 'One entry for each resource that links start from.',
+      items: {
+        type: 'object',
+        required: ['anchor'],
+        additionalProperties: false,
+        properties: {
+          anchor: link('The resource that the links start from.'),
+          'service-desc': linkTargets('Machine-readable descriptions.'),
+          'service-doc': linkTargets('Documentation for people.'),
+          status: linkTargets('Health reports.'),
+          item: linkTargets('The APIs in this catalog (RFC 9727 §3.1).'),
+        },
+      },
+    },
+  },
+} as const satisfies JSONSchema
+
+export const errorBody = {
+  type: 'object',
+  description:
+    'Every error of this service, whatever its status. It is plain JSON on purpose, not RFC 9457 problem+json.',
+  required: ['error'],
+  additionalProperties: false,
+  properties: {
+    error: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'One sentence that can be shown to a visitor.',
+    },
+  },
+} as const satisfies JSONSchema
+
+/** The schemas leave every member optional, so that clients need none of them; we always send all but `contactId`. */
+export type SignupResult = Required<Omit<FromSchema<typeof signupResult>, 'contactId'>> & { contactId?: string }
+export type SelfDescription = Required<FromSchema<typeof selfDescription>>
+export type HealthReport = Required<FromSchema<typeof healthReport>>
+export type Linkset = FromSchema<typeof linkset>

@@ -1,0 +1,45 @@
+import type { Http2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { NodeServer } from './listener.ts'
+
+/** How long answers in progress are waited for, in milliseconds. The whole stop stays under 10 s. */
+const GRACE = 6_000
+/** Connections become idle one after the other. */
+const LOOK_EVERY = 50
+
+/** Knows the open connections of a server, so that the last ones can be ended. */
+export interface Connections {
+  /** Stops listening, lets what is in progress end, then ends what is left. */
+  close(): Promise<void>
+}
+
+export function trackConnections(server: NodeServer): Connections {
+  const sockets = new Set<Socket>()
+  const sessions = new Set<Http2Session>()
+  const remember = <T extends Socket | Http2Session>(set: Set<T>, each: T) => {
+    set.add(each)
+    each.once('close', () => set.delete(each))
+  }
+  server.on('connection', (socket: Socket) => remember(sockets, socket))
+  server.on('session', (session: Http2Session) => remember(sessions, session))
+
+  return {
+    async close() {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      const closeIdle = () => {
+        if ('closeIdleConnections' in server) server.closeIdleConnections()
+        // Sends GOAWAY: streams in progress end, no new one begins (RFC 9113 §6.8).
+        for (const session of sessions) if (!session.closed) session.close()
+      }
+      closeIdle()
+      const sweep = setInterval(closeIdle, LOOK_EVERY)
+      const deadline = setTimeout(() => {
+        for (const session of sessions) session.destroy()
+        for (const socket of sockets) socket.destroy()
+      }, GRACE)
+      await closed
+      clearInterval(sweep)
+      clearTimeout(deadline)
+    },
+  }
+}

@@ -1,0 +1,167 @@
+import ipaddr from 'ipaddr.js'
+import type { TrustedProxies } from './http/client-address.ts'
+import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
+
+/**
+ * Every setting: its name, what it means, its default, and how its text is read. The configuration, `waitlist --help`,
+ * the README and `.env.example` all come from (or are compared with) this table.
+ */
+export interface Setting<Value> {
+  readonly meaning: string
+  /** As it is written in the documentation; absent: there is none, the setting may stay unset. */
+  readonly default?: string
+  /** What is allowed, as the end of a sentence that begins with the setting's name. */
+  readonly allowed: string
+  /** The value, or undefined when the text is not allowed. */
+  read(text: string): Value | undefined
+}
+
+const whole = (least: number, most: number, unit: string) => ({
+  allowed: `must be a whole number from ${least} to ${most}${unit}`,
+  read(text: string): number | undefined {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : undefined
+  },
+})
+
+const oneOf = <const Choice extends string>(...choices: Choice[]) => ({
+  allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,
+  read: (text: string): Choice | undefined => choices.find(choice => choice === text),
+})
+
+const yesOrNo = {
+  allowed: 'must be true or false',
+  read: (text: string): boolean | undefined => ({ true: true, false: false })[text],
+}
+
+const line = (most: number) => ({
+  allowed: `must be one line of at most ${most} characters`,
+  read: (text: string): string | undefined => (text.length <= most && !/\p{Cc}/u.test(text) ? text : undefined),
+})
+
+const file = { allowed: 'must be the path of a file', read: (text: string): string | undefined => text }
+
+/** Scheme, host and port, as a browser writes an origin. */
+function readOrigin(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(text)
+  const bare = pathname === '/' && !search && !hash && !username && !password
+  return bare && (protocol === 'http:' || protocol === 'https:') ? origin : undefined
+}
+
+function readOrigins(text: string): readonly string[] | undefined {
+  const origins = text.split(',').map(item => readOrigin(item.trim()))
+  return origins.every(origin => origin !== undefined) ? origins : undefined
+}
+
+function readProxies(text: string): TrustedProxies | undefined {
+  if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
+  const networks = text.split(',').map(item => item.trim())
+  return networks.every(network => ipaddr.isValidCIDR(network)) ? { kind: 'networks', networks } : undefined
+}
+
+export const settings = {
+  BASE_URL: {
+    meaning: 'Public origin of the service. Links, the catalog, the OpenAPI document and the cookie are made from it.',
+    default: 'http://localhost:<PORT> (https with TLS)',
+    allowed: 'must be an http or https origin without a path, such as https://waitlist.example.com',
+    read: readOrigin,
+  },
+  HOST: { meaning: 'Where to listen: a host name or an address; 0.0.0.0 for all.', default: 'localhost', ...line(255) },
+  PORT: { meaning: 'TCP port; 0 takes any free one.', default: '8080', ...whole(0, 65_535, '') },
+  TLS_CERT_FILE: {
+    meaning: 'Certificate chain (PEM). With TLS_KEY_FILE the service speaks HTTPS itself. Reloaded when it changes.',
+    ...file,
+  },
+  TLS_KEY_FILE: { meaning: 'Private key (PEM) of the certificate.', ...file },
+  HSTS_INCLUDE_SUBDOMAINS: {
+    meaning: 'Whether browsers are told to use HTTPS for all subdomains too. Only sent over TLS.',
+    default: 'true',
+    ...yesOrNo,
+  },
+  DATABASE_URL: {
+    meaning: 'Where the list is kept: a SQLite file. Its folder is created.',
+    default: 'sqlite:./data/waitlist.db',
+    allowed: 'must be sqlite:<path>',
+    read: (text: string): string | undefined => /^sqlite:(?!\/\/[^/])(.+)$/.exec(text)?.[1],
+  },
+  RATE_LIMIT: {
+    meaning: 'Signup attempts that one client may make at once.',
+    default: '20',
+    ...whole(1, 1_000_000, ''),
+  },
+  RATE_LIMIT_WINDOW: {
+    meaning: 'Seconds in which a used-up quota is refilled, one attempt after the other.',
+    default: '600',
+    ...whole(1, 86_400, ' seconds'),
+  },
+  RATE_LIMIT_IPV6_PREFIX: {
+    meaning: 'IPv6 clients with this many leading bits in common count as one.',
+    default: '64',
+    ...whole(32, 128, ' bits'),
+  },
+  RATE_LIMIT_FIELDS: {
+    meaning: 'Whether answers tell the quota in the fields RateLimit and RateLimit-Policy.',
+    default: 'true',
+    ...yesOrNo,
+  },
+  TRUST_PROXY: {
+    meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',
+    allowed: 'must be a number of proxies (0 to 99) or a list of networks such as 10.0.0.0/8,fd00::/8',
+    read: readProxies,
+  },
+  CORS_ORIGINS: {
+    meaning: 'Landing pages on other origins that may send signups, separated by commas.',
+    allowed: 'must be a list of origins such as https://example.com,https://www.example.com',
+    read: readOrigins,
+  },
+  COOKIE_NAME: {
+    meaning: 'Name of the membership cookie.',
+    default: '__Host-waitlist (waitlist on plain HTTP)',
+    allowed: "must be a cookie name: letters, digits and !#$%&'*+.^_`|~-",
+    read: (text: string): string | undefined => (isCookieName(text) ? text : undefined),
+  },
+  COOKIE_SAME_SITE: {
+    meaning: 'SameSite of the cookie; none is for landing pages on another site and needs an https BASE_URL.',
+    default: 'lax',
+    ...oneOf('lax', 'strict', 'none'),
+  },
+  COOKIE_MAX_AGE: {
+    meaning: 'Seconds for which browsers keep the cookie.',
+    default: '31536000',
+    ...whole(0, COOKIE_MAX_AGE, ' seconds'),
+  },
+  PROVIDER: {
+    meaning: 'Upstream tool that holds the list. Without one the database is the list.',
+    default: 'none',
+    ...oneOf('none'),
+  },
+  EVENT_NAME: {
+    meaning: 'Name of the automation event of a new contact.',
+    default: 'waitlist.joined',
+    allowed: 'must be up to 100 letters, digits, dots, dashes and underscores',
+    read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
+  },
+  SERVICE_NAME: {
+    meaning: 'Name in the health report, the self-description and the documentation.',
+    default: 'waitlist',
+    ...line(100),
+  },
+  SERVICE_DESCRIPTION: {
+    meaning: 'One sentence about the service, shown beside its name.',
+    default: 'Early-access waitlist',
+    ...line(500),
+  },
+  SHUTDOWN_DELAY: {
+    meaning: 'Milliseconds between the first 503 of the health report and the end of listening when stopped.',
+    default: '1000',
+    ...whole(0, 2_000, ' milliseconds'),
+  },
+  LOG_LEVEL: {
+    meaning: 'The least severe log lines that are written; debug has one for each request.',
+    default: 'info',
+    ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
+  },
+} satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof settings

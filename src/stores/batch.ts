@@ -1,0 +1,99 @@
+import { StoreUnavailable } from '../waitlist/ports.ts'
+
+/** The bounds of the queue before a store. */
+export interface Bounds {
+  /** Items in one transaction. */
+  readonly batch: number
+  /** Items that may wait for their transaction; one more is refused at once. */
+  readonly queue: number
+  /** Milliseconds that one transaction may take before everybody who waits is told that the store is unavailable. */
+  readonly patience: number
+}
+
+export const storeBounds: Bounds = { batch: 256, queue: 10_000, patience: 5_000 }
+
+export interface Batches<Item, Answer> {
+  /** Resolves with the answer for this item once the transaction that holds it is committed. */
+  submit(item: Item): Promise<Answer>
+  /** Refuses new items and resolves when every accepted one is answered. */
+  drain(): Promise<void>
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/**
+ * Natural group commit: whatever queued while the last transaction was synced is the next one. No timer adds delay;
+ * under load the batches grow by themselves.
+ *
+ * `commit` gets 1 to `bounds.batch` items in order of arrival and answers each of them; it is called for one batch at a
+ * time. When it rejects, every item of the batch is refused with that reason. When it is slower than
+ * `bounds.patience`, its items are refused although they may yet be stored: nothing untrue is said, and a repeated
+ * signup does no harm.
+ */
+export function naturalBatches<Item, Answer>(
+  commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  bounds: Bounds = storeBounds,
+): Batches<Item, Answer> {
+  let queue: Waiting<Item, Answer>[] = []
+  let busy = false
+  let stalled = false
+  let drained: (() => void) | undefined
+
+  const refuse = (waiting: readonly Waiting<Item, Answer>[], reason: unknown) => {
+    for (const { reject } of waiting) reject(reason)
+  }
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue.length <= bounds.batch ? queue : queue.slice(0, bounds.batch)
+      queue = batch === queue ? [] : queue.slice(bounds.batch)
+
+      const timer = setTimeout(() => {
+        stalled = true
+        const reason = new StoreUnavailable(`a transaction took longer than ${bounds.patience} ms`)
+        refuse(batch, reason)
+        refuse(queue, reason)
+        queue = []
+      }, bounds.patience)
+      try {
+        const answers = await commit(batch.map(({ item }) => item))
+        batch.forEach(({ resolve }, position) => {
+          resolve(answers[position] as Answer)
+        })
+      } catch (reason) {
+        refuse(batch, reason)
+      } finally {
+        clearTimeout(timer)
+        stalled = false
+      }
+    }
+    busy = false
+    drained?.()
+  }
+
+  return {
+    submit(item) {
+      if (drained !== undefined) return Promise.reject(new StoreUnavailable('the store is closing'))
+      if (stalled) return Promise.reject(new StoreUnavailable('the store does not answer'))
+      if (queue.length >= bounds.queue) return Promise.reject(new StoreUnavailable('too many signups are waiting'))
+      return new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject })
+        if (busy) return
+        busy = true
+        // After the requests that arrived in this turn of the event loop, so that they share the transaction.
+        setImmediate(run)
+      })
+    },
+
+    drain() {
+      return new Promise(resolve => {
+        drained = resolve
+        if (!busy) resolve()
+      })
+    },
+  }
+}

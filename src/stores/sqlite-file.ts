@@ -1,0 +1,145 @@
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { CannotOpen } from '../waitlist/ports.ts'
+import { pendingMigrations, readMigrations } from './migrate.ts'
+
+/** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x77616974
+
+/** Earlier releases can corrupt a WAL database that two connections use (https://sqlite.org/wal.html#walresetbug). */
+const OLDEST_SQLITE = [3, 51, 3]
+
+const migrations = new URL('./migrations/sqlite/', import.meta.url)
+
+/**
+ * Each setting is made and read back: SQLite ignores what it does not know or cannot do, and a store that is not synced
+ * must not start.
+ */
+const settings: readonly (readonly [name: string, value: string | number, reads: string | number])[] = [
+  ['journal_mode', 'WAL', 'wal'],
+  ['synchronous', 'FULL', 2], // a commit returns when the log is synced: an acknowledged signup survives power loss
+  ['foreign_keys', 'ON', 1],
+  ['trusted_schema', 'OFF', 0],
+  ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
+  ['wal_autocheckpoint', 1000, 1000],
+  ['journal_size_limit', 67_108_864, 67_108_864],
+]
+
+export interface OpenOptions {
+  /** A path, or `:memory:`. */
+  readonly path: string
+  /** Bounds the file (pages of 4 KiB): a disk that is full at a chosen moment. For tests. */
+  readonly maxPages?: number
+}
+
+/** An open database, and the lock that keeps other processes off while it is open. */
+export interface SqliteFile {
+  readonly database: DatabaseSync
+  close(): void
+}
+
+/**
+ * Opens the file, creates or upgrades it where needed, and locks out a second process.
+ *
+ * @throws {CannotOpen} when SQLite is too old, or the file is in use, newer than this program, or not ours.
+ */
+export function openSqliteFile({ path, maxPages }: OpenOptions): SqliteFile {
+  const inMemory = path === ':memory:'
+  if (!inMemory) createFolder(dirname(resolve(path)))
+  const lock = inMemory ? undefined : takeLock(path)
+  try {
+    const database = new DatabaseSync(path, { timeout: 5000 })
+    try {
+      requireSqliteVersion(database)
+      if (!inMemory) requireOurs(database, path)
+      applySettings(database, inMemory)
+      if (maxPages !== undefined) database.exec(`pragma max_page_count = ${maxPages}`)
+      upgrade(database, path)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+    return {
+      database,
+      close() {
+        database.close()
+        lock?.close()
+      },
+    }
+  } catch (error) {
+    lock?.close()
+    throw error
+  }
+}
+
+/**
+ * An exclusive transaction on a second, empty database beside the file. The operating system frees it when the process
+ * ends, however it ends; readers of the data itself (an export, the sqlite3 shell) are not kept out.
+ */
+function takeLock(path: string): DatabaseSync {
+  const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
+  try {
+    lock.exec('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode !== 5) throw error
+    throw new CannotOpen(
+      `${path} is in use by another Waitlist process. Stop that one first, or give this one another DATABASE_URL.`,
+    )
+  }
+}
+
+function requireSqliteVersion(database: DatabaseSync): void {
+  const { version } = database.prepare('select sqlite_version() as version').get() as { version: string }
+  const parts = version.split('.').map(Number)
+  const difference = OLDEST_SQLITE.map((least, i) => (parts[i] ?? 0) - least).find(d => d !== 0) ?? 0
+  if (difference < 0) {
+    throw new CannotOpen(
+      `This Node.js brings SQLite ${version}; Waitlist needs ${OLDEST_SQLITE.join('.')} or newer. Use a newer Node.js.`,
+    )
+  }
+}
+
+function requireOurs(database: DatabaseSync, path: string): void {
+  const tables = read(database, 'select count(*) from sqlite_schema')
+  if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
+    throw new CannotOpen(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
+  }
+}
+
+function applySettings(database: DatabaseSync, inMemory: boolean): void {
+  for (const [name, value, expected] of settings) {
+    database.exec(`pragma ${name} = ${value}`)
+    const actual = read(database, `pragma ${name}`)
+    const skipped = inMemory && (name === 'journal_mode' || name === 'mmap_size')
+    if (!skipped && actual !== expected) {
+      throw new CannotOpen(`SQLite did not accept the setting ${name} = ${value} (it reads ${actual}).`)
+    }
+  }
+}
+
+function upgrade(database: DatabaseSync, path: string): void {
+  const current = read(database, 'pragma user_version') as number
+  for (const { number, sql } of pendingMigrations(readMigrations(migrations), current, path)) {
+    database.exec(
+      `begin immediate; ${sql}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${number}; commit`,
+    )
+  }
+}
+
+/** The first column of the first row. */
+function read(database: DatabaseSync, sql: string): string | number {
+  const row = database.prepare(sql).get() as Record<string, string | number> | undefined
+  return Object.values(row ?? {})[0] ?? ''
+}
+
+/** Creates what is missing of a folder's path and syncs the folder above, so that it survives power loss. */
+function createFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true })
+  if (first === undefined) return
+  const above = openSync(dirname(first), 'r')
+  fsyncSync(above)
+  closeSync(above)
+}

@@ -1,0 +1,147 @@
+/**
+ * The thread that owns the embedded database: the one connection that writes. It handles one request at a time, in
+ * order, and answers each with one reply.
+ */
+
+import { randomUUIDv7 } from 'node:crypto'
+import { statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { StatementSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { CannotOpen } from '../waitlist/ports.ts'
+import { type OpenOptions, openSqliteFile, type SqliteFile } from './sqlite-file.ts'
+
+export interface SqliteOptions extends OpenOptions {
+  /** The name that every event is given. */
+  readonly eventName: string
+  /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
+  readonly minimumFree: number
+}
+
+/** A batch of signups, column by column: three arrays are cheaper to send to a thread than an array of objects. */
+export interface AdmitBatch {
+  readonly names: string[]
+  readonly emails: string[]
+  readonly keys: string[]
+}
+
+export type Request =
+  | { readonly do: 'admit'; readonly batch: AdmitBatch }
+  | { readonly do: 'check' }
+  | { readonly do: 'close' }
+
+export type Reply =
+  | { readonly is: 'done' }
+  /** The commit is synced. An id for each new contact, null for each that was listed before. */
+  | { readonly is: 'admitted'; readonly ids: (string | null)[] }
+  /** Nothing was stored; a later request may succeed. */
+  | { readonly is: 'unavailable'; readonly why: string }
+  /** The file cannot be opened as configured. */
+  | { readonly is: 'refused'; readonly why: string }
+  /** What is written can no longer be trusted. The last reply. */
+  | { readonly is: 'failed'; readonly why: string }
+
+/** How long one look at the disk is good for, in milliseconds. */
+const LOOK_EVERY = 250
+
+const SQLITE_BUSY = 5
+const SQLITE_LOCKED = 6
+const SQLITE_FULL = 13
+
+function serve(options: SqliteOptions, reply: (message: Reply) => void): (request: Request) => void {
+  const file = openSqliteFile(options)
+  const { database } = file
+  const begin = database.prepare('begin immediate')
+  const commit = database.prepare('commit')
+  const ping = database.prepare('select number from contact limit 1')
+  const insertContact = database.prepare(
+    'insert into contact (id, name, email, email_key, state, created_at) values (?, ?, ?, ?, ?, ?)' +
+      ' on conflict (email_key) do nothing',
+  )
+  const insertEvent = database.prepare('insert into event (contact, name, created_at) values (?, ?, ?)')
+  const requireRoom = options.path === ':memory:' ? () => {} : roomOn(options)
+
+  function admit({ names, emails, keys }: AdmitBatch): Reply {
+    const now = Date.now()
+    const ids: (string | null)[] = []
+    requireRoom()
+    begin.run()
+    for (let i = 0; i < names.length; i++) {
+      const id = randomUUIDv7()
+      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, emails[i]!, keys[i]!, 'listed', now)
+      if (changes === 1) insertEvent.run(lastInsertRowid, options.eventName, now)
+      ids.push(changes === 1 ? id : null)
+    }
+    commit.run()
+    return { is: 'admitted', ids }
+  }
+
+  function check(ping: StatementSync): Reply {
+    requireRoom()
+    ping.get()
+    return { is: 'done' }
+  }
+
+  return request => {
+    try {
+      if (request.do === 'admit') reply(admit(request.batch))
+      else if (request.do === 'check') reply(check(ping))
+      else {
+        file.close()
+        reply({ is: 'done' })
+      }
+    } catch (error) {
+      const answer = judge(error)
+      if (answer.is === 'unavailable') rollBack(file)
+      reply(answer)
+    }
+  }
+}
+
+class OutOfSpace extends Error {}
+
+/** Checks that the disk has room and that the file is still where it was: what goes to a deleted file is lost. */
+function roomOn({ path, minimumFree }: SqliteOptions): () => void {
+  const { ino } = statSync(path)
+  let lookAgain = 0
+  return () => {
+    const now = performance.now()
+    if (now < lookAgain) return
+    if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw new Error(`${path} was moved or deleted`)
+    const { bavail, bsize } = statfsSync(dirname(path))
+    if (bavail * bsize < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
+    lookAgain = now + LOOK_EVERY
+  }
+}
+
+/**
+ * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
+ * file) means that later commits could look fine and still be lost.
+ */
+function judge(error: unknown): Reply {
+  const { message, errcode } = error as Error & { errcode?: number }
+  if (error instanceof OutOfSpace) return { is: 'unavailable', why: message }
+  const why = errcode === undefined ? message : `${message} (SQLite ${errcode})`
+  const primary = (errcode ?? 0) & 0xff
+  const passing = primary === SQLITE_FULL || primary === SQLITE_BUSY || primary === SQLITE_LOCKED
+  return { is: passing ? 'unavailable' : 'failed', why }
+}
+
+function rollBack({ database }: SqliteFile): void {
+  if (database.isTransaction) database.exec('rollback')
+}
+
+const port = parentPort
+if (port === null) throw new Error('sqlite-worker.ts runs as a worker thread')
+try {
+  const handle = serve(workerData as SqliteOptions, message => port.postMessage(message))
+  port.on('message', (request: Request) => {
+    handle(request)
+    if (request.do === 'close') port.close()
+  })
+  port.postMessage({ is: 'done' } satisfies Reply)
+} catch (error) {
+  const { message } = error as Error
+  port.postMessage({ is: error instanceof CannotOpen ? 'refused' : 'failed', why: message } satisfies Reply)
+  port.close()
+}

@@ -1,0 +1,108 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type Admission, CannotOpen, type Store, StoreUnavailable } from '../waitlist/ports.ts'
+import { emailKey, type Signup } from '../waitlist/signup.ts'
+import { type Bounds, naturalBatches } from './batch.ts'
+import type { Reply, Request, SqliteOptions } from './sqlite-worker.ts'
+
+/** Room for the write-ahead log, a checkpoint and a person at work. */
+const MINIMUM_FREE = 64 * 1024 * 1024
+
+export type SqliteStoreOptions = Pick<SqliteOptions, 'path' | 'eventName'> &
+  Partial<Pick<SqliteOptions, 'maxPages' | 'minimumFree'>> & { readonly bounds?: Bounds }
+
+/**
+ * The embedded store: one SQLite file, written by one connection in one worker thread, fully synced.
+ *
+ * @throws {CannotOpen} when the file cannot be used as it is.
+ */
+export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { bounds, ...rest } = options
+  const thread = await startThread({ minimumFree: MINIMUM_FREE, ...rest })
+
+  const batches = naturalBatches<Signup, Admission>(async signups => {
+    const reply = await thread.ask({
+      do: 'admit',
+      batch: {
+        names: signups.map(({ name }) => name),
+        emails: signups.map(({ email }) => email),
+        keys: signups.map(emailKey),
+      },
+    })
+    if (reply.is !== 'admitted') throw new StoreUnavailable(reply.is === 'done' ? 'no answer' : reply.why)
+    return reply.ids.map(id => (id === null ? { is: 'already listed' } : { is: 'listed now', contactId: id }))
+  }, bounds)
+
+  return {
+    admit: batches.submit,
+    failure: thread.failure,
+    async check() {
+      const reply = await thread.ask({ do: 'check' })
+      if ('why' in reply) throw new StoreUnavailable(reply.why)
+    },
+    async close() {
+      await batches.drain()
+      await thread.close()
+    },
+  }
+}
+
+interface Thread {
+  /** Never rejects. After a failure every answer is `failed`. */
+  ask(request: Request): Promise<Reply>
+  readonly failure: Promise<Error>
+  close(): Promise<void>
+}
+
+async function startThread(options: SqliteOptions): Promise<Thread> {
+  // The same ending as this file: .ts in the repository, .js in the package. A thread has a compile cache of its own,
+  // to be turned on before its first file is read (bin/waitlist.js says why).
+  const file = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url).href
+  const worker = new Worker(`require('node:module').enableCompileCache(); import(${JSON.stringify(file)})`, {
+    eval: true,
+    workerData: options,
+  })
+  const asked: ((reply: Reply) => void)[] = []
+  const failure = Promise.withResolvers<Error>()
+  let failed: Reply | undefined
+  let closing = false
+
+  const fail = (why: string) => {
+    failed ??= { is: 'failed', why }
+    failure.resolve(new Error(why))
+    for (const answer of asked.splice(0)) answer(failed)
+  }
+  worker.on('message', (reply: Reply) => {
+    asked.shift()?.(reply)
+    if (reply.is === 'failed') fail(reply.why)
+  })
+  worker.on('error', error => fail(`the database thread died: ${(error as Error).message}`))
+  const exited = new Promise<void>(resolve => {
+    worker.on('exit', () => {
+      if (!closing) fail('the database thread ended')
+      resolve()
+    })
+  })
+
+  const opened = await new Promise<Reply>(resolve => asked.push(resolve))
+  if (opened.is === 'refused' || opened.is === 'failed') {
+    throw new CannotOpen(opened.is === 'refused' ? opened.why : `${options.path} cannot be opened: ${opened.why}`)
+  }
+
+  const ask = (request: Request) => {
+    if (failed !== undefined) return Promise.resolve(failed)
+    return new Promise<Reply>(resolve => {
+      asked.push(resolve)
+      worker.postMessage(request)
+    })
+  }
+  return {
+    ask,
+    failure: failure.promise,
+    async close() {
+      closing = true
+      await ask({ do: 'close' })
+      await exited
+    },
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`: whoever holds one may trust it.
+ *
+ * `http/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
+ */
+
+declare const parsed: unique symbol
+
+/** What a visitor sent, trimmed and valid: `name` has 1..100 code points, `email` 3..255 characters, all ASCII. */
+export interface Signup {
+  readonly name: string
+  readonly email: string
+  readonly [parsed]: true
+}
+
+/** Why a body is no signup: one sentence, fit to be shown to the visitor, that never repeats what was sent. */
+export interface Problem {
+  readonly problem: string
+}
+
+export const NAME_MAX = 100
+/** The only length limit on an address. RFC 5321's 64 and 254 are what a receiver must at least accept, not grammar. */
+export const EMAIL_MAX = 255
+
+/** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
+const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
+
+/** RFC 5321 §4.1.2 Dot-string; all of atext (RFC 5322 §3.2.3) is allowed. */
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+/** RFC 1035 §2.3.1 label, at most 63 characters. */
+const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+/** The last label starts with a letter, which keeps IPv4 addresses and numbers out (RFC 3696 §2). */
+const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+
+/** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
+export const EMAIL_PATTERN = `${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${TOP_LABEL}`
+
+const controlCharacter = new RegExp(`[${CONTROL}]`)
+const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
+
+/**
+ * Reads a signup from a decoded JSON body. Members other than `name` and `email` are ignored.
+ * Only the first problem is named: name before email; for each missing, wrong type, empty, too long, malformed.
+ */
+export function parseSignup(body: object): Signup | Problem {
+  const name = readText('name', member(body, 'name'), NAME_MAX)
+  if (typeof name !== 'string') return name
+  if (controlCharacter.test(name)) return { problem: 'name must not contain control characters' }
+  if (!name.isWellFormed()) return { problem: 'name must be well-formed Unicode text' }
+
+  const email = readText('email', member(body, 'email'), EMAIL_MAX)
+  if (typeof email !== 'string') return email
+  if (!emailAddress.test(email)) return { problem: 'email must be a valid email address' }
+
+  return { name, email } as Signup
+}
+
+/**
+ * What makes two addresses the same contact: ASCII lower case of the whole address. Local parts are formally
+ * case-sensitive (RFC 5321 §2.4), in practice they are not. `+tags` and dots are never touched.
+ */
+export const emailKey = (signup: Signup): string => signup.email.toLowerCase()
+
+/** An own member only, so that `__proto__` or an inherited name can never supply a value. */
+function member(body: object, key: string): unknown {
+  return Object.hasOwn(body, key) ? (body as Record<string, unknown>)[key] : undefined
+}
+
+function readText(field: string, value: unknown, max: number): string | Problem {
+  if (value === undefined || value === null) return { problem: `${field} is required` }
+  if (typeof value !== 'string') return { problem: `${field} must be text` }
+  const text = value.trim()
+  if (text === '') return { problem: `${field} is required` }
+  if (longerThan(text, max)) return { problem: `${field} must be at most ${max} characters long` }
+  return text
+}
+
+/** Counts code points, as JSON Schema does. A string has never more code points than UTF-16 units. */
+function longerThan(text: string, max: number): boolean {
+  if (text.length <= max) return false
+  if (text.length > 2 * max) return true
+  return [...text].length > max
+}

@@ -1,0 +1,44 @@
+import { type ApiDocument, assertDocumented } from './document.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body as JSON; undefined when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  readonly json: any
+}
+
+export interface Client {
+  readonly baseUrl: string
+  request(path: string, init?: RequestInit): Promise<Answer>
+  /** `POST /api/waitlist` with a JSON body; a string is sent as it is. */
+  signUp(body: unknown, headers?: Record<string, string>): Promise<Answer>
+}
+
+/** Talks to a service over a real socket. Every answer is held against the service's own OpenAPI document. */
+export async function clientOf({ baseUrl }: { readonly baseUrl: string }): Promise<Client> {
+  const document = (await (await fetch(`${baseUrl}/api/openapi.json`)).json()) as ApiDocument
+  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const response = await fetch(baseUrl + path, { redirect: 'manual', ...init })
+    const { status, headers } = response
+    const text = await response.text()
+    assertDocumented(document, init.method ?? 'GET', path.split('?')[0]!, { status, headers, body: text })
+    return {
+      status,
+      headers,
+      text,
+      json: headers.get('content-type')?.includes('json') ? JSON.parse(text || 'null') : undefined,
+    }
+  }
+  return {
+    baseUrl,
+    request,
+    signUp: (body, headers = {}) =>
+      request('/api/waitlist', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+  }
+}

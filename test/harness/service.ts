@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { type Logger, pino } from 'pino'
+import { type Service, start } from '../../src/compose.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { temporaryFolder } from './folder.ts'
+
+export interface TestService extends Service {
+  readonly config: Config
+  readonly databasePath: string
+  /** Every log line so far, parsed. */
+  readonly logged: Record<string, unknown>[]
+}
+
+/**
+ * The product in this process: the same composition as the program, on a free port, with a database of its own.
+ * Stopped when the test ends. `env` is what an operator would set.
+ */
+export async function startService(
+  test: Pick<TestContext, 'after'>,
+  env: Record<string, string> = {},
+): Promise<TestService> {
+  const databasePath = join(temporaryFolder(test), 'waitlist.db')
+  const result = readConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATABASE_URL: `sqlite:${databasePath}`,
+    RATE_LIMIT: '1000000',
+    SHUTDOWN_DELAY: '0',
+    LOG_LEVEL: 'debug',
+    ...env,
+  })
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  const { log, logged } = recordingLog()
+  const service = await start(result.config, log)
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= service.stop())
+  test.after(stop)
+  return { ...service, stop, config: result.config, databasePath, logged }
+}
+
+export function recordingLog(): { log: Logger; logged: Record<string, unknown>[] } {
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  return { log, logged }
+}
