@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import { sqliteStore } from './stores/sqlite.ts'
+import { backUp } from './stores/sqlite-backup.ts'
 import { readContacts } from './stores/sqlite-reader.ts'
 import type { Contact } from './waitlist/contact.ts'
 
@@ -69,4 +70,9 @@ export function inForce({ door, store, eventName }: Config): Record<string, unkn
 /** All contacts in the order in which they joined. Works beside a running service. */
 export function contactsOf(config: Config): Iterable<Contact> {
   return readContacts(config.store.path)
+}
+
+/** Copies the database to a new file. Works beside a running service. */
+export function backUpTo(config: Config, target: string): void {
+  backUp(config.store.path, target)
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { DoorSettings } from './http/server.ts'
 import { type SettingName, settings } from './settings.ts'
+import { CannotOpen } from './waitlist/ports.ts'
 
 export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['read']>>
 
@@ -22,11 +23,16 @@ export type ConfigResult = { readonly config: Config } | { readonly mistakes: re
 type Environment = Readonly<Record<string, string | undefined>>
 type Value<Name extends SettingName> = NonNullable<ReturnType<(typeof settings)[Name]['read']>>
 
-/** The process's environment over the file `.env` of the working directory, where there is one. */
+/**
+ * The process's environment over the file `.env` of the working directory, where there is one.
+ *
+ * @throws {CannotOpen} when that file cannot be read.
+ */
 export function environment(): { env: Environment; unknown: readonly string[] } {
   const fromFile = readEnvFile()
   const unknown = Object.keys(fromFile).filter(name => !(name in settings))
-  return { env: { ...fromFile, ...process.env }, unknown }
+  const given = Object.entries(process.env).filter(([, value]) => value !== '')
+  return { env: { ...fromFile, ...Object.fromEntries(given) }, unknown }
 }
 
 function readEnvFile(): Environment {
@@ -34,7 +40,7 @@ function readEnvFile(): Environment {
     return parseEnv(readFileSync('.env', 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
+    throw new CannotOpen(`The file .env cannot be read: ${(error as Error).message}`)
   }
 }
 

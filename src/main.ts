@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { complain } from './cli/complain.ts'
 import { exportContacts, type Format, formats } from './cli/export.ts'
 import { serve } from './cli/serve.ts'
-import { version } from './compose.ts'
+import { backUpTo, version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
 import { settings } from './settings.ts'
 import { CannotOpen } from './waitlist/ports.ts'
@@ -26,27 +26,31 @@ program
   .addOption(new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(formats).default('csv'))
   .action(({ format }: { format: Format }) => exportContacts(configured().config, format))
 
+program
+  .command('backup')
+  .description('copy the database to a new file; works beside a running service')
+  .argument('<file>', 'where to; it must not exist')
+  .action((file: string) => backUpTo(configured().config, file))
+
 try {
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof CannotOpen)) throw error
-  complain([error.message])
+  complain(error.message)
   process.exitCode = 1
 }
 
 /** The configuration, or the end of the process with a list of all mistakes. */
 function configured(): { config: Config; warnings: readonly string[] } {
   const { env, unknown } = environment()
+  const unknownNames = unknown.map(name => `.env has ${name}, which is no setting of Waitlist`)
   const result = readConfig(env)
   if ('mistakes' in result) {
-    complain(result.mistakes)
+    complain('the settings are not right:', [...result.mistakes, ...unknownNames])
     process.exit(1)
   }
   const { config } = result
-  return {
-    config,
-    warnings: [...config.warnings, ...unknown.map(name => `.env has ${name}, which is no setting of Waitlist`)],
-  }
+  return { config, warnings: [...config.warnings, ...unknownNames] }
 }
 
 function settingsHelp(): string {

@@ -34,7 +34,7 @@ function* csv(contacts: Iterable<Contact>): Generator<string> {
  */
 function csvField(text: string): string {
   const harmless = /^[=+\-@]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+  return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
 function* json(contacts: Iterable<Contact>): Generator<string> {

@@ -1,8 +1,6 @@
 import { type Logger, pino } from 'pino'
 import { inForce, start } from '../compose.ts'
 import type { Config } from '../config.ts'
-import { CannotOpen } from '../waitlist/ports.ts'
-import { complain } from './complain.ts'
 
 /** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
 const LONGEST_STOP = 9_500
@@ -10,16 +8,14 @@ const LONGEST_STOP = 9_500
 /**
  * Runs the service until a signal or a failure ends it. Exit codes: 0 after a signal, 1 when it could not start, could
  * not finish, or could no longer be trusted.
+ *
+ * @throws {CannotOpen} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[]): Promise<void> {
   const log = pino({ level: config.logLevel, timestamp: pino.stdTimeFunctions.isoTime })
   endOnBugs(log)
 
-  const service = await start(config, log).catch(error => {
-    if (!(error instanceof CannotOpen)) throw error
-    complain([error.message])
-    process.exit(1)
-  })
+  const service = await start(config, log)
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
     process.exit(1)
@@ -40,7 +36,7 @@ function welcome(url: string, config: Config): string {
     '',
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,
-    '  Export the list:    npx waitlist export',
+    '  Export the list:    npm run -s waitlist export',
     '',
     '',
   ].join('\n')

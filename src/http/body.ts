@@ -1,6 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { BODY_LIMIT, REQUEST_TIMEOUT } from './limits.ts'
+import { closeAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
 import {
   cutShort,
   emptyBody,
@@ -10,11 +9,9 @@ import {
   notJson,
   notUtf8,
   type Refusal,
+  timedOut,
   tooLarge,
 } from './refusals.ts'
-
-export type Incoming = IncomingMessage | Http2ServerRequest
-export type Outgoing = ServerResponse | Http2ServerResponse
 
 /** A JSON object, or why there is none. */
 export type JsonBody = { readonly object: object } | { readonly refusal: Refusal }
@@ -22,27 +19,33 @@ export type JsonBody = { readonly object: object } | { readonly refusal: Refusal
 const no = (refusal: Refusal): JsonBody => ({ refusal })
 
 /**
- * Reads a request body: media type, size, UTF-8, JSON syntax, in that order (RFC 9110 §15.5.16, §15.5.14; RFC 8259 §8.1).
+ * Reads a request body: encoding, media type, size, UTF-8, JSON syntax, in that order (RFC 9110 §15.5.16, §15.5.14;
+ * RFC 8259 §8.1). Nothing is of the wrong type while there is nothing: an empty body is a 400, whatever it claims to be.
  *
- * At most `BODY_LIMIT` bytes are kept; what is longer is not read to its end. A leading byte order mark is dropped.
+ * At most `BODY_LIMIT` bytes are kept, and what is refused is not read to its end. A leading byte order mark is dropped.
  * Of members with the same name the last one counts.
  */
 export async function readJson(request: Incoming, response: Outgoing): Promise<JsonBody> {
   const { headers } = request
   const length = headers['content-length']
-  if (length === '0' || (length === undefined && !mayHaveBody(request))) return no(emptyBody)
-  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return no(encoded)
-  if (length !== undefined && !isJson(headers['content-type'])) return no(notJson)
-  if (Number(length) > BODY_LIMIT) return stopReading(request, response)
+  if (length === undefined ? !mayHaveBody(request) : Number(length) === 0) return no(emptyBody)
+  const refusal = whyNotRead(headers)
+  const isTooLarge = Number(length) > BODY_LIMIT
+  if (isTooLarge || (length !== undefined && refusal !== null)) {
+    // A short body is read past, so that the connection can go on; a long one, or one that waits for a 100, is not.
+    if (isTooLarge || headers.expect !== undefined) closeAfter(response)
+    return no(refusal ?? tooLarge)
+  }
 
   // RFC 9110 §10.1.1: only now, when nothing in the header fields speaks against it, is the client told to go on.
-  if (headers.expect !== undefined) response.writeContinue()
+  if (headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
 
-  const bytes = await readBytes(request)
-  if (bytes === 'too large') return stopReading(request, response)
-  if (bytes === 'cut short') return no(cutShort)
+  const bytes = await readBytes(request, refusal)
+  if (!Buffer.isBuffer(bytes)) {
+    closeAfter(response)
+    return no(bytes)
+  }
   if (bytes.length === 0) return no(emptyBody)
-  if (!isJson(headers['content-type'])) return no(notJson)
 
   let text: string
   try {
@@ -66,10 +69,12 @@ export const json = (value: object): Buffer => Buffer.from(JSON.stringify(value)
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** RFC 9112 §6.3 for HTTP/1; in HTTP/2 a stream that is still open (RFC 9113 §8.1). */
-function mayHaveBody(request: Incoming): boolean {
-  return request.httpVersionMajor === 1
-    ? request.headers['transfer-encoding'] !== undefined
-    : !(request as Http2ServerRequest).stream.endAfterHeaders
+const mayHaveBody = (request: Incoming): boolean =>
+  isHttp2(request) ? !request.stream.endAfterHeaders : request.headers['transfer-encoding'] !== undefined
+
+function whyNotRead(headers: Incoming['headers']): Refusal | null {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return encoded
+  return isJson(headers['content-type']) ? null : notJson
 }
 
 /** RFC 9110 §8.3.1: type and subtype without regard to case; parameters do not matter. */
@@ -78,31 +83,26 @@ function isJson(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-function readBytes(request: Incoming): Promise<Buffer | 'too large' | 'cut short'> {
+/** The bytes, or why not. `refusal` speaks against content of any kind, as soon as there is some. */
+function readBytes(request: Incoming, refusal: Refusal | null): Promise<Buffer | Refusal> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
     let size = 0
-    const finish = (result: Buffer | 'too large' | 'cut short') => {
+    const finish = (result: Buffer | Refusal) => {
       clearTimeout(timer)
       request.off('data', take).off('end', end).off('error', abort).off('close', abort)
       resolve(result)
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size > BODY_LIMIT) finish('too large')
+      if (refusal !== null) finish(refusal)
+      else if (size > BODY_LIMIT) finish(tooLarge)
       else chunks.push(chunk)
     }
     const end = () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-    const abort = () => finish('cut short')
+    const abort = () => finish(cutShort)
     // Node's own `requestTimeout` covers HTTP/1 alone.
-    const timer = request.httpVersionMajor === 1 ? undefined : setTimeout(abort, REQUEST_TIMEOUT)
+    const timer = isHttp2(request) ? setTimeout(finish, REQUEST_TIMEOUT, timedOut) : undefined
     request.on('data', take).on('end', end).on('error', abort).on('close', abort)
   })
-}
-
-/** RFC 9110 §15.5.14: refused, and the connection closes, so that the rest need not be read. HTTP/2 closes the stream. */
-function stopReading(request: Incoming, response: Outgoing): JsonBody {
-  request.pause()
-  if (request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-  return no(tooLarge)
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readableAnywhere } from './fields.ts'
 import { preconditionFailed, refuse } from './refusals.ts'
 
 /** Bytes that stay the same while the process runs, with the fields that they are served with. */
@@ -23,7 +24,9 @@ export function document(body: string, fields: Readonly<Record<string, string>>)
 export function serve(request: FastifyRequest, reply: FastifyReply, { body, etag, fields }: Document): FastifyReply {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
   // §13.1.1: strong comparison, so a weak tag never matches.
-  if (ifMatch !== undefined && !names(ifMatch, etag)) return refuse(reply, preconditionFailed)
+  if (ifMatch !== undefined && !names(ifMatch, etag)) {
+    return refuse(reply.headers(readableAnywhere), preconditionFailed)
+  }
   if (ifNoneMatch !== undefined && names(ifNoneMatch.replaceAll('W/"', '"'), etag)) {
     const { 'content-type': _, ...kept } = fields
     return reply.code(304).headers(kept).send()

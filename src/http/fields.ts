@@ -11,12 +11,16 @@ export const securityFields: Fields = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-/** Public, read-only resources: any page may read them, no credentials are involved. */
-export const publicFields: Fields = {
-  ...securityFields,
-  'cross-origin-resource-policy': 'cross-origin',
+/** Public, read-only resources: any page may read them and their errors, no credentials are involved. */
+export const readableAnywhere: Fields = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'Link, ETag',
+}
+
+export const publicFields: Fields = {
+  ...securityFields,
+  ...readableAnywhere,
+  'cross-origin-resource-policy': 'cross-origin',
 }
 
 /** RFC 6797 §6.1; sent over TLS alone (§7.2). */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Store } from '../waitlist/ports.ts'
 import { json } from './body.ts'
-import { publicFields } from './fields.ts'
+import { publicFields, readableAnywhere } from './fields.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from './limits.ts'
 import { draining, refuse, unhealthy } from './refusals.ts'
 import type { HealthReport } from './schemas.ts'
@@ -22,8 +22,8 @@ export function healthRoute({ store, service, description, isDraining }: HealthP
   const isAbleToStore = remembered(() => inTime(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 
   return async (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (isDraining()) return refuse(reply, draining)
-    if (!(await isAbleToStore())) return refuse(reply, unhealthy)
+    if (isDraining()) return refuse(reply.headers(readableAnywhere), draining)
+    if (!(await isAbleToStore())) return refuse(reply.headers(readableAnywhere), unhealthy)
     const report: HealthReport = { status: 'ok', service, description, time: new Date().toISOString() }
     return reply.headers(fields).send(json(report))
   }

@@ -1,10 +1,10 @@
 import { createServer, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Incoming, Outgoing } from './body.ts'
 import type { Certificate } from './certificates.ts'
 import { securityFields } from './fields.ts'
 import * as limits from './limits.ts'
+import { endStreamAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -41,7 +41,7 @@ export function createListener(handler: Handler, certificate: Certificate | null
   server.maxConnections = limits.CONNECTIONS
   if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT
 
-  const checked = checkHost(handler) as RequestListener
+  const checked = checkRequest(handler) as RequestListener
   server.on('request', checked)
   // Refusals come before "100 Continue"; the body's reader sends it (RFC 9110 §10.1.1).
   server.on('checkContinue', checked)
@@ -51,21 +51,25 @@ export function createListener(handler: Handler, certificate: Certificate | null
 }
 
 /** TLS 1.2 and 1.3 with forward secrecy and authenticated encryption alone (RFC 9325 §3, §4). */
+const secureProtocols = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
+    'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
+  ].join(':'),
+} as const
+
 function secureServer(certificate: Certificate): Http2SecureServer {
   const server = createSecureServer({
+    ...secureProtocols,
     ...certificate,
+    ...http1Limits,
     allowHTTP1: true,
-    minVersion: 'TLSv1.2',
-    ciphers: [
-      'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
-      'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256',
-      'ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
-      'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
-    ].join(':'),
     handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT,
     maxSessionMemory: limits.SESSION_MEMORY,
     settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
-    ...http1Limits,
   })
   server.on('session', (session: Http2Session) => {
     session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.close())
@@ -73,45 +77,64 @@ function secureServer(certificate: Certificate): Http2SecureServer {
   return server
 }
 
-/**
- * RFC 9112 §3.2: exactly one Host in HTTP/1.1, and a valid one; Node keeps the first of several. HTTP/2 has `:authority`.
- * Nothing that we send is ever made from it.
- */
-function checkHost(next: Handler): Handler {
-  let lastGood = ''
+/** New connections use this certificate; open ones stay, and so do the keys of resumed sessions. */
+export function useCertificate(server: NodeServer, certificate: Certificate): void {
+  if (!('setSecureContext' in server)) return
+  const ticketKeys = server.getTicketKeys()
+  server.setSecureContext({ ...secureProtocols, ...certificate })
+  server.setTicketKeys(ticketKeys)
+}
+
+/** What comes before the path is looked at. HTTP/2 has `:authority`, and lets any token through as a method. */
+function checkRequest(next: Handler): Handler {
   return (request, response) => {
-    if (request.httpVersionMajor === 1) {
-      const { rawHeaders } = request
-      let host: string | undefined
-      let count = 0
-      for (let i = 0; i < rawHeaders.length; i += 2) {
-        const name = rawHeaders[i]!
-        if (name.length === 4 && name.toLowerCase() === 'host') {
-          host = rawHeaders[i + 1]!
-          count++
-        }
-      }
-      const missing = count === 0 && request.httpVersionMinor === 0
-      if (!missing && (count !== 1 || host === undefined || (host !== lastGood && !isHost(host)))) {
-        return refuseUnrouted(response, noSingleHost)
-      }
-      lastGood = host ?? lastGood
-    }
-    if (request.url === '*') return answerAsterisk(request, response)
-    next(request, response)
+    if (isHttp2(request)) endStreamAfter(request, response)
+    const refusal = isHttp2(request) ? whyNotHttp2(request) : whyNotHttp1(request)
+    if (refusal !== null) refuseUnrouted(response, refusal)
+    else if (request.url === '*') answerAsterisk(response)
+    else next(request, response)
   }
 }
+
+function whyNotHttp2({ method, url }: Incoming): Refusal | null {
+  if (!knownMethods.has(method ?? '')) return methodUnknown
+  return url === '*' && method !== 'OPTIONS' ? malformedRequest : null
+}
+
+/**
+ * RFC 9112 §3.2: exactly one Host in HTTP/1.1, and a valid one; Node keeps the first of several. Nothing that we send is
+ * ever made from it. §6.1: of the transfer codings we know chunked alone.
+ */
+function whyNotHttp1({ method, url, rawHeaders, httpVersion, headers }: Incoming): Refusal | null {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequest
+  if (url === '*' && method !== 'OPTIONS') return malformedRequest
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return malformedRequest
+
+  let hosts = 0
+  let host = ''
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length !== 4 || name.toLowerCase() !== 'host') continue
+    host = rawHeaders[i + 1]!
+    hosts++
+  }
+  if (hosts === 0 && httpVersion === '1.0') return null
+  return hosts === 1 && isHost(host) ? null : noSingleHost
+}
+
+/** Methods that HTTP defines (RFC 9110 §9.1). */
+const knownMethods: ReadonlySet<string> = new Set(METHODS)
 
 /** RFC 3986 §3.2.2 and §3.2.3: a registered name, IPv4 or bracketed IPv6, perhaps with a port. It may be empty. */
 function isHost(host: string): boolean {
   return /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/.test(host)
 }
 
-/** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); nothing else may use the asterisk. */
-function answerAsterisk(request: Incoming, response: Outgoing): void {
+/** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */
+function answerAsterisk(response: Outgoing): void {
   const fields = { ...securityFields, allow: 'GET, HEAD, POST, OPTIONS', 'cache-control': 'no-store' }
-  if (request.method === 'OPTIONS') (response as ServerResponse).writeHead(204, fields).end()
-  else refuseUnrouted(response, malformedRequest)
+  ;(response as ServerResponse).writeHead(204, fields).end()
 }
 
 /** What Node's parser refuses by itself, in the words of the envelope. */
@@ -127,6 +150,3 @@ const parserRefusals: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: fieldsTooLarge,
   ERR_HTTP_REQUEST_TIMEOUT: timedOut,
 }
-
-/** Methods that HTTP defines; HTTP/2 lets any token through to the router (RFC 9110 §9.1). */
-export const isKnownMethod = (method: string): boolean => METHODS.includes(method)

@@ -1,78 +1,17 @@
+import { catalog } from './catalog.ts'
 import { BODY_LIMIT } from './limits.ts'
+import { answers, header, type Installation, json, text } from './openapi-answers.ts'
 import { catalogLink, descriptionLinks, LINKSET, paths } from './paths.ts'
 import * as refusals from './refusals.ts'
 import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
-
-/** What the document says about this installation. */
-export interface Installation {
-  /** The public origin, without a slash at the end. */
-  readonly base: string
-  readonly service: string
-  readonly description: string
-  readonly version: string
-  /** Attempts and seconds. */
-  readonly limit: number
-  readonly window: number
-  /** Whether answers say how much of the quota is left. */
-  readonly publishQuota: boolean
-  /** The value of Set-Cookie. */
-  readonly cookie: string
-}
-
-const json = (schema: string, extra: object = {}) => ({
-  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, ...extra },
-})
-
-const header = (description: string, schema: object, required = false) => ({
-  description,
-  ...(required ? { required } : {}),
-  schema,
-})
-const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 
 /**
  * The OpenAPI 3.1 document. It describes every endpoint, every answer and every field of ours; what Node or a browser
  * adds (Date, Connection, CORS on preflights) is left out.
  */
 export function openapi(installation: Installation) {
-  const { base, service, description, version, limit, window, publishQuota, cookie } = installation
-
-  const noStore = header('Never stored.', { type: 'string', const: 'no-store' }, true)
-  const cacheable = (seconds: number) =>
-    header('How long a copy may be used.', { type: 'string', const: `public, max-age=${seconds}` }, true)
-  const etag = header('Identifies these bytes; send it back in If-None-Match.', text(80), true)
-  const links = (value: string) => header('Related resources (RFC 8288).', text(2048, { examples: [value] }), true)
-
-  const rateLimit: Record<string, object> = publishQuota
-    ? {
-        RateLimit: header(
-          'What is left of the quota: `r` attempts; `t` seconds until there is one more.',
-          text(100, { examples: [`"signup";r=${limit - 1};t=${Math.ceil(window / limit)}`] }),
-        ),
-        'RateLimit-Policy': header(
-          'The quota: `q` attempts for each client, refilled evenly over `w` seconds.',
-          text(100, { examples: [`"signup";q=${limit};w=${window}`] }),
-        ),
-      }
-    : {}
-
-  const error = (description: string, examples: Record<string, string>, headers: Record<string, object> = {}) => ({
-    description,
-    headers: { 'Cache-Control': noStore, ...headers },
-    content: json('Error', {
-      examples: Object.fromEntries(Object.entries(examples).map(([name, error]) => [name, { value: { error } }])),
-    }),
-  })
-  const anyError = error('The request cannot be served as it is.', {
-    methodNotAllowed: refusals.methodNotAllowed('GET').error,
-  })
-  const failed = error('The service is temporarily unavailable.', {
-    unavailable: refusals.unavailable.error,
-  })
-  const unchanged = (seconds: number, more: Record<string, object> = {}) => ({
-    description: 'The copy that the client has is still right.',
-    headers: { ETag: etag, 'Cache-Control': cacheable(seconds), ...more },
-  })
+  const { base, service, description, version, limit, window, cookie } = installation
+  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged } = answers(installation)
 
   return {
     openapi: '3.1.1',
@@ -99,7 +38,7 @@ export function openapi(installation: Installation) {
           tags: ['Waitlist'],
           summary: 'Join the waitlist',
           description:
-            'Adds a person to the waitlist. A `200` means that the signup is stored durably. Sending the same address again is safe: it answers `alreadyExisted: true`, changes nothing and starts no automation. ' +
+            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: it answers `alreadyExisted: true`, changes nothing and starts no automation.\n\n' +
             `Each client may try ${limit} times at once; attempts come back one by one over ${window} seconds. Every attempt counts, also one that is refused. ` +
             'Only the first problem of a request is named.',
           requestBody: {
@@ -231,7 +170,10 @@ export function openapi(installation: Installation) {
         'Find this API',
         'The API catalog of this host (RFC 9727): a linkset of the API and its descriptions.',
         {
-          [LINKSET]: { schema: { $ref: '#/components/schemas/Linkset' } },
+          [LINKSET]: {
+            schema: { $ref: '#/components/schemas/Linkset' },
+            examples: { catalog: { value: catalog(base) } },
+          },
         },
       ),
       [paths.openapi]: discovery('getOpenapi', 'Describe this API for programs', 'This document.', {

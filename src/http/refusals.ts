@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { securityFields } from './fields.ts'
 import { BODY_LIMIT } from './limits.ts'
+import { closeAfter, type Outgoing } from './protocol.ts'
 
 /**
  * Every "no" of the public door: status, sentence, and the fields that belong to it. The sentences are fit to be shown
@@ -98,11 +98,11 @@ export function refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return reply.code(refusal.status).headers(fields).send(body)
 }
 
-/** Answers a request that is refused before it is routed, and closes the connection where HTTP/1 has one to close. */
-export function refuseUnrouted(response: ServerResponse | Http2ServerResponse, refusal: Refusal): void {
+/** Answers a request that is refused before it is routed; nothing more of it is read. */
+export function refuseUnrouted(response: Outgoing, refusal: Refusal): void {
   const { body, fields } = answerTo(refusal)
-  const close = response.req.httpVersionMajor === 1 ? { connection: 'close' } : {}
-  ;(response as ServerResponse).writeHead(refusal.status, { ...fields, ...close }).end(body)
+  closeAfter(response)
+  ;(response as ServerResponse).writeHead(refusal.status, fields).end(body)
 }
 
 /** Answers bytes that are no HTTP request: written by hand, since there is no response object (RFC 9112 §4). */

@@ -12,17 +12,9 @@ import { cors } from './cors.ts'
 import { serve } from './document.ts'
 import { securityFields } from './fields.ts'
 import { healthRoute } from './health.ts'
-import { isKnownMethod } from './listener.ts'
+import { outageLog } from './outage-log.ts'
 import { paths } from './paths.ts'
-import {
-  malformedRequest,
-  methodNotAllowed,
-  methodUnknown,
-  notFound,
-  type Refusal,
-  refuse,
-  unavailable,
-} from './refusals.ts'
+import { malformedRequest, methodNotAllowed, notFound, type Refusal, refuse, unavailable } from './refusals.ts'
 import type { Site } from './site.ts'
 import { signupRoute } from './waitlist.ts'
 
@@ -50,6 +42,7 @@ export interface RouterParts {
 export function createRouter(settings: RouterSettings, parts: RouterParts): FastifyInstance {
   const { store, limiter, log, pages, isDraining } = parts
   const router = Fastify<Server>({
+    exposeHeadRoutes: false, // they would add a Content-Length to a 304
     logger: false, // what is worth a line is logged below, without a logger for each request
     serverFactory: parts.serverFactory,
     rewriteUrl: ({ url = '/' }) => originForm(url),
@@ -71,13 +64,15 @@ export function createRouter(settings: RouterSettings, parts: RouterParts): Fast
   const landingPages = cors(settings.corsOrigins)
   const addressOf = clientAddress(settings.client)
 
-  // HEAD comes with GET; OPTIONS, and 405 with `Allow`, are added below to all alike.
-  router.get(paths.root, (_, reply) => reply.headers(pages().redirect).code(302).send())
-  router.get(paths.waitlist, (request, reply) => serve(request, reply, pages().description))
-  router.get(paths.health, healthRoute({ store, isDraining, ...settings }))
-  router.get(paths.catalog, (request, reply) => serve(request, reply, pages().catalog))
-  router.get(paths.openapi, (request, reply) => serve(request, reply, pages().openapi))
-  router.get(paths.docs, (request, reply) => serve(request, reply, pages().docs(request.headers.accept)))
+  // OPTIONS, and 405 with `Allow`, are added below to all alike.
+  const get = (path: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown) =>
+    router.route({ method: ['GET', 'HEAD'], url: path, handler })
+  get(paths.root, (_, reply) => reply.headers(pages().redirect).code(302).send())
+  get(paths.waitlist, (request, reply) => serve(request, reply, pages().description))
+  get(paths.health, healthRoute({ store, isDraining, ...settings }))
+  get(paths.catalog, (request, reply) => serve(request, reply, pages().catalog))
+  get(paths.openapi, (request, reply) => serve(request, reply, pages().openapi))
+  get(paths.docs, (request, reply) => serve(request, reply, pages().docs(request.headers.accept)))
   router.post(paths.waitlist, {
     onRequest: (request, reply, next) => {
       landingPages.answer(request, reply)
@@ -104,16 +99,15 @@ export function createRouter(settings: RouterSettings, parts: RouterParts): Fast
   }
 
   const known = new Set<string>(Object.values(paths))
-  const whyNotRouted = ({ method, url }: FastifyRequest): Refusal => {
-    if (!isKnownMethod(method)) return methodUnknown
+  const whyNotRouted = ({ url }: FastifyRequest): Refusal => {
     const path = pathOf(url)
     return known.has(path) ? methodNotAllowed(allowed(path)) : notFound
   }
   router.setNotFoundHandler((request, reply) => refuse(reply, whyNotRouted(request)))
+  const logOutage = outageLog(log)
   router.setErrorHandler((error: Error, request, reply: FastifyReply) => {
-    // A store that says no has told the log itself; everybody else's throw is a bug.
-    const level = error instanceof StoreUnavailable ? 'debug' : 'error'
-    log[level]({ reqId: request.id, err: error }, 'a request failed')
+    if (error instanceof StoreUnavailable) logOutage(error)
+    else log.error({ reqId: request.id, err: error }, 'a bug: a request failed')
     return refuse(reply, unavailable)
   })
   if (log.isLevelEnabled('debug')) {
@@ -137,10 +131,10 @@ function originForm(url: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** The decoded path, as the router reads it; empty when it cannot be decoded. */
+/** The decoded path, as the router reads it: an encoded slash stays encoded. Empty when it cannot be decoded. */
 function pathOf(url: string): string {
   try {
-    return decodeURIComponent(url.split(/[?#]/, 1)[0]!)
+    return decodeURI(url.split(/[?#]/, 1)[0]!)
   } catch {
     return ''
   }

@@ -159,8 +159,7 @@ export const linkset = {
 
 export const errorBody = {
   type: 'object',
-  description:
-    'Every error of this service, whatever its status. It is plain JSON on purpose, not RFC 9457 problem+json.',
+  description: 'The body of every error, whatever its status. It is plain JSON on purpose, not RFC 9457 problem+json.',
   required: ['error'],
   additionalProperties: false,
   properties: {

@@ -2,12 +2,12 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { CannotOpen, type Limiter, type Store } from '../waitlist/ports.ts'
-import type { Incoming, Outgoing } from './body.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import type { ClientRule } from './client-address.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
 import { strictTransportSecurity } from './fields.ts'
-import { createListener, type NodeServer } from './listener.ts'
+import { createListener, type NodeServer, useCertificate } from './listener.ts'
+import { type Incoming, isHttp2, type Outgoing } from './protocol.ts'
 import { createRouter } from './router.ts'
 import { type Connections, trackConnections } from './shutdown.ts'
 import { type Site, site } from './site.ts'
@@ -76,7 +76,7 @@ export async function openDoor(settings: DoorSettings, { store, limiter, log }: 
       serverFactory(route) {
         const enter = (request: Incoming, response: Outgoing) => {
           if (hsts !== null) response.setHeader('strict-transport-security', hsts)
-          if (isDraining && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+          if (isDraining && !isHttp2(request)) response.setHeader('connection', 'close')
           route(request as never, response as never)
         }
         const server = createListener(enter, certificate)
@@ -100,14 +100,16 @@ export async function openDoor(settings: DoorSettings, { store, limiter, log }: 
     cookie: membershipCookie(cookie),
   })
 
-  const watch = tls && watchCertificate(tls, useCertificate, keepCertificate)
-  function useCertificate(pair: object): void {
-    for (const server of servers) (server as { setSecureContext?(pair: object): void }).setSecureContext?.(pair)
-    log.info('the TLS certificate was reloaded')
-  }
-  function keepCertificate(error: Error): void {
-    log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays')
-  }
+  const watch =
+    tls &&
+    watchCertificate(
+      tls,
+      pair => {
+        for (const server of servers) useCertificate(server, pair)
+        log.info('the TLS certificate was reloaded')
+      },
+      error => log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays'),
+    )
 
   return {
     baseUrl,

@@ -4,7 +4,8 @@ import { prefersMarkdown } from './docs/negotiate.ts'
 import { docsPage } from './docs/page.ts'
 import { type Document, document } from './document.ts'
 import { publicFields } from './fields.ts'
-import { type Installation, openapi } from './openapi.ts'
+import { openapi } from './openapi.ts'
+import type { Installation } from './openapi-answers.ts'
 import { catalogLink, descriptionLinks, LINKSET, paths } from './paths.ts'
 import type { SelfDescription } from './schemas.ts'
 
@@ -63,6 +64,7 @@ export function site(installation: Installation): Site {
     redirect: {
       ...publicFields,
       'cache-control': 'no-store',
+      'content-length': '0',
       location: base + paths.docs,
       link: `${catalogLink(base)}, ${descriptionLinks(base)}`,
     },

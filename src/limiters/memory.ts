@@ -14,9 +14,6 @@ export interface MemoryLimiterOptions extends Quota {
   readonly now?: () => number
 }
 
-/** Absorbs rounding, so that a client who waits exactly as long as it was told is admitted. In milliseconds. */
-const TOLERANCE = 1e-3
-
 /**
  * A limiter in the memory of this process: GCRA (ITU-T I.371), one number for each client.
  *
@@ -34,13 +31,15 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
   let older = new Map<string, number>()
   const windowMs = window * 1000
   const interval = windowMs / limit
+  // Absorbs rounding, so that a client who waits exactly as long as it was told is admitted. In milliseconds.
+  const tolerance = Math.min(1e-3, interval / 100)
   let nextGeneration = now() + windowMs
 
   function take(client: string): Attempt {
     const present = now()
     const before = Math.max(younger.get(client) ?? older.get(client) ?? present, present)
     const after = before + interval
-    const admitted = after - present <= windowMs + TOLERANCE
+    const admitted = after - present <= windowMs + tolerance
     const fullAgainAt = admitted ? after : before
 
     if (present >= nextGeneration || (younger.size >= clients / 2 && !younger.has(client))) {
@@ -52,10 +51,10 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
     younger.set(client, fullAgainAt)
 
     const used = fullAgainAt - present
-    const remaining = Math.max(0, Math.floor((windowMs - used + TOLERANCE) / interval))
+    const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
     // Until one attempt more than now is left.
     const wait = used - (windowMs - (remaining + 1) * interval)
-    return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - TOLERANCE) / 1000)) }
+    return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
   }
 
   return {

@@ -6,7 +6,10 @@ export interface Bounds {
   readonly batch: number
   /** Items that may wait for their transaction; one more is refused at once. */
   readonly queue: number
-  /** Milliseconds that one transaction may take before everybody who waits is told that the store is unavailable. */
+  /**
+   * Milliseconds that an item may wait for its transaction, and that a transaction may take before everybody who waits
+   * is told that the store is unavailable.
+   */
   readonly patience: number
 }
 
@@ -21,6 +24,7 @@ export interface Batches<Item, Answer> {
 
 interface Waiting<Item, Answer> {
   readonly item: Item
+  readonly since: number
   readonly resolve: (answer: Answer) => void
   readonly reject: (reason: unknown) => void
 }
@@ -47,8 +51,16 @@ export function naturalBatches<Item, Answer>(
     for (const { reject } of waiting) reject(reason)
   }
 
+  function refuseLate(): void {
+    const oldest = performance.now() - bounds.patience
+    const inTime = queue.findIndex(({ since }) => since >= oldest)
+    if (inTime === 0) return
+    const late = queue.splice(0, inTime === -1 ? queue.length : inTime)
+    refuse(late, new StoreUnavailable(`a signup waited longer than ${bounds.patience} ms`))
+  }
+
   async function run(): Promise<void> {
-    while (queue.length > 0) {
+    for (refuseLate(); queue.length > 0; refuseLate()) {
       const batch = queue.length <= bounds.batch ? queue : queue.slice(0, bounds.batch)
       queue = batch === queue ? [] : queue.slice(bounds.batch)
 
@@ -81,7 +93,7 @@ export function naturalBatches<Item, Answer>(
       if (stalled) return Promise.reject(new StoreUnavailable('the store does not answer'))
       if (queue.length >= bounds.queue) return Promise.reject(new StoreUnavailable('too many signups are waiting'))
       return new Promise((resolve, reject) => {
-        queue.push({ item, resolve, reject })
+        queue.push({ item, since: performance.now(), resolve, reject })
         if (busy) return
         busy = true
         // After the requests that arrived in this turn of the event loop, so that they share the transaction.

@@ -135,11 +135,13 @@ function read(database: DatabaseSync, sql: string): string | number {
   return Object.values(row ?? {})[0] ?? ''
 }
 
-/** Creates what is missing of a folder's path and syncs the folder above, so that it survives power loss. */
+/** Creates what is missing of a folder's path; each new name is synced in the folder above, to survive power loss. */
 function createFolder(folder: string): void {
   const first = mkdirSync(folder, { recursive: true })
   if (first === undefined) return
-  const above = openSync(dirname(first), 'r')
-  fsyncSync(above)
-  closeSync(above)
+  for (let created = folder; created !== dirname(first); created = dirname(created)) {
+    const above = openSync(dirname(created), 'r')
+    fsyncSync(above)
+    closeSync(above)
+  }
 }

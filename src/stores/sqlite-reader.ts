@@ -15,19 +15,36 @@ interface Row {
  * Reads all contacts of a database file, one after the other, as they stood at one moment. Opens the file for reading
  * only; a service that uses it goes on.
  *
- * @throws {CannotOpen} when there is no such file.
+ * @throws {CannotOpen} at once, when there is no such file or it is none of ours.
  */
-export function* readContacts(path: string): Generator<Contact> {
-  if (!existsSync(path))
-    throw new CannotOpen(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+export function readContacts(path: string): Generator<Contact> {
+  const database = openForReading(path)
   try {
-    const rows = database.prepare('select id, name, email, state, created_at from contact order by number').iterate()
-    for (const row of rows as Iterable<unknown>) {
-      const { created_at, ...contact } = row as Row
-      yield { ...contact, createdAt: new Date(created_at) }
-    }
-  } finally {
+    return contactsIn(database)
+  } catch (error) {
     database.close()
+    throw new CannotOpen(`${path} cannot be read: ${(error as Error).message}`)
   }
+}
+
+/** @throws {CannotOpen} when there is no such file. */
+export function openForReading(path: string): DatabaseSync {
+  if (!existsSync(path)) {
+    throw new CannotOpen(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
+  }
+  return new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+}
+
+function contactsIn(database: DatabaseSync): Generator<Contact> {
+  const query = database.prepare('select id, name, email, state, created_at from contact order by number')
+  return (function* () {
+    try {
+      for (const row of query.iterate() as Iterable<unknown>) {
+        const { created_at, ...contact } = row as Row
+        yield { ...contact, createdAt: new Date(created_at) }
+      }
+    } finally {
+      database.close()
+    }
+  })()
 }

@@ -41,9 +41,6 @@ export type Reply =
   /** What is written can no longer be trusted. The last reply. */
   | { readonly is: 'failed'; readonly why: string }
 
-/** How long one look at the disk is good for, in milliseconds. */
-const LOOK_EVERY = 250
-
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 const SQLITE_FULL = 13
@@ -100,19 +97,22 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
 
 class OutOfSpace extends Error {}
 
-/** Checks that the disk has room and that the file is still where it was: what goes to a deleted file is lost. */
+/**
+ * Checks that the disk has room and that the database and its log are still where they were: what goes to a deleted file
+ * is lost. Two system calls more for a batch are cheap beside its sync.
+ */
 function roomOn({ path, minimumFree }: SqliteOptions): () => void {
-  const { ino } = statSync(path)
-  let lookAgain = 0
+  const files = [path, `${path}-wal`].map(file => ({ file, inode: inodeOf(file) }))
   return () => {
-    const now = performance.now()
-    if (now < lookAgain) return
-    if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) throw new Error(`${path} was moved or deleted`)
+    for (const { file, inode } of files) {
+      if (inodeOf(file) !== inode) throw new Error(`${file} was moved or deleted`)
+    }
     const { bavail, bsize } = statfsSync(dirname(path))
     if (bavail * bsize < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
-    lookAgain = now + LOOK_EVERY
   }
 }
+
+const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino
 
 /**
  * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved

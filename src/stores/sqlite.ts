@@ -48,7 +48,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 }
 
 interface Thread {
-  /** Never rejects. After a failure every answer is `failed`. */
+  /** Never rejects. After a failure every answer is `failed`, after a close `unavailable`. */
   ask(request: Request): Promise<Reply>
   readonly failure: Promise<Error>
   close(): Promise<void>
@@ -58,19 +58,18 @@ async function startThread(options: SqliteOptions): Promise<Thread> {
   // The same ending as this file: .ts in the repository, .js in the package. A thread has a compile cache of its own,
   // to be turned on before its first file is read (bin/waitlist.js says why).
   const file = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url).href
-  const worker = new Worker(`require('node:module').enableCompileCache(); import(${JSON.stringify(file)})`, {
-    eval: true,
-    workerData: options,
-  })
+  const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(file)})`
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData: options })
   const asked: ((reply: Reply) => void)[] = []
   const failure = Promise.withResolvers<Error>()
-  let failed: Reply | undefined
+  let over: Reply | undefined
   let closing = false
 
   const fail = (why: string) => {
-    failed ??= { is: 'failed', why }
+    over ??= { is: 'failed', why }
     failure.resolve(new Error(why))
-    for (const answer of asked.splice(0)) answer(failed)
+    for (const answer of asked.splice(0)) answer(over)
+    worker.terminate()
   }
   worker.on('message', (reply: Reply) => {
     asked.shift()?.(reply)
@@ -90,7 +89,7 @@ async function startThread(options: SqliteOptions): Promise<Thread> {
   }
 
   const ask = (request: Request) => {
-    if (failed !== undefined) return Promise.resolve(failed)
+    if (over !== undefined) return Promise.resolve(over)
     return new Promise<Reply>(resolve => {
       asked.push(resolve)
       worker.postMessage(request)
@@ -102,6 +101,8 @@ async function startThread(options: SqliteOptions): Promise<Thread> {
     async close() {
       closing = true
       await ask({ do: 'close' })
+      over ??= { is: 'unavailable', why: 'the store is closed' }
+      for (const answer of asked.splice(0)) answer(over)
       await exited
     },
   }

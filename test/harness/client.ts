@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ApiDocument, assertDocumented } from './document.ts'
 
 export interface Answer {
@@ -24,12 +25,10 @@ export async function clientOf({ baseUrl }: { readonly baseUrl: string }): Promi
     const { status, headers } = response
     const text = await response.text()
     assertDocumented(document, init.method ?? 'GET', path.split('?')[0]!, { status, headers, body: text })
-    return {
-      status,
-      headers,
-      text,
-      json: headers.get('content-type')?.includes('json') ? JSON.parse(text || 'null') : undefined,
-    }
+    const json = headers.get('content-type')?.includes('json') ? JSON.parse(text || 'null') : undefined
+    const answer = { status, headers, text, json }
+    if (status >= 400 && init.method !== 'HEAD') assertRefused(answer, status)
+    return answer
   }
   return {
     baseUrl,
@@ -41,4 +40,16 @@ export async function clientOf({ baseUrl }: { readonly baseUrl: string }): Promi
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
   }
+}
+
+/** Holds an answer against the one shape that every error has (C-19), and against its sentence where that is known. */
+export function assertRefused({ status, headers, text, json }: Answer, expected: number, sentence?: string): void {
+  assert.equal(status, expected, text)
+  assert.equal(headers.get('content-type'), 'application/json')
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.deepEqual(Object.keys(json), ['error'])
+  assert.equal(typeof json.error, 'string')
+  assert.notEqual(json.error, '')
+  assert.equal(headers.get('set-cookie'), null)
+  if (sentence !== undefined) assert.equal(json.error, sentence)
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
@@ -16,13 +17,20 @@ export interface Program {
   readonly exited: Promise<number | null>
 }
 
+export interface Surroundings {
+  readonly cwd: string
+  readonly args?: string[]
+  /** A command that becomes the program (`exec`), such as one that sets a limit first. The process id stays the same. */
+  readonly through?: readonly string[]
+}
+
 /** Runs the program as a user does, with nothing of this process's settings, and waits until it listens. */
 export async function runProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = ['serve'] }: { cwd: string; args?: string[] },
+  { cwd, args = ['serve'], through = [] }: Surroundings,
 ): Promise<Program> {
-  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { cwd, args })
+  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { cwd, args, through })
   const baseUrl = await new Promise<string>((resolve, reject) => {
     const look = () => {
       const line = stdout()
@@ -50,9 +58,10 @@ export async function runProgram(
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = [] }: { cwd: string; args?: string[] },
+  { cwd, args = [], through = [] }: Surroundings,
 ) {
-  const child = spawn(process.execPath, [entry, ...args], { cwd, env: { PATH: process.env.PATH, ...env } })
+  const [command, ...rest] = [...through, process.execPath, entry, ...args]
+  const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, ...env } })
   let out = ''
   let err = ''
   child.stdout.setEncoding('utf8').on('data', chunk => {
@@ -67,4 +76,17 @@ export function spawnProgram(
     await exited
   })
   return { process: child as ChildProcess, stdout: () => out, stderr: () => err, exited }
+}
+
+/** The log of a program so far: standard output has nothing but lines of JSON. The last one may still be on its way. */
+export function logOf({ stdout }: Pick<Program, 'stdout'>): Record<string, unknown>[] {
+  return stdout()
+    .split('\n')
+    .slice(0, -1)
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+}
+
+/** Looks again and again until it is so. The test's own timeout ends it. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await wait(50)
 }

@@ -1,10 +1,13 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
+import type { Answer } from './client.ts'
 
 /** Sends bytes as they are and returns all that comes back until the other side closes, or for `wait` milliseconds. */
 export function exchange(baseUrl: string, bytes: string | Buffer, wait = 5_000): Promise<string> {
   const { hostname, port } = new URL(baseUrl)
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname)
+    const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''))
     let received = ''
     const finish = () => {
       clearTimeout(timer)
@@ -19,4 +22,46 @@ export function exchange(baseUrl: string, bytes: string | Buffer, wait = 5_000):
     socket.on('close', finish)
     socket.write(bytes)
   })
+}
+
+export interface RawAnswer extends Answer {
+  /** The statuses that came before the final one, such as 100. */
+  readonly interim: readonly number[]
+}
+
+/** Sends the lines of a head and a body, and reads the one answer. The request should make the server close. */
+export async function send(baseUrl: string, head: readonly string[], body: string | Buffer = ''): Promise<RawAnswer> {
+  const start = Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1')
+  return readAnswer(await exchange(baseUrl, Buffer.concat([start, Buffer.from(body)])))
+}
+
+/** Reads one answer of HTTP/1.1, and the interim ones before it (RFC 9110 §15.2). */
+export function readAnswer(received: string): RawAnswer {
+  const interim: number[] = []
+  for (let rest = received; ; ) {
+    const end = rest.indexOf('\r\n\r\n')
+    const [line = '', ...fields] = rest.slice(0, Math.max(end, 0)).split('\r\n')
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1])
+    if (end === -1 || Number.isNaN(status)) throw new Error(`no answer of HTTP/1.1: ${JSON.stringify(received)}`)
+    rest = rest.slice(end + 4)
+    if (status < 200) {
+      interim.push(status)
+      continue
+    }
+    const pairs = fields.map(field => field.split(/: ?(.*)/s, 2) as [string, string])
+    const headers = new Headers(pairs)
+    const text = Buffer.from(rest, 'latin1').toString()
+    const isJson = headers.get('content-type')?.includes('json') && text !== ''
+    return { interim, status, headers, text, json: isJson ? JSON.parse(text) : undefined }
+  }
+}
+
+/** A port that nobody listens on at this moment, for a service whose public address is another one. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }

@@ -20,6 +20,9 @@ export async function startService(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
 ): Promise<TestService> {
+  // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
+  let stop = async () => {}
+  test.after(() => stop())
   const databasePath = join(temporaryFolder(test), 'waitlist.db')
   const result = readConfig({
     HOST: '127.0.0.1',
@@ -34,8 +37,7 @@ export async function startService(
   const { log, logged } = recordingLog()
   const service = await start(result.config, log)
   let stopped: Promise<void> | undefined
-  const stop = () => (stopped ??= service.stop())
-  test.after(stop)
+  stop = () => (stopped ??= service.stop())
   return { ...service, stop, config: result.config, databasePath, logged }
 }
 

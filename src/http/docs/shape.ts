@@ -1,0 +1,83 @@
+import type { OpenapiDocument } from '../openapi.ts'
+
+/** As much of OpenAPI 3.1 as the documentation reads. The document is ours, so what is not used is not understood. */
+
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly const?: unknown
+  readonly format?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly maxItems?: number
+  readonly minimum?: number
+  readonly examples?: readonly unknown[]
+  /** The rules for the trimmed value, where the schema itself describes the value as it is sent. */
+  readonly 'x-after-trimming'?: { readonly format?: string; readonly minLength?: number; readonly maxLength?: number }
+}
+
+export interface Example {
+  readonly summary?: string
+  readonly value: unknown
+}
+
+export interface Media {
+  readonly schema: Schema
+  readonly examples?: Readonly<Record<string, Example>>
+}
+
+export interface HeaderField {
+  readonly description: string
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+export interface Answer {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, HeaderField>>
+  readonly content?: Readonly<Record<string, Media>>
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description: string
+  readonly requestBody?: { readonly description: string; readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<Record<string, Answer>>
+}
+
+/** One method of one path. */
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
+}
+
+/** Every call of the API, in the order of the document. */
+export function callsOf(api: OpenapiDocument): readonly Call[] {
+  const paths = api.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  )
+}
+
+/** The schema itself, also where there is only a reference to a component. */
+export function resolve(api: OpenapiDocument, schema: Schema): Schema {
+  const name = schema.$ref?.split('/').at(-1)
+  return name === undefined ? schema : (api.components.schemas as Readonly<Record<string, Schema>>)[name]!
+}
+
+/** The first media type of a body, with its name; undefined where there is no body. */
+export const firstMedia = (content: Readonly<Record<string, Media>> | undefined): [string, Media] | undefined =>
+  Object.entries(content ?? {})[0]
+
+/** What a header field holds, where the document says so: always the same, or something of this kind. */
+export function fieldValue({ schema }: HeaderField): { text: string; isConstant: boolean } | undefined {
+  const value = schema.const ?? schema.examples?.[0]
+  return value === undefined ? undefined : { text: String(value), isConstant: schema.const !== undefined }
+}

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, sep } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** The parts of the house. `settings.ts` belongs to the configuration. */
+type Part =
+  | 'main'
+  | 'cli'
+  | 'compose'
+  | 'config'
+  | 'http'
+  | 'stores'
+  | 'limiters'
+  | 'providers'
+  | 'destinations'
+  | 'waitlist'
+
+/** The import law: who may import from whom (beside itself), and which packages from npm. */
+const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
+  main: { parts: ['cli', 'compose', 'config', 'waitlist'], packages: ['commander'] },
+  cli: { parts: ['compose', 'config', 'waitlist'], packages: ['pino'] },
+  compose: {
+    parts: ['config', 'http', 'stores', 'limiters', 'providers', 'destinations', 'waitlist'],
+    packages: ['pino'],
+  },
+  config: { parts: ['http', 'waitlist'], packages: ['ipaddr.js'] },
+  http: { parts: ['waitlist'], packages: ['fastify', 'pino', 'ipaddr.js', 'json-schema-to-ts'] },
+  stores: { parts: ['waitlist'], packages: ['pg'] },
+  limiters: { parts: ['waitlist'], packages: ['ioredis'] },
+  providers: { parts: ['waitlist'], packages: ['undici'] },
+  destinations: { parts: ['waitlist'], packages: ['undici', 'standardwebhooks'] },
+  waitlist: { parts: [], packages: [] },
+}
+
+/** Longer than 250 lines, each with the reason why it is one file. */
+const long: Record<string, string> = {}
+
+/** Files that import what is no literal, each with the reason. */
+const computed: Record<string, string> = {
+  'src/stores/sqlite.ts': 'starts its own thread, whose file ends in .ts here and in .js in the package',
+}
+
+const files = (folder: string): string[] =>
+  existsSync(join(root, folder))
+    ? readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile())
+        .map(entry => join(entry.parentPath, entry.name).slice(root.length).replaceAll(sep, '/'))
+        .sort()
+    : []
+
+/** The text without comments, so that a word in one is no import. Strings stay. */
+const code = (file: string): string =>
+  readFileSync(join(root, file), 'utf8').replace(
+    /('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
+    (_, string) => string ?? '',
+  )
+
+const sources = files('src').filter(file => file.endsWith('.ts'))
+
+/** Every module that a file names, in static and dynamic imports. Types count too, unless only what runs is asked for. */
+function importsOf(file: string, { types = true } = {}): string[] {
+  const text = code(file)
+  const statics = [...text.matchAll(/^\s*(?:import|export)\b([^'"`;]*?)\bfrom\s*['"]([^'"]+)['"]/gm)]
+    .filter(([, what]) => types || !/^\s+type\b/.test(what!))
+    .map(([all, , specifier]) => [all, specifier])
+  const bare = text.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm)
+  const dynamic = text.matchAll(/\b(?:import|require|import\.meta\.resolve)\s*\(\s*['"]([^'"]+)['"]/g)
+  return [...statics, ...bare, ...dynamic].map(([, specifier]) => specifier!)
+}
+
+function partOf(file: string): Part {
+  const first = file.split('/')[1]!.replace(/\.ts$/, '')
+  const part = first === 'settings' ? 'config' : first
+  assert.ok(part in law, `${file} belongs to no part of the house`)
+  return part as Part
+}
+
+const resolved = (file: string, specifier: string): string => normalize(join(dirname(file), specifier))
+
+describe('the import law', () => {
+  test('the sources are found, and their imports are read', () => {
+    assert.ok(sources.length > 30)
+    assert.ok(importsOf('src/compose.ts').includes('./stores/sqlite.ts'), 'static')
+    assert.ok(importsOf('src/compose.ts').includes('./http/server.ts'), 'dynamic')
+    assert.ok(importsOf('src/waitlist/join.ts').includes('./signup.ts'), 'type only')
+  })
+
+  for (const file of sources) {
+    test(`${file} imports only what its place allows`, () => {
+      const part = partOf(file)
+      const { parts, packages } = law[part]
+      for (const specifier of importsOf(file)) {
+        if (specifier.startsWith('.')) {
+          const target = resolved(file, specifier)
+          assert.ok(existsSync(join(root, target)), `${specifier} does not exist`)
+          if (target === 'package.json') continue
+          const other = partOf(target)
+          assert.ok(other === part || parts.includes(other), `${part} must not import from ${other} (${specifier})`)
+        } else if (specifier.startsWith('node:')) {
+          assert.notEqual(part, 'waitlist', `waitlist/ imports nothing outside (${specifier})`)
+        } else {
+          assert.ok(packages.includes(specifier), `${part} must not import the package ${specifier}`)
+        }
+      }
+    })
+  }
+
+  test('what is imported is written out, so that it can be read here', () => {
+    const found = sources.filter(file => /\b(?:import|require)\s*\(\s*(?!['"])/.test(code(file)))
+    assert.deepEqual(found, Object.keys(computed))
+  })
+
+  test('every package that runs is a declared dependency, and every dependency is used', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>
+    }
+    const used = sources
+      .flatMap(file => importsOf(file, { types: false }))
+      .filter(specifier => !/^(?:\.|node:)/.test(specifier))
+    assert.deepEqual([...new Set(used)].sort(), Object.keys(dependencies).sort())
+  })
+
+  test('only config.ts reads the environment', () => {
+    const readers = sources.filter(file => /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?env\b|node:process/.test(code(file)))
+    assert.deepEqual(readers, ['src/config.ts'])
+  })
+
+  test('only compose.ts names adapters', () => {
+    const adapters: readonly Part[] = ['stores', 'limiters', 'providers', 'destinations']
+    const naming = sources.filter(file =>
+      importsOf(file).some(specifier => {
+        if (!specifier.startsWith('.')) return false
+        const part = partOf(resolved(file, specifier))
+        return adapters.includes(part) && part !== partOf(file)
+      }),
+    )
+    assert.deepEqual(naming, ['src/compose.ts'])
+  })
+
+  test('every file is needed: it is reached from main.ts', () => {
+    const reached = new Set<string>()
+    const visit = (file: string): void => {
+      if (reached.has(file)) return
+      reached.add(file)
+      for (const specifier of importsOf(file)) {
+        const target = resolved(file, specifier)
+        if (specifier.startsWith('.') && target.endsWith('.ts')) visit(target)
+      }
+    }
+    visit('src/main.ts')
+    visit('src/stores/sqlite-worker.ts') // started as a thread
+    assert.deepEqual(
+      sources.filter(file => !reached.has(file)),
+      [],
+    )
+  })
+})
+
+describe('the names and sizes of files', () => {
+  const all = ['src', 'test', 'bench', 'scripts', 'bin', 'docs'].flatMap(files)
+
+  test('none is named for nothing in particular', () => {
+    const vague = /(?:^|[/._-])(?:utils?|helpers?|managers?|common|misc|shared)(?:[/._-]|$)/i
+    assert.deepEqual(
+      all.filter(file => vague.test(file)),
+      [],
+    )
+  })
+
+  test('none is longer than 250 lines, but for those with a reason', () => {
+    const tooLong = all.filter(
+      file => /\.(?:ts|js|sql)$/.test(file) && readFileSync(join(root, file), 'utf8').split('\n').length > 251,
+    )
+    assert.deepEqual(
+      tooLong.filter(file => !(file in long)),
+      [],
+    )
+    assert.deepEqual(
+      Object.keys(long).filter(file => !tooLong.includes(file)),
+      [],
+      'a reason that is not needed any more',
+    )
+  })
+})

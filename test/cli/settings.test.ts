@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { settings } from '../../src/settings.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { logOf, runProgram, spawnProgram } from '../harness/program.ts'
+
+async function run(t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) {
+  const program = spawnProgram(t, env, { cwd, args })
+  const code = await program.exited
+  return { code, stdout: program.stdout(), stderr: program.stderr(), cwd }
+}
+
+const withoutStack = (stderr: string) => assert.doesNotMatch(stderr, /\n\s+at |node:internal/)
+
+describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
+  test('--help lists every command and every setting with its default', async t => {
+    const { code, stdout } = await run(t, ['--help'])
+    assert.equal(code, 0)
+    for (const command of ['serve', 'export']) assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'))
+    for (const [name, setting] of Object.entries(settings)) {
+      const line = stdout.split('\n').find(each => each.trim().startsWith(`${name} `)) ?? ''
+      assert.ok(line.includes(setting.meaning), name)
+      if ('default' in setting) assert.ok(line.includes(`[${setting.default}]`), name)
+    }
+  })
+
+  test('--version is the version of the package', async t => {
+    assert.match((await run(t, ['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+  })
+
+  for (const args of [['sevre'], ['--verbose'], ['export', 'extra']]) {
+    test(`\`${args.join(' ')}\` is refused, and no service starts`, async t => {
+      const { code, stdout, stderr, cwd } = await run(t, args)
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      assert.match(stderr, /^error: /)
+      withoutStack(stderr)
+      assert.equal(existsSync(join(cwd, 'data')), false)
+    })
+  }
+
+  test('wrong settings end every command with the list of all mistakes on standard error', async t => {
+    const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', COOKIE_NAME: 'se;cret' }
+    for (const args of [[], ['serve'], ['export']]) {
+      const { code, stdout, stderr, cwd } = await run(t, args, env)
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      const told = stderr.split('\n').filter(line => line.startsWith('  - '))
+      assert.equal(told.length, 4)
+      for (const name of ['PORT', 'LOG_LEVEL', 'TLS_KEY_FILE', 'COOKIE_NAME']) {
+        assert.ok(told.some(line => line.startsWith(`  - ${name} `)))
+      }
+      assert.doesNotMatch(stderr, /loud|se;cret/)
+      withoutStack(stderr)
+      assert.equal(existsSync(join(cwd, 'data')), false)
+    }
+  })
+
+  test('a port that is in use is named, with what to do', async t => {
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const { code, stderr } = await run(t, [], { HOST: '127.0.0.1', PORT: String(port) })
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      new RegExp(`PORT ${port} on 127\\.0\\.0\\.1 is in use\\. Stop what uses it, or set another PORT`),
+    )
+    withoutStack(stderr)
+  })
+
+  test('a host that is not of this machine is named', async t => {
+    const { code, stderr } = await run(t, [], { HOST: '192.0.2.1', PORT: '0' })
+    assert.equal(code, 1)
+    assert.match(stderr, /HOST 192\.0\.2\.1/)
+    withoutStack(stderr)
+  })
+
+  test('a certificate that cannot be read is named by its settings', async t => {
+    const { code, stderr } = await run(t, [], { TLS_CERT_FILE: 'missing.pem', TLS_KEY_FILE: 'missing.key', PORT: '0' })
+    assert.equal(code, 1)
+    assert.match(stderr, /TLS_CERT_FILE and TLS_KEY_FILE cannot be used: .*missing\.pem/)
+    withoutStack(stderr)
+  })
+})
+
+describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
+  const start = (t: TestContext, content: string, env: Record<string, string> = {}) => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, '.env'), content)
+    return runProgram(t, { SHUTDOWN_DELAY: '0', ...env }, { cwd })
+  }
+  const warnings = (program: Parameters<typeof logOf>[0]) =>
+    logOf(program)
+      .filter(({ level }) => level === 40)
+      .map(({ msg }) => String(msg))
+
+  test('is read; what the environment says goes before it', async t => {
+    const program = await start(t, 'HOST=127.0.0.1\nPORT=0\nSERVICE_NAME="From the file"\nEVENT_NAME=from.file\n', {
+      EVENT_NAME: 'from.environment',
+    })
+    const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
+    assert.equal(health.service, 'From the file')
+    assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'from.environment')
+    assert.equal(await program.end('SIGTERM'), 0)
+  })
+
+  test('a name in it that is no setting is warned of, without its value', async t => {
+    const program = await start(t, 'HOST=127.0.0.1\nPORT=0\nRATE_LIMITS=5\nSMTP_PASSWORD=hunter2\n')
+    await program.end('SIGTERM')
+    const unknown = warnings(program).filter(warning => warning.startsWith('.env has '))
+    assert.deepEqual(unknown, [
+      '.env has RATE_LIMITS, which is no setting of Waitlist',
+      '.env has SMTP_PASSWORD, which is no setting of Waitlist',
+    ])
+    assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2/)
+  })
+
+  test('a mistake in it is told like any other', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, '.env'), 'PORT=eighty\n')
+    const { code, stderr } = await run(t, [], {}, cwd)
+    assert.equal(code, 1)
+    assert.match(stderr, /- PORT must be a whole number/)
+  })
+
+  test('one that cannot be read is told in words', async t => {
+    const cwd = temporaryFolder(t)
+    mkdirSync(join(cwd, '.env'))
+    const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
+    assert.equal(code, 1)
+    assert.match(stderr, /\.env cannot be read/)
+    withoutStack(stderr)
+  })
+})

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Config, readConfig } from '../src/config.ts'
+import { type SettingName, settings } from '../src/settings.ts'
+
+type Environment = Record<string, string>
+
+function configured(env: Environment): Config {
+  const result = readConfig(env)
+  assert.ok('config' in result, JSON.stringify(result))
+  return result.config
+}
+
+function mistakes(env: Environment): readonly string[] {
+  const result = readConfig(env)
+  assert.ok('mistakes' in result, 'these settings should be refused')
+  return result.mistakes
+}
+
+const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
+
+/** For each setting: texts that are refused. Each holds a word that must not be repeated. */
+const refused: Partial<Record<SettingName, readonly string[]>> = {
+  BASE_URL: [
+    'seCret',
+    'ftp://seCret',
+    'https://seCret/path',
+    'https://user:seCret@host',
+    'https://host?seCret',
+    '//seCret',
+  ],
+  HOST: ['se\u0007Cret', 'seCret'.repeat(50)],
+  PORT: ['seCret', '-1', '65536', '80.5', '1e3', '0x50', '８０'],
+  HSTS_INCLUDE_SUBDOMAINS: ['seCret', 'yes', '1', 'TRUE'],
+  DATABASE_URL: ['seCret', 'sqlite:', 'postgres://user:seCret@host/list', 'sqlite://seCret/list', './seCret.db'],
+  RATE_LIMIT: ['seCret', '0', '-5', '1.5', '1000001', 'Infinity'],
+  RATE_LIMIT_WINDOW: ['seCret', '0', '86401'],
+  RATE_LIMIT_IPV6_PREFIX: ['seCret', '31', '129'],
+  RATE_LIMIT_FIELDS: ['seCret', 'on'],
+  TRUST_PROXY: ['seCret', 'true', '100', '-1', '10.0.0.1', '10.0.0.0/33', '10.0.0.0/8,seCret', '10.0.0.0/8,', '::/129'],
+  CORS_ORIGINS: ['seCret', '*', 'null', 'https://seCret/path', 'https://a.example,seCret', 'https://a.example,'],
+  COOKIE_NAME: ['seCret name', 'se;Cret', 'se=Cret', 'séCret', 'se"Cret'],
+  COOKIE_SAME_SITE: ['seCret', 'LAX', 'off'],
+  COOKIE_MAX_AGE: ['seCret', '-1', '34560001'],
+  PROVIDER: ['seCret'],
+  EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
+  SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
+  SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
+  SHUTDOWN_DELAY: ['seCret', '2001', '1s'],
+  LOG_LEVEL: ['seCret', 'INFO', 'all'],
+}
+
+describe('the configuration', () => {
+  test('with nothing set it is complete: every default of the design', () => {
+    assert.deepEqual(configured({}), {
+      door: {
+        host: 'localhost',
+        port: 8080,
+        baseUrl: null,
+        tls: null,
+        hstsIncludeSubdomains: true,
+        client: { proxies: { kind: 'none' }, ipv6Prefix: 64 },
+        quota: { limit: 20, window: 600 },
+        publishQuota: true,
+        corsOrigins: [],
+        cookie: { name: 'waitlist', sameSite: 'lax', maxAge: 31_536_000, secure: false },
+        service: 'waitlist',
+        description: 'Early-access waitlist',
+        shutdownDelay: 1_000,
+      },
+      store: { kind: 'sqlite', path: './data/waitlist.db' },
+      eventName: 'waitlist.joined',
+      logLevel: 'info',
+      warnings: configured({}).warnings,
+    })
+  })
+
+  test('every documented default is what its own rule allows', () => {
+    for (const [name, setting] of Object.entries(settings)) {
+      if (!('default' in setting) || name === 'BASE_URL' || name === 'COOKIE_NAME') continue
+      assert.notEqual(setting.read(setting.default), undefined, name)
+      assert.deepEqual(configured({ [name]: setting.default }), configured({}), name)
+    }
+  })
+
+  for (const [name, texts] of Object.entries(refused)) {
+    test(`${name}: what is not allowed is refused, with what is, and is not repeated`, () => {
+      const { allowed } = settings[name as SettingName]
+      for (const text of texts) {
+        assert.deepEqual(mistakes({ [name]: text }), [`${name} ${allowed}`], JSON.stringify(text))
+        assert.doesNotMatch(mistakes({ [name]: text }).join(), /se.?Cret/)
+      }
+    })
+  }
+
+  test('every setting that has a rule was tried', () => {
+    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE']
+    assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
+  })
+
+  test('all mistakes are told at once, each beginning with its variable', () => {
+    const wrong = Object.fromEntries(Object.entries(refused).map(([name, texts]) => [name, texts[0]!]))
+    const told = mistakes({ ...wrong, TLS_KEY_FILE: 'key.pem' })
+    const named = told.map(mistake => mistake.split(' ')[0])
+    assert.deepEqual([...named].sort(), [...Object.keys(refused), 'TLS_CERT_FILE'].sort())
+    assert.doesNotMatch(told.join(), /se.?Cret/)
+  })
+
+  test('an empty value and one of spaces count as unset; spaces around a value do not matter', () => {
+    for (const name of Object.keys(settings)) {
+      assert.deepEqual(configured({ [name]: '' }), configured({}), name)
+      assert.deepEqual(configured({ [name]: ' \t' }), configured({}), name)
+    }
+    assert.equal(configured({ PORT: ' 9000 ' }).door.port, 9_000)
+  })
+
+  test('what is no setting is not looked at', () => {
+    assert.deepEqual(
+      configured({ PATH: '/bin', HOME: '/root', __proto__: 'x', toString: 'y' } as never),
+      configured({}),
+    )
+  })
+
+  test('values are read as meant', () => {
+    assert.equal(
+      configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).door.baseUrl,
+      'https://waitlist.example.com',
+    )
+    assert.equal(configured({ PORT: '0' }).door.port, 0)
+    assert.equal(configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' }).store.path, '/var/lib/list.db')
+    assert.equal(configured({ DATABASE_URL: 'sqlite::memory:' }).store.path, ':memory:')
+    assert.deepEqual(configured({ TRUST_PROXY: '0' }).door.client.proxies, { kind: 'none' })
+    assert.deepEqual(configured({ TRUST_PROXY: '2' }).door.client.proxies, { kind: 'hops', hops: 2 })
+    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).door.client.proxies, {
+      kind: 'networks',
+      networks: ['10.0.0.0/8', 'fd00::/8'],
+    })
+    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).door.corsOrigins, [
+      'https://a.example',
+      'http://localhost:3000',
+    ])
+    assert.deepEqual(configured(tls).door.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+  })
+
+  test('the cookie is __Host- and Secure exactly when the public address is https', () => {
+    const secure = { name: '__Host-waitlist', sameSite: 'lax', maxAge: 31_536_000, secure: true }
+    assert.deepEqual(configured(tls).door.cookie, secure)
+    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).door.cookie, secure)
+    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).door.cookie.secure, false)
+  })
+})
+
+describe('contradictions', () => {
+  const cases: [what: string, env: Environment, mistake: RegExp][] = [
+    ['a certificate without a key', { TLS_CERT_FILE: 'cert.pem' }, /^TLS_KEY_FILE is missing/],
+    ['a key without a certificate', { TLS_KEY_FILE: 'key.pem' }, /^TLS_CERT_FILE is missing/],
+    [
+      'an http address with TLS',
+      { ...tls, BASE_URL: 'http://waitlist.example.com' },
+      /^BASE_URL must start with https/,
+    ],
+    ['a __Host- cookie without https', { COOKIE_NAME: '__Host-joined' }, /^COOKIE_NAME must not start with __Host-/],
+    ['a __Secure- cookie without https', { COOKIE_NAME: '__secure-joined' }, /^COOKIE_NAME must not start with/],
+    ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
+  ]
+  for (const [what, env, mistake] of cases) {
+    test(`${what} is refused`, () => {
+      const told = mistakes(env)
+      assert.equal(told.length, 1)
+      assert.match(told[0]!, mistake)
+    })
+  }
+
+  test('the same settings are fine where they agree', () => {
+    const https = { BASE_URL: 'https://waitlist.example.com' }
+    configured({ ...tls, ...https })
+    configured({ ...https, COOKIE_NAME: '__Host-joined', COOKIE_SAME_SITE: 'none' })
+    configured({ ...tls, COOKIE_NAME: '__Secure-joined' })
+    configured({ COOKIE_NAME: 'joined', COOKIE_SAME_SITE: 'strict' })
+  })
+})
+
+describe('warnings', () => {
+  const https = { BASE_URL: 'https://waitlist.example.com' }
+  const cases: [what: string, env: Environment, warnings: readonly RegExp[]][] = [
+    ['plain HTTP', {}, [/plain HTTP/]],
+    ['https in front without TRUST_PROXY', https, [/Set TRUST_PROXY/]],
+    ['https in front with TRUST_PROXY', { ...https, TRUST_PROXY: '1' }, []],
+    ['its own TLS', tls, []],
+    ['everybody trusted', { ...tls, TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0' }, [/trusts every address/]],
+    ['everybody trusted, IPv6', { ...tls, TRUST_PROXY: '::/0' }, [/trusts every address/]],
+    ['a list in memory', { ...tls, DATABASE_URL: 'sqlite::memory:' }, [/lost when the process ends/]],
+    ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
+  ]
+  for (const [what, env, expected] of cases) {
+    test(`${what}: ${expected.length === 0 ? 'nothing' : expected.length} to warn of`, () => {
+      const { warnings } = configured(env)
+      assert.equal(warnings.length, expected.length, warnings.join('\n'))
+      for (const [i, sentence] of expected.entries()) assert.match(warnings[i]!, sentence)
+    })
+  }
+})

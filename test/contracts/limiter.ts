@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import type { Attempt, Limiter } from '../../src/waitlist/ports.ts'
+
+export interface Quota {
+  readonly limit: number
+  readonly window: number
+}
+
+/** Makes an empty limiter. The adapter's test cleans up after the test. */
+export type OpenLimiter = (test: TestContext, quota: Quota) => Promise<Limiter>
+
+const takeMany = async (limiter: Limiter, client: string, times: number): Promise<Attempt[]> => {
+  const attempts: Attempt[] = []
+  for (let i = 0; i < times; i++) attempts.push(await limiter.take(client))
+  return attempts
+}
+
+/** The promises of `Limiter` (waitlist/ports.ts) that hold on any clock, also one that nobody can set. */
+export function limiterContract(name: string, open: OpenLimiter): void {
+  describe(`the limiter contract, kept by ${name}`, { concurrency: true }, () => {
+    test('a client may make exactly `limit` attempts at once; what remains counts down to 0', async t => {
+      const limiter = await open(t, { limit: 5, window: 600 })
+      const attempts = await takeMany(limiter, '192.0.2.1', 8)
+      assert.deepEqual(
+        attempts.map(({ admitted }) => admitted),
+        [true, true, true, true, true, false, false, false],
+      )
+      assert.deepEqual(
+        attempts.map(({ remaining }) => remaining),
+        [4, 3, 2, 1, 0, 0, 0, 0],
+      )
+      // One attempt comes back every 120 seconds; hardly any of them has passed.
+      for (const { seconds } of attempts) assert.ok(seconds > 110 && seconds <= 120)
+    })
+
+    test('of a crowd of attempts at the same moment exactly `limit` are admitted', async t => {
+      const limiter = await open(t, { limit: 20, window: 600 })
+      const attempts = await Promise.all(Array.from({ length: 300 }, () => limiter.take('192.0.2.1')))
+      assert.equal(attempts.filter(({ admitted }) => admitted).length, 20)
+    })
+
+    test('clients do not count for each other, whatever their keys look like', async t => {
+      const limiter = await open(t, { limit: 1, window: 600 })
+      const keys = [
+        '192.0.2.1',
+        '192.0.2.10',
+        '2001:db8::/64',
+        '2001:db8:0:1::/64',
+        '__proto__',
+        'constructor',
+        ':',
+        '*',
+      ]
+      for (const key of keys) assert.equal((await limiter.take(key)).admitted, true, key)
+      for (const key of keys) assert.equal((await limiter.take(key)).admitted, false, key)
+    })
+
+    test('the numbers fit their fields: whole, never negative, at least one second', async t => {
+      for (const quota of [
+        { limit: 1_000_000, window: 1 },
+        { limit: 1, window: 86_400 },
+        { limit: 7, window: 3 },
+      ]) {
+        const limiter = await open(t, quota)
+        for (const { remaining, seconds } of await takeMany(limiter, '192.0.2.1', 10)) {
+          assert.ok(Number.isInteger(remaining) && remaining >= 0 && remaining < quota.limit)
+          assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= quota.window)
+        }
+      }
+    })
+
+    test('waiting as long as the refusal says is enough, on the real clock', async t => {
+      const limiter = await open(t, { limit: 3, window: 3 })
+      const refused = (await takeMany(limiter, '192.0.2.1', 4))[3]!
+      assert.deepEqual(refused, { admitted: false, remaining: 0, seconds: 1 })
+      const until = performance.now() + refused.seconds * 1_000
+      while (performance.now() < until) await new Promise(resolve => setTimeout(resolve, until - performance.now()))
+      assert.equal((await limiter.take('192.0.2.1')).admitted, true)
+    })
+  })
+}
+
+/** A limiter whose clock the test sets, in milliseconds. */
+export type OpenClockedLimiter = (quota: Quota, now: () => number) => Limiter
+
+const quotas = fc.record({ limit: fc.integer({ min: 1, max: 40 }), window: fc.integer({ min: 1, max: 3_600 }) })
+
+/** A quota, a limiter, and a past in which one client has used it in some way. */
+const pasts = fc.record({
+  quota: quotas,
+  start: fc.double({ min: 0, max: 1e9, noNaN: true }),
+  steps: fc.array(
+    fc.record({ pause: fc.double({ min: 0, max: 2, noNaN: true }), times: fc.integer({ min: 0, max: 50 }) }),
+    { maxLength: 12 },
+  ),
+})
+
+/** The promises that need a clock which can be set. */
+export function limiterClockContract(name: string, open: OpenClockedLimiter): void {
+  const client = '192.0.2.1'
+
+  /** Lives through a past; pauses are in intervals. Also tells when attempts were admitted. */
+  async function after({ quota, start, steps }: typeof pasts extends fc.Arbitrary<infer T> ? T : never) {
+    const clock = { now: start }
+    const limiter = open(quota, () => clock.now)
+    const interval = (quota.window * 1_000) / quota.limit
+    const admittedAt: number[] = []
+    for (const { pause, times } of steps) {
+      clock.now += pause * interval
+      for (const { admitted } of await takeMany(limiter, client, times)) if (admitted) admittedAt.push(clock.now)
+    }
+    return { clock, limiter, interval, admittedAt, ...quota }
+  }
+  const exhaust = async (limiter: Limiter): Promise<{ admitted: number; refusal: Attempt }> => {
+    for (let admitted = 0; ; admitted++) {
+      const attempt = await limiter.take(client)
+      if (!attempt.admitted) return { admitted, refusal: attempt }
+    }
+  }
+  const property = (sentence: string, predicate: (past: Awaited<ReturnType<typeof after>>) => Promise<void>) =>
+    test(sentence, () =>
+      fc.assert(
+        fc.asyncProperty(pasts, async past => predicate(await after(past))),
+        { numRuns: 300 },
+      ),
+    )
+
+  describe(`the limiter contract on a clock that can be set, kept by ${name}`, () => {
+    property('in no stretch of time are more attempts admitted than `limit` and one per interval', async past => {
+      const { admittedAt, limit, interval } = past
+      for (const [first, from] of admittedAt.entries()) {
+        for (const [last, to] of admittedAt.entries()) {
+          if (last < first) continue
+          const allowed = limit + Math.floor((to - from) / interval + 1e-6)
+          assert.ok(last - first + 1 <= allowed, `${last - first + 1} in ${to - from} ms, allowed are ${allowed}`)
+        }
+      }
+    })
+
+    property('what is said to remain is admitted at that moment, and not one more', async ({ limiter }) => {
+      const { admitted, remaining } = await limiter.take(client)
+      if (!admitted) assert.equal(remaining, 0)
+      assert.equal((await exhaust(limiter)).admitted, remaining)
+    })
+
+    property('after a refusal, waiting exactly `seconds` succeeds, and a second less does not', async past => {
+      const { limiter, clock } = past
+      const { seconds } = (await exhaust(limiter)).refusal
+      const refusedAt = clock.now
+      if (seconds > 1) {
+        clock.now = refusedAt + (seconds - 1) * 1_000
+        assert.equal((await limiter.take(client)).admitted, false)
+      }
+      clock.now = refusedAt + seconds * 1_000
+      assert.equal((await limiter.take(client)).admitted, true)
+    })
+
+    property('after an admission, waiting exactly `seconds` leaves one attempt more', async ({ limiter, clock }) => {
+      const { remaining, seconds } = await limiter.take(client)
+      clock.now += seconds * 1_000
+      assert.ok((await exhaust(limiter)).admitted >= remaining + 1)
+    })
+
+    property('a used-up quota comes back one by one, never beyond `limit`', async past => {
+      const { limiter, clock, interval, limit } = past
+      clock.now += interval * limit * 3
+      assert.equal((await exhaust(limiter)).admitted, limit)
+      for (let i = 0; i < 4; i++) {
+        clock.now += interval / 2
+        assert.equal((await exhaust(limiter)).admitted, 0)
+        clock.now += interval / 2 + 0.01
+        assert.equal((await exhaust(limiter)).admitted, 1)
+      }
+      for (const intervals of [2, 3, limit, limit + 5]) {
+        clock.now += interval * intervals + 0.01
+        assert.equal((await exhaust(limiter)).admitted, Math.min(intervals, limit))
+      }
+    })
+
+    property('refused attempts cost nothing, however many they are', async ({ limiter, clock, interval, limit }) => {
+      clock.now += interval * limit * 2
+      await exhaust(limiter)
+      for (let i = 0; i < 20; i++) {
+        clock.now += interval / 25
+        assert.equal((await limiter.take(client)).admitted, false)
+      }
+      clock.now += interval / 5 + 0.01
+      assert.equal((await limiter.take(client)).admitted, true)
+    })
+
+    property('another client has its whole quota', async ({ limiter, limit }) => {
+      const attempts = await takeMany(limiter, '192.0.2.2', limit + 1)
+      assert.equal(attempts.filter(({ admitted }) => admitted).length, limit)
+    })
+
+    test('a clock that stands still for ever and one that jumps far ahead do no harm', async () => {
+      const clock = { now: 0 }
+      const limiter = open({ limit: 3, window: 60 }, () => clock.now)
+      assert.equal((await exhaust(limiter)).admitted, 3)
+      clock.now = 1e13
+      assert.equal((await exhaust(limiter)).admitted, 3)
+      assert.equal((await exhaust(limiter)).admitted, 0)
+    })
+  })
+}

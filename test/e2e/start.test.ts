@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { pairIn } from '../harness/tls.ts'
+
+const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
+const warningsOf = (program: Program) => logOf(program).filter(({ level }) => level === 40)
+
+const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
+
+describe('the start', { concurrency: true, timeout: 60_000 }, () => {
+  test('one line says what is in force', async t => {
+    const program = await runProgram(t, { ...common, RATE_LIMIT: '7', TRUST_PROXY: '1' }, { cwd: temporaryFolder(t) })
+    await program.end('SIGTERM')
+    const ready = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
+    assert.equal(ready.length, 1)
+    const { time, pid, hostname, level, msg, ...inForce } = ready[0]!
+    assert.equal(level, 30)
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT/)
+    assert.deepEqual(inForce, {
+      url: program.baseUrl,
+      store: 'sqlite:./data/waitlist.db',
+      limiter: 'memory, 7 attempts in 600 s',
+      clients: 'IPv4 address or IPv6 /64, told by trusted proxies',
+      tls: false,
+      provider: 'none',
+      destinations: [],
+      event: 'waitlist.joined',
+    })
+  })
+
+  test('there is one warning for each unsafe setting, and none when all are safe', async t => {
+    const unsafe = { ...common, DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '0.0.0.0/0' }
+    const first = await runProgram(t, unsafe, { cwd: temporaryFolder(t) })
+    await first.end('SIGTERM')
+    assert.equal(warningsOf(first).length, 3, 'plain HTTP, everybody trusted, a list in memory')
+
+    const safe = await runProgram(t, { ...common, ...pairIn(t).env }, { cwd: temporaryFolder(t) })
+    await safe.end('SIGTERM')
+    assert.deepEqual(warningsOf(safe), [])
+  })
+
+  test('the curl line that it prints signs somebody up', { skip: noCurl }, async t => {
+    const cwd = temporaryFolder(t)
+    const program = await runProgram(t, common, { cwd })
+    // A person who starts it is shown what to do next.
+    await until(() => /curl .*\n/.test(program.stderr()))
+    const line = /curl .*/.exec(program.stderr())![0]
+    const { status, stdout } = spawnSync('bash', ['-c', `${line} --silent --show-error --fail`], { encoding: 'utf8' })
+    assert.equal(status, 0)
+    const answer = JSON.parse(stdout) as Record<string, unknown>
+    assert.equal(answer.alreadyExisted, false)
+    await program.end('SIGKILL')
+    assert.deepEqual(
+      contactsIn(join(cwd, 'data', 'waitlist.db')).map(({ id, name, email }) => ({ id, name, email })),
+      [{ id: answer.contactId, name: 'Ada Lovelace', email: 'ada@example.com' }],
+    )
+  })
+
+  test('standard output is JSON alone, and no name or address is in it, whatever is sent', async t => {
+    const cwd = temporaryFolder(t)
+    const program = await runProgram(t, { ...common, LOG_LEVEL: 'debug' }, { cwd })
+    const send = (body: string, path = '/api/waitlist', headers: Record<string, string> = {}) =>
+      fetch(program.baseUrl + path, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', ...headers },
+      })
+    const visitor = { name: 'Zebulon Quixote', email: 'zebulon@quixote.example' }
+    const text = JSON.stringify(visitor)
+    await send(text)
+    await send(text)
+    await send(JSON.stringify({ ...visitor, email: 'zebulon-quixote' }))
+    await send(text.slice(0, -5))
+    await send(text, '/api/waitlist?email=zebulon@quixote.example')
+    await send(text, '/zebulon@quixote.example')
+    await send(text, '/api/waitlist', { 'x-forwarded-for': 'zebulon', referer: 'https://quixote.example/zebulon' })
+    await fetch(`${program.baseUrl}/api/health?zebulon`, {
+      headers: { 'user-agent': 'quixote', 'x-request-id': 'zebulon' },
+    })
+    assert.equal(await program.end('SIGTERM'), 0)
+    const lines = logOf(program)
+    assert.ok(lines.filter(({ msg }) => msg === 'request').length >= 8, 'at the level debug each request has a line')
+    assert.ok(lines.every(line => line.msg !== 'request' || typeof line.reqId === 'string'))
+    assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote/i)
+  })
+
+  test('signups that are refused because of the store are in the log at its usual level', async t => {
+    const cwd = temporaryFolder(t)
+    const program = await runProgram(t, common, { cwd })
+    const other = new DatabaseSync(join(cwd, 'data', 'waitlist.db'))
+    other.exec('begin immediate')
+    const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Zebulon', email: 'zebulon@quixote.example' }),
+    })
+    other.close()
+    assert.equal(answer.status, 500)
+    await until(() => logOf(program).some(({ level, msg }) => Number(level) >= 40 && /refused/.test(String(msg))))
+    assert.doesNotMatch(program.stdout(), /zebulon|quixote/i)
+    assert.equal(await program.end('SIGTERM'), 0)
+  })
+})

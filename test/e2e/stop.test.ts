@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
+
+const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
+const json = { 'content-type': 'application/json' }
+const fetchSignUp = ({ baseUrl }: Program, email: string) =>
+  fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body(email) })
+
+interface Running extends Program {
+  readonly path: string
+}
+
+async function start(t: TestContext, env: Record<string, string> = {}): Promise<Running> {
+  const cwd = temporaryFolder(t)
+  const program = await runProgram(t, { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env }, { cwd })
+  // Whatever a test does: the log is JSON alone, and no visitor is in it.
+  t.after(async () => {
+    await program.exited
+    for (const line of logOf(program)) assert.equal(typeof line.msg, 'string')
+    assert.doesNotMatch(program.stdout(), /zebulon|quixote/i)
+  })
+  return { ...program, path: join(cwd, 'data', 'waitlist.db') }
+}
+
+const open = async (t: TestContext, { baseUrl }: Program) => {
+  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
+  socket.setEncoding('latin1').on('error', () => {})
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+const isRefused = ({ baseUrl }: Program): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
+    socket.on('connect', () => resolve(false)).on('error', () => resolve(true))
+    socket.on('connect', () => socket.destroy())
+  })
+
+/** The exit code, which must come within the 10 seconds that orchestrators wait before they kill. */
+async function exitsInTime(program: Program): Promise<number | null> {
+  const late = wait(10_000, 'late', { ref: false })
+  const code = await Promise.race([program.exited, late])
+  assert.notEqual(code, 'late', 'still running after 10 seconds')
+  return code as number | null
+}
+
+describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
+  test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '1000' })
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
+    program.process.kill('SIGTERM')
+    await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)
+    const health = await fetch(`${program.baseUrl}/api/health`)
+    assert.deepEqual(Object.keys((await health.json()) as object), ['error'])
+    const late = await fetchSignUp(program, 'late@quixote.example')
+    assert.equal(late.status, 200)
+    assert.equal(late.headers.get('connection'), 'close')
+    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await isRefused(program), true)
+    assert.deepEqual(
+      contactsIn(program.path).map(({ email, events }) => [email, events]),
+      [
+        ['first@quixote.example', 1],
+        ['late@quixote.example', 1],
+      ],
+    )
+    const said = logOf(program).map(({ msg }) => msg)
+    assert.ok(said.includes('stopping') && said.at(-1) === 'stopped')
+  })
+
+  test('a request whose body is still on its way is answered and committed', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '0' })
+    const answered = Promise.withResolvers<number>()
+    const posted = request(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers: json }, response => {
+      response.resume()
+      answered.resolve(response.statusCode!)
+    })
+    posted.on('error', answered.reject)
+    posted.write(body('slow@quixote.example').slice(0, 10))
+    await wait(100)
+    program.process.kill('SIGTERM')
+    await until(() => isRefused(program))
+    posted.end(body('slow@quixote.example').slice(10))
+    assert.equal(await answered.promise, 200)
+    assert.equal(await exitsInTime(program), 0)
+    assert.equal(contactsIn(program.path)[0]?.email, 'slow@quixote.example')
+  })
+
+  test('of a burst in progress every answer that arrives is true', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '0', RATE_LIMIT: '100000' })
+    const acknowledged: string[] = []
+    const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+    t.after(() => agent.destroy())
+    const sendOne = (email: string) =>
+      new Promise<boolean>(resolve => {
+        const posted = request(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers: json, agent })
+        posted.on('error', () => resolve(false)).end(body(email))
+        posted.on('response', response => {
+          if (response.statusCode === 200) acknowledged.push(email)
+          response.resume().on('close', () => resolve(true))
+        })
+      })
+    const clients = Array.from({ length: 20 }, async (_, client) => {
+      for (let i = 0; await sendOne(`v${client}-${i}@quixote.example`); i++);
+    })
+    await until(() => acknowledged.length > 200)
+    program.process.kill('SIGTERM')
+    await Promise.all(clients)
+    assert.equal(await exitsInTime(program), 0)
+    const stored = contactsIn(program.path)
+    const emails = new Set(stored.map(({ email }) => email))
+    assert.ok(acknowledged.every(email => emails.has(email)))
+    assert.ok(stored.every(({ events }) => events === 1))
+  })
+
+  test('clients that do not close hold it up for less than 10 seconds', async t => {
+    const { env } = pairIn(t)
+    const clear = await start(t)
+    const idle = await open(t, clear)
+    idle.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(idle, 'data')
+    const half = await open(t, clear)
+    half.write(
+      'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+    )
+    const silent = await open(t, clear)
+    const tls = await start(t, env)
+    const session = await http2Session(t, tls.baseUrl)
+    assert.equal((await http2(session, '/api/waitlist', post, body('h2@quixote.example'))).status, 200)
+    const stream = session.request({ ':path': '/api/waitlist', ...post })
+    stream.on('error', () => {}).write('{')
+    const raw = await open(t, tls)
+
+    for (const program of [clear, tls]) program.process.kill('SIGTERM')
+    assert.deepEqual(await Promise.all([exitsInTime(clear), exitsInTime(tls)]), [0, 0])
+    for (const socket of [idle, half, silent, raw]) if (!socket.closed) await once(socket, 'close')
+    if (!session.closed) await once(session, 'close')
+    assert.deepEqual(
+      contactsIn(tls.path).map(({ email }) => email),
+      ['h2@quixote.example'],
+    )
+  })
+
+  test('an idle keep-alive client and an idle HTTP/2 session are closed by it', async t => {
+    const { env } = pairIn(t)
+    const tls = await start(t, { ...env, SHUTDOWN_DELAY: '0' })
+    const session = await http2Session(t, tls.baseUrl)
+    assert.equal((await http2(session, '/api/health')).status, 200)
+    const clear = await start(t, { SHUTDOWN_DELAY: '0' })
+    const idle = await open(t, clear)
+    idle.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(idle, 'data')
+    for (const program of [clear, tls]) program.process.kill('SIGTERM')
+    assert.deepEqual(await Promise.all([exitsInTime(clear), exitsInTime(tls)]), [0, 0])
+    for (const program of [clear, tls]) assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+  })
+
+  test('a second signal ends it at once, with a failure', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    program.process.kill('SIGTERM')
+    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
+    program.process.kill('SIGINT')
+    assert.equal(await program.exited, 1)
+    assert.equal(logOf(program).at(-1)?.msg, 'stopped at once')
+  })
+
+  test('SIGINT stops it in the same way', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '0' })
+    assert.equal((await fetchSignUp(program, 'ctrl-c@quixote.example')).status, 200)
+    assert.equal(await program.end('SIGINT'), 0)
+    assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+    assert.equal(contactsIn(program.path).length, 1)
+  })
+})
+
+describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
+  test('a database that is damaged ends the process with 1, and the log says why', async t => {
+    const program = await start(t)
+    withDatabase(program.path, database =>
+      database.exec("create trigger no_event before insert on event begin select raise(abort, 'damaged'); end"),
+    )
+    const answer = await fetchSignUp(program, 'lost@quixote.example').catch(() => null)
+    assert.ok(answer === null || answer.status === 500)
+    assert.equal(await program.exited, 1)
+    const last = logOf(program).at(-1)
+    assert.equal(last?.level, 60)
+    assert.match(JSON.stringify(last), /damaged/)
+    assert.deepEqual(contactsIn(program.path), [])
+  })
+})

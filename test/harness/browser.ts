@@ -1,0 +1,109 @@
+import { accessSync, constants } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import chromium, { inflate } from '@sparticuz/chromium'
+import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
+import { temporaryFolder } from './folder.ts'
+
+/**
+ * The flags that the packed browser is meant to run with, without those that switch protections off: a test of CORS must
+ * not pass because nobody checks.
+ */
+const flags = chromium.args.filter(flag => !/web-security|insecure|site-isolation|single-process|headless/.test(flag))
+
+/**
+ * Starts a real Chromium: the one that npm brings, else one of this machine; where there is none, says why.
+ * Call it once for a file: unpacking takes seconds. All it writes lies in a folder that is removed at the end.
+ */
+export async function startBrowser(test: Pick<TestContext, 'after'>): Promise<Browser | { readonly missing: string }> {
+  const folder = temporaryFolder(test)
+  const failures: string[] = []
+  const { TMPDIR } = process.env
+  process.env.TMPDIR = folder // where the package unpacks itself
+  try {
+    for (const candidate of [packed, packedWithLibraries, installed]) {
+      try {
+        const { path, env } = await candidate(folder)
+        const browser = await playwright.launch({ executablePath: path, args: flags, env: { ...process.env, ...env } })
+        test.after(() => browser.close())
+        return browser
+      } catch (error) {
+        failures.push((error as Error).message.split('\n', 1)[0]!)
+      }
+    }
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
+  }
+  return { missing: `no Chromium starts here: ${failures.join('; ')}` }
+}
+
+interface Candidate {
+  readonly path: string
+  readonly env: Record<string, string>
+}
+
+const packed = async (folder: string): Promise<Candidate> => ({
+  path: await chromium.executablePath(),
+  env: { FONTCONFIG_PATH: join(folder, 'fonts') },
+})
+
+/** The same with the libraries that some machines lack (NSS). */
+async function packedWithLibraries(folder: string): Promise<Candidate> {
+  const { path, env } = await packed(folder)
+  const main = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+  const libraries = await inflate(join(dirname(main), '..', 'bin', 'al2023.tar.br'))
+  return { path, env: { ...env, LD_LIBRARY_PATH: join(libraries, 'lib') } }
+}
+
+async function installed(): Promise<Candidate> {
+  const names = ['chromium', 'chromium-browser', 'google-chrome']
+  const paths = (process.env.PATH ?? '').split(delimiter).flatMap(folder => names.map(name => join(folder, name)))
+  const path = paths.find(isExecutable)
+  if (path === undefined) throw new Error(`none of ${names.join(', ')} is on PATH`)
+  return { path, env: {} }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface WatchedPage {
+  readonly page: Page
+  /** What a careful user would see in the developer tools: errors, warnings, violations of the policy. */
+  readonly complaints: string[]
+  /** The origins that were asked for anything. */
+  readonly origins: Set<string>
+}
+
+/** A page in a context of its own (no shared cookies), with everything noted that should not happen. */
+export async function openPage(
+  test: Pick<TestContext, 'after'>,
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext(options)
+  test.after(() => context.close())
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const complaints: string[] = []
+  const origins = new Set<string>()
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', error => complaints.push(error.message))
+  page.on('request', request => {
+    if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin)
+  })
+  await page.addInitScript(`document.addEventListener('securitypolicyviolation', violation =>
+    console.error('policy violated: ' + violation.violatedDirective + ' by ' + violation.blockedURI))`)
+  await page.goto(url)
+  return { page, complaints, origins }
+}

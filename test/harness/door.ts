@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { type Door, openDoor } from '../../src/http/server.ts'
+import { memoryLimiter } from '../../src/limiters/memory.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
+import { temporaryFolder } from './folder.ts'
+import { recordingLog } from './service.ts'
+
+export interface TestDoor extends Door {
+  /** Every log line so far, parsed. */
+  readonly logged: Record<string, unknown>[]
+}
+
+/**
+ * The public door before a store that is opened as no setting allows, such as on a disk that is full at a chosen moment.
+ * `change` may replace a part of the store, to see what the door does when there is a bug behind it.
+ */
+export async function openTestDoor(
+  test: Pick<TestContext, 'after'>,
+  options: Partial<SqliteStoreOptions>,
+  env: Record<string, string> = {},
+  change: (store: Store) => Store = store => store,
+): Promise<TestDoor> {
+  const result = readConfig({ HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', SHUTDOWN_DELAY: '0', ...env })
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  const settings = result.config.door
+  // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
+  let close = async () => {}
+  test.after(() => close())
+  const path = join(temporaryFolder(test), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', ...options })
+  const { log, logged } = recordingLog()
+  const limiter = memoryLimiter(settings.quota)
+  const door = await openDoor({ ...settings, version: '0.0.0' }, { store: change(store), limiter, log })
+  close = async () => {
+    await door.close()
+    await limiter.close()
+    await store.close()
+  }
+  return { ...door, logged }
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { preconditionFailed } from '../../src/http/refusals.ts'
+import { assertRefused, clientOf } from '../harness/client.ts'
+import { startService } from '../harness/service.ts'
+
+const cacheControl = {
+  '/api/waitlist': 'public, max-age=300',
+  '/.well-known/api-catalog': 'public, max-age=3600',
+  '/api/openapi.json': 'public, max-age=3600',
+  '/docs/api': 'public, max-age=3600',
+}
+const documents = Object.keys(cacheControl) as (keyof typeof cacheControl)[]
+
+test('C-9, 3.4: documents may be kept for their time and carry a strong tag, the hash of their bytes', async t => {
+  const { request } = await clientOf(await startService(t))
+  for (const path of documents) {
+    const { headers, text } = await request(path)
+    assert.equal(headers.get('cache-control'), cacheControl[path])
+    assert.equal(headers.get('etag'), `"${createHash('sha256').update(text).digest('base64url')}"`, path)
+    assert.equal(headers.get('last-modified'), null)
+    assert.equal(headers.get('expires'), null)
+  }
+})
+
+test('3.4: everything else is never stored and has no tag', async t => {
+  const { request, signUp } = await clientOf(await startService(t, { RATE_LIMIT: '3' }))
+  const answers = [
+    await signUp({ name: 'Ada', email: 'ada@example.com' }),
+    await signUp('{}'),
+    await signUp('{}', { 'content-type': 'text/plain' }),
+    await signUp('{}'),
+    await request('/api/health'),
+    await request('/'),
+    await request('/nothing'),
+    await request('/api/health', { method: 'POST' }),
+    await request('/api/waitlist', { method: 'OPTIONS' }),
+  ]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 400, 415, 429, 200, 302, 404, 405, 204],
+  )
+  for (const { headers } of answers) {
+    assert.equal(headers.get('cache-control'), 'no-store')
+    assert.equal(headers.get('etag'), null)
+  }
+})
+
+test('C-22, C-32: If-None-Match is a list or *, compared weakly; a hit is a 304 for GET and HEAD', async t => {
+  const { request } = await clientOf(await startService(t))
+  for (const path of documents) {
+    const full = await request(path)
+    const etag = full.headers.get('etag')!
+    const hits = [etag, `W/${etag}`, '*', ` ${etag} `, `"a", ${etag}`, `"a",W/"b" ,\t${etag},"c"`, `"x, y", W/${etag}`]
+    for (const ifNoneMatch of hits) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers, text } = await request(path, { method, headers: { 'if-none-match': ifNoneMatch } })
+        assert.deepEqual([status, text], [304, ''], `${method} ${path} ${ifNoneMatch}`)
+        assert.equal(headers.get('etag'), etag)
+        assert.equal(headers.get('cache-control'), cacheControl[path])
+        assert.equal(headers.get('vary'), full.headers.get('vary'))
+        assert.equal(headers.get('link'), full.headers.get('link'))
+        assert.ok(headers.has('date'))
+        assert.equal(headers.get('content-type'), null)
+        assert.equal(headers.get('content-length'), null, 'RFC 9110 §8.6')
+        assert.equal(headers.get('access-control-allow-origin'), '*', 'or a page could not use its copy')
+      }
+    }
+    const bare = etag.slice(1, -1)
+    for (const ifNoneMatch of [
+      '"x"',
+      bare,
+      `"${bare}x"`,
+      `"${bare.slice(1)}"`,
+      `"x${bare}"`,
+      '',
+      `"${etag}"`,
+      'W/"x"',
+    ]) {
+      const { status } = await request(path, { headers: { 'if-none-match': ifNoneMatch } })
+      assert.equal(status, 200, `${path} ${ifNoneMatch}`)
+    }
+  }
+})
+
+test('C-32: If-None-Match on several lines counts as one list', async t => {
+  const { request } = await clientOf(await startService(t))
+  const etag = (await request('/api/waitlist')).headers.get('etag')!
+  const headers = new Headers({ 'if-none-match': '"a"' })
+  headers.append('if-none-match', etag)
+  assert.equal((await request('/api/waitlist', { headers })).status, 304)
+})
+
+test('C-32: a tag of another document does not match', async t => {
+  const { request } = await clientOf(await startService(t))
+  const etags = await Promise.all(documents.map(async path => (await request(path)).headers.get('etag')!))
+  assert.equal(new Set(etags).size, documents.length)
+  const headers = { 'if-none-match': etags[0]! }
+  assert.equal((await request(documents[1]!, { headers })).status, 200)
+})
+
+test('C-32: If-Match that names another version is a 412; strong comparison, so a weak tag never matches', async t => {
+  const { request } = await clientOf(await startService(t))
+  for (const path of documents) {
+    const etag = (await request(path)).headers.get('etag')!
+    for (const ifMatch of ['"x"', `W/${etag}`, '"x", "y"']) {
+      assertRefused(await request(path, { headers: { 'if-match': ifMatch } }), 412, preconditionFailed.error)
+      assert.equal((await request(path, { method: 'HEAD', headers: { 'if-match': ifMatch } })).status, 412)
+    }
+    for (const ifMatch of [etag, '*', `"x", ${etag}`]) {
+      assert.equal((await request(path, { headers: { 'if-match': ifMatch } })).status, 200)
+    }
+    const both = { 'if-match': '"x"', 'if-none-match': etag }
+    assert.equal((await request(path, { headers: both })).status, 412, 'RFC 9110 §13.2.2: If-Match first')
+  }
+})
+
+test('C-32: dates and ranges change nothing', async t => {
+  const { request } = await clientOf(await startService(t))
+  const fields = {
+    'if-modified-since': new Date().toUTCString(),
+    range: 'bytes=0-3',
+    'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT',
+  }
+  for (const path of documents) assert.equal((await request(path, { headers: fields })).status, 200)
+})
+
+test('C-32: conditions on POST, on a redirect and on what does not exist are ignored', async t => {
+  const { request, signUp } = await clientOf(await startService(t))
+  const conditions = { 'if-none-match': '*' }
+  assert.equal((await signUp({ name: 'Ada', email: 'ada@example.com' }, conditions)).status, 200)
+  assert.equal((await request('/', { headers: conditions })).status, 302)
+  assert.equal((await request('/nothing', { headers: { 'if-match': '"x"' } })).status, 404)
+})
+
+test('C-34: nothing is compressed, and nothing varies with Accept-Encoding', async t => {
+  const { request } = await clientOf(await startService(t))
+  for (const path of documents) {
+    const { headers } = await request(path, { headers: { 'accept-encoding': 'gzip, br, zstd' } })
+    assert.equal(headers.get('content-encoding'), null)
+    assert.ok(!/accept-encoding/i.test(headers.get('vary') ?? ''))
+  }
+})

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { networkInterfaces } from 'node:os'
+import { test } from 'node:test'
+import { clientAddress, type TrustedProxies } from '../../src/http/client-address.ts'
+import { clientOf } from '../harness/client.ts'
+import { send } from '../harness/raw.ts'
+import { startService } from '../harness/service.ts'
+
+const none: TrustedProxies = { kind: 'none' }
+const hops = (hops: number): TrustedProxies => ({ kind: 'hops', hops })
+const networks = (...networks: string[]): TrustedProxies => ({ kind: 'networks', networks })
+
+const PEER = '10.0.0.1'
+const inside = networks('10.0.0.0/8', 'fd00::/8')
+const hundred = Array.from({ length: 100 }, (_, i) => `192.0.2.${i}`).join(', ')
+
+const rows: readonly [
+  item: string,
+  what: string,
+  proxies: TrustedProxies,
+  peer: string | undefined,
+  forwarded: string | undefined,
+  key: string | null,
+][] = [
+  ['C-39', 'IPv4 is its own key', none, '192.0.2.1', undefined, '192.0.2.1'],
+  ['C-39', 'IPv4-mapped is IPv4', none, '::ffff:192.0.2.1', undefined, '192.0.2.1'],
+  ['C-39', 'IPv4-mapped in hexadecimal is IPv4', none, '::FFFF:c000:201', undefined, '192.0.2.1'],
+  ['C-39', 'IPv4-mapped written out is IPv4', none, '0:0:0:0:0:ffff:c000:0201', undefined, '192.0.2.1'],
+  ['C-39', 'a zone is dropped', none, 'fe80::1%eth0', undefined, 'fe80::/64'],
+  ['C-40', 'IPv6 is its /64', none, '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2::/64'],
+  ['C-40', 'the same in another spelling', none, '2001:0DB8:0001:0002:ffff::1', undefined, '2001:db8:1:2::/64'],
+  ['C-40', 'the next /64 is another client', none, '2001:db8:1:3::1', undefined, '2001:db8:1:3::/64'],
+  ['C-40', 'loopback', none, '::1', undefined, '::/64'],
+  ['C-41', 'a socket that is gone has no key', none, undefined, '192.0.2.1', null],
+  ['C-41', 'a socket that is gone has no key, proxies or not', hops(1), undefined, '192.0.2.1', null],
+
+  ['C-42', 'nothing is trusted by default', none, PEER, '192.0.2.1', PEER],
+  ['C-42', 'one hop: the last item', hops(1), PEER, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
+  [
+    'C-42',
+    'one hop: spoofed items on the left do not count',
+    hops(1),
+    PEER,
+    `${hundred}, 198.51.100.1`,
+    '198.51.100.1',
+  ],
+  ['C-42', 'two hops: the item before the last', hops(2), PEER, '192.0.2.66, 192.0.2.1, 10.0.0.2', '192.0.2.1'],
+  ['C-42', 'more hops than items: the first item', hops(5), PEER, '192.0.2.1, 10.0.0.2', '192.0.2.1'],
+  ['C-42', 'a hop, but no field', hops(1), PEER, undefined, PEER],
+  ['C-42', 'a hop, but an empty field', hops(1), PEER, '', PEER],
+
+  ['C-42', 'a trusted peer: the right-most untrusted item', inside, PEER, '1.1.1.1, 192.0.2.1, 10.9.9.9', '192.0.2.1'],
+  ['C-42', 'a peer that is not trusted speaks for nobody', inside, '192.0.2.9', '192.0.2.1', '192.0.2.9'],
+  ['C-42', 'all items trusted: the left-most', inside, PEER, '10.2.2.2, 10.3.3.3', '10.2.2.2'],
+  ['C-42', 'a trusted peer as IPv4-mapped', inside, '::ffff:10.0.0.1', '192.0.2.1', '192.0.2.1'],
+  ['C-42', 'a trusted item as IPv4-mapped', inside, PEER, '192.0.2.1, ::ffff:10.9.9.9', '192.0.2.1'],
+  ['C-42', 'a trusted IPv6 peer with a zone', inside, 'fd00::1%eth0', '192.0.2.1', '192.0.2.1'],
+  ['C-42', 'an IPv6 peer outside', inside, 'fe80::1', '192.0.2.1', 'fe80::/64'],
+  ['C-42', 'two field lines, joined', inside, PEER, '192.0.2.66, 192.0.2.1,10.9.9.9', '192.0.2.1'],
+  ['C-42', 'an item with a port', inside, PEER, '1.2.3.4:5678', '1.2.3.4'],
+  ['C-42', 'an IPv6 item in brackets with a port', inside, PEER, '[2001:db8::1]:443', '2001:db8::/64'],
+  ['C-42', 'an IPv6 item in brackets', inside, PEER, '[2001:db8::1]', '2001:db8::/64'],
+  ['C-42', 'a bare IPv6 item', inside, PEER, '2001:db8::1', '2001:db8::/64'],
+  ['C-42', 'an item with a zone', inside, PEER, 'fe80::1%25eth0', 'fe80::/64'],
+  ['C-42', 'an IPv4-mapped item', inside, PEER, '::ffff:192.0.2.1', '192.0.2.1'],
+  ['C-42', 'unknown stops the walk', inside, PEER, '192.0.2.1, unknown', PEER],
+  ['C-42', 'unknown stops the walk where it stands', inside, PEER, '192.0.2.1, unknown, 10.9.9.9', '10.9.9.9'],
+  ['C-42', 'an empty item stops the walk', inside, PEER, '192.0.2.1, ', PEER],
+  ['C-42', 'commas only', inside, PEER, ',,,', PEER],
+  ['C-42', 'white space only', inside, PEER, '  ', PEER],
+  ['C-42', 'an empty item in between', inside, PEER, '192.0.2.1,,10.9.9.9', '10.9.9.9'],
+  ['C-42', 'tabs and spaces around items', inside, PEER, '\t192.0.2.1\t,  10.9.9.9 ', '192.0.2.1'],
+  ['C-42', '100 trusted items', inside, PEER, `192.0.2.1, ${'10.0.0.2,'.repeat(99)}10.0.0.2`, '192.0.2.1'],
+  ['C-42', 'a number is no address', inside, PEER, '3232235777', PEER],
+  ['C-42', 'octal parts are no address', inside, PEER, '010.0.0.1', PEER],
+  ['C-42', 'three parts are no address', inside, PEER, '192.0.2', PEER],
+  ['C-42', 'a part above 255', inside, PEER, '192.0.2.256', PEER],
+  ['C-42', 'hexadecimal', inside, PEER, '0x7f.0.0.1', PEER],
+  ['C-42', 'a network is no address', inside, PEER, '192.0.2.0/24', PEER],
+  ['C-42', 'a name', inside, PEER, 'client.example', PEER],
+  ['C-42', 'quotes', inside, PEER, '"192.0.2.1"', PEER],
+  ['C-42', 'an unclosed bracket', inside, PEER, '[2001:db8::1', PEER],
+  ['C-43', 'a Forwarded pair in the wrong field', inside, PEER, 'for=192.0.2.1', PEER],
+]
+
+for (const [item, what, proxies, peer, forwarded, key] of rows) {
+  test(`${item}: ${what}`, () => {
+    assert.equal(clientAddress({ proxies, ipv6Prefix: 64 })(peer, forwarded), key)
+  })
+}
+
+test('C-40: the length of the IPv6 prefix is a setting', () => {
+  const keyWith = (ipv6Prefix: number, address: string) =>
+    clientAddress({ proxies: none, ipv6Prefix })(address, undefined)
+  assert.equal(keyWith(56, '2001:db8:1:2ff::1'), '2001:db8:1:200::/56')
+  assert.equal(keyWith(48, '2001:db8:1:2ff::1'), '2001:db8:1::/48')
+  assert.equal(keyWith(128, '2001:db8::1'), '2001:db8::1/128')
+  assert.equal(keyWith(32, '::ffff:192.0.2.1'), '192.0.2.1')
+})
+
+/** Which of these senders share one quota of a single attempt: the position of the first with the same key. */
+async function shares(t: Parameters<typeof startService>[0], env: Record<string, string>, senders: string[][]) {
+  const { baseUrl } = await startService(t, { RATE_LIMIT: '1', ...env })
+  const statuses = []
+  for (const fields of senders) {
+    const head = ['POST /api/waitlist HTTP/1.1', 'Host: x', 'Connection: close', ...fields]
+    statuses.push((await send(baseUrl, head)).status === 429 ? 'the same' : 'another')
+  }
+  return statuses
+}
+
+test('C-42: without trusted proxies no field of a request chooses the client', async t => {
+  const fields = ['X-Forwarded-For', 'X-Real-IP', 'CF-Connecting-IP', 'True-Client-IP', 'X-Client-IP']
+  const senders = [[], ...fields.map(name => [`${name}: 192.0.2.1`]), ['Forwarded: for=192.0.2.1']]
+  assert.deepEqual(await shares(t, {}, senders), ['another', ...fields.map(() => 'the same'), 'the same'])
+})
+
+test('C-42, C-43: with a trusted proxy X-Forwarded-For alone does, on one line or several', async t => {
+  const senders = [
+    ['X-Forwarded-For: 192.0.2.1'],
+    ['X-Forwarded-For: 198.51.100.99, 192.0.2.1'],
+    ['X-Forwarded-For: 198.51.100.99', 'X-Forwarded-For: 192.0.2.1:4711'],
+    ['X-Forwarded-For: 192.0.2.1', 'X-Forwarded-For: 192.0.2.2'],
+    ['X-Forwarded-For: 2001:db8::1'],
+    ['X-Forwarded-For: [2001:db8::2]:443'],
+    ['X-Real-IP: 192.0.2.77', 'Forwarded: for=192.0.2.78'],
+    ['X-Forwarded-For: unknown'],
+  ]
+  const expected = ['another', 'the same', 'the same', 'another', 'another', 'the same', 'another', 'the same']
+  for (const TRUST_PROXY of ['1', '127.0.0.0/8']) {
+    await t.test(TRUST_PROXY, async t => assert.deepEqual(await shares(t, { TRUST_PROXY }, senders), expected))
+  }
+})
+
+const hasIpv6 = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1'))
+
+test('C-39: on a socket for both families an IPv4 client is its IPv4 address', {
+  skip: hasIpv6 ? false : 'this machine has no IPv6',
+}, async t => {
+  const senders = [['X-Forwarded-For: 192.0.2.1'], ['X-Forwarded-For: 192.0.2.2']]
+  const { baseUrl } = await startService(t, { HOST: '::', TRUST_PROXY: '127.0.0.1/32', RATE_LIMIT: '1' })
+  const client = await clientOf({ baseUrl: baseUrl.replace('localhost', '127.0.0.1') })
+  for (const [field] of senders) {
+    const { status } = await client.signUp('{}', { 'x-forwarded-for': field!.split(': ')[1]! })
+    assert.equal(status, 400, 'the mapped peer is trusted, so each is a client of its own')
+  }
+})

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, clientOf } from '../harness/client.ts'
+import { openTestDoor } from '../harness/door.ts'
+import { startService } from '../harness/service.ts'
+
+const origin = 'https://example.com'
+const second = 'http://localhost:3000'
+const env = { CORS_ORIGINS: `${origin}, ${second}` }
+const signup = { name: 'Ada', email: 'ada@example.com' }
+
+/** The CORS fields of an answer, Vary apart. */
+const corsOf = ({ headers }: Answer) =>
+  Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')))
+
+const allowed = (origin: string) => ({
+  'access-control-allow-credentials': 'true',
+  'access-control-allow-origin': origin,
+  'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy',
+})
+
+test('C-50, C-51, C-53: a listed origin may read every answer to POST, errors too', async t => {
+  const { signUp } = await clientOf(await startService(t, { ...env, RATE_LIMIT: '4' }))
+  const answers = [
+    await signUp(signup, { origin }),
+    await signUp('{', { origin }),
+    await signUp(' '.repeat(20_000), { origin }),
+    await signUp('{}', { origin, 'content-type': 'text/plain' }),
+    await signUp(signup, { origin }),
+  ]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 400, 413, 415, 429],
+  )
+  for (const answer of answers) {
+    assert.deepEqual(corsOf(answer), allowed(origin))
+    assert.equal(answer.headers.get('vary'), 'Origin')
+  }
+})
+
+test('C-51: also when the store says no', async t => {
+  const { signUp } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+  const answer = await signUp(signup, { origin: second })
+  assert.equal(answer.status, 500)
+  assert.deepEqual(corsOf(answer), allowed(second))
+  assert.equal(answer.headers.get('vary'), 'Origin')
+})
+
+test('C-50: the origin is compared as a whole; another one gets no CORS field, but its request is served', async t => {
+  const { signUp } = await clientOf(await startService(t, env))
+  const others = [
+    'https://example.com.evil.example',
+    'https://evil-example.com',
+    'https://www.example.com',
+    'http://example.com',
+    'https://example.com:8443',
+    'https://example.com/',
+    'https://EXAMPLE.com',
+    'https://example.com, http://localhost:3000',
+    'http://localhost',
+    'null',
+    '*',
+    '',
+  ]
+  for (const other of others) {
+    const answer = await signUp(signup, { origin: other })
+    assert.equal(answer.status, 200, other)
+    assert.deepEqual(corsOf(answer), {}, other)
+    assert.equal(answer.headers.get('vary'), 'Origin')
+  }
+})
+
+test('C-33, C-50: Vary names Origin also without an Origin and without any listed origin', async t => {
+  const listed = await clientOf(await startService(t, env))
+  const none = await clientOf(await startService(t))
+  for (const answer of [
+    await listed.signUp(signup),
+    await none.signUp(signup),
+    await none.signUp(signup, { origin }),
+  ]) {
+    assert.equal(answer.headers.get('vary'), 'Origin')
+    assert.deepEqual(corsOf(answer), {})
+  }
+})
+
+const preflight = (origin: string, method = 'POST') => ({
+  method: 'OPTIONS',
+  headers: {
+    origin,
+    'access-control-request-method': method,
+    'access-control-request-headers': 'content-type',
+    'access-control-request-private-network': 'true',
+  },
+})
+
+test('C-52, C-56: a preflight of a listed origin is told what it may send, and is not limited', async t => {
+  const { request } = await clientOf(await startService(t, { ...env, RATE_LIMIT: '1' }))
+  for (let i = 0; i < 3; i++) {
+    const answer = await request('/api/waitlist', preflight(second))
+    assert.deepEqual([answer.status, answer.text], [204, ''])
+    assert.deepEqual(corsOf(answer), {
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-headers': 'Content-Type',
+      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-allow-origin': second,
+      'access-control-max-age': '7200',
+    })
+    assert.equal(answer.headers.get('vary'), 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers')
+    assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST, OPTIONS')
+  }
+})
+
+test('C-52: a preflight of another origin gets 204 without CORS fields, and varies all the same', async t => {
+  const { request } = await clientOf(await startService(t, env))
+  for (const other of ['https://evil.example', 'null']) {
+    const answer = await request('/api/waitlist', preflight(other))
+    assert.equal(answer.status, 204)
+    assert.deepEqual(corsOf(answer), {})
+    assert.match(answer.headers.get('vary') ?? '', /^Origin,/)
+  }
+})
+
+test('C-9, C-54: every page may read the public documents, without credentials', async t => {
+  const { request } = await clientOf(await startService(t, env))
+  for (const path of ['/api/waitlist', '/api/health', '/api/openapi.json', '/.well-known/api-catalog', '/docs/api']) {
+    for (const headers of [{}, { origin }, { origin: 'https://other.example' }, { origin: 'null' }]) {
+      const answer = await request(path, { headers })
+      assert.deepEqual(
+        corsOf(answer),
+        { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'Link, ETag' },
+        path,
+      )
+      assert.doesNotMatch(answer.headers.get('vary') ?? '', /origin/i)
+    }
+  }
+})
+
+test('C-54: a page may also read that the service is not healthy', async t => {
+  const { request } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+  const answer = await request('/api/health', { headers: { origin } })
+  assert.equal(answer.status, 503)
+  assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+})

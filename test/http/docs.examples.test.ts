@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { startService } from '../harness/service.ts'
+
+const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+const textOf = (html: string): string =>
+  html.replaceAll(/<[^>]+>/g, '').replaceAll(/&([\w#]+);/g, (_, name) => entities[name]!)
+
+/** The examples of the page in one language, as a reader would copy them; each one once. */
+async function examples(baseUrl: string, language: string): Promise<string[]> {
+  const html = await (await fetch(`${baseUrl}/docs/api`)).text()
+  const blocks = html.matchAll(new RegExp(`<pre [^>]*data-language="${language}"><code>(.*?)</code></pre>`, 'gs'))
+  const found = new Set([...blocks].map(([, code]) => textOf(code!)))
+  assert.ok(found.size > 0, `examples in ${language}`)
+  return [...found]
+}
+
+async function run([program = '', ...args]: string[], input: string): Promise<string> {
+  const child = spawn(program, args, { stdio: 'pipe' })
+  child.stdin.end(input)
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
+  assert.equal(child.exitCode ?? (await new Promise(resolve => child.on('close', resolve))), 0, `${input}\n${errors}`)
+  return output
+}
+
+const languages = [
+  { name: 'curl', language: 'sh', command: ['sh', '-es'], needs: ['curl', '--version'] },
+  { name: 'JavaScript', language: 'js', command: [process.execPath, '--input-type=module', '-'], needs: [] },
+  { name: 'Python', language: 'python', command: ['python3', '-'], needs: ['python3', '--version'] },
+] as const
+
+for (const { name, language, command, needs } of languages) {
+  const [program, ...args] = needs
+  const isMissing = program !== undefined && spawnSync(program, args).status !== 0
+  const skip = isMissing && `${program} is not on this machine`
+
+  test(`design 7.3: every ${name} example of the page runs as it stands and does what the page says`, {
+    skip,
+  }, async t => {
+    const { baseUrl } = await startService(t)
+    const codes = await examples(baseUrl, language)
+    const outputs = await Promise.all(codes.map(async code => [code, await run([...command], code)] as const))
+    const outputOf = (part: string) => outputs.find(([code]) => code.includes(part))?.[1] ?? `no example has ${part}`
+
+    const signup = outputOf('Ada Lovelace')
+    assert.match(signup, /["']alreadyExisted["']?: ?false|alreadyExisted: false/i)
+    const again = await run([...command], codes.find(code => code.includes('Ada Lovelace'))!)
+    assert.match(again, /["']alreadyExisted["']?: ?true|alreadyExisted: true/i)
+
+    assert.match(outputOf('/api/health'), /["']?status["']?: ?["']ok["']/)
+    assert.match(outputOf('/.well-known/api-catalog'), /linkset/)
+    assert.match(outputOf('/api/openapi.json'), /3\.1\.\d/)
+    assert.match(outputOf('/docs/api'), /^(200 )?# waitlist API$/m)
+    if (language !== 'sh') for (const [code, output] of outputs) assert.match(output, /^200 /, code)
+  })
+}
+
+test('design 7.3: the preflight example of the page shows whether an origin is allowed', async t => {
+  if (spawnSync('curl', ['--version']).status !== 0) return t.skip('curl is not on this machine')
+  for (const [origins, allowed] of [
+    ['https://www.example.com', true],
+    ['https://example.org', false],
+  ] as const) {
+    const { baseUrl } = await startService(t, { CORS_ORIGINS: origins })
+    const code = (await examples(baseUrl, 'sh')).find(code => code.includes('OPTIONS'))!
+    const output = await run(['sh', '-es'], code)
+    assert.match(output, /^HTTP\/1\.1 204 /)
+    assert.equal(/^access-control-allow-origin: https:\/\/www\.example\.com\r$/im.test(output), allowed)
+  }
+})

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { startService } from '../harness/service.ts'
+import { assertModernOnly, handshake, http1, http2, http2Session, json, someone, startTls } from '../harness/tls.ts'
+
+describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
+  test('C-99: HTTP/2 is chosen by ALPN; HTTP/1.1 is spoken to those who ask for it or for nothing', async t => {
+    const service = await startTls(t)
+    assert.match(service.baseUrl, /^https:/)
+    for (const [ALPNProtocols, expected] of [
+      [['h2', 'http/1.1'], 'h2'],
+      [['http/1.1'], 'http/1.1'],
+      [[], false],
+    ] as const) {
+      const socket = await handshake(service, { ALPNProtocols: [...ALPNProtocols] })
+      assert.ok(!(socket instanceof Error), String(socket))
+      assert.equal(socket.alpnProtocol, expected)
+      socket.destroy()
+    }
+    const refused = await handshake(service, { ALPNProtocols: ['spdy/3'] })
+    assert.ok(refused instanceof Error || refused.destroyed, 'RFC 7301 §3.2: no common protocol')
+
+    const answer = await http1(service.baseUrl, '/api/waitlist', 'POST', json, someone('one'))
+    assert.equal(answer.status, 200)
+    assert.match(answer.headers.get('set-cookie')!, /^__Host-waitlist=1; .*Secure/)
+  })
+
+  test('C-98: TLS 1.1 and ciphers without forward secrecy or authentication are refused', async t => {
+    await assertModernOnly(await startTls(t))
+  })
+
+  test('C-102: plain HTTP on the TLS port gets no answer, and the connection is closed', async t => {
+    const { baseUrl } = await startTls(t)
+    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
+    let received = ''
+    socket.setEncoding('latin1').on('data', chunk => {
+      received += chunk
+    })
+    socket.on('error', () => {})
+    socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(socket, 'close')
+    assert.doesNotMatch(received, /HTTP|\{/)
+    assert.equal((await http1(baseUrl, '/api/health')).status, 200)
+  })
+
+  test('HSTS is on every answer over TLS, with subdomains unless switched off, and on none in the clear', async t => {
+    const tls = await startTls(t)
+    const session = await http2Session(t, tls.baseUrl)
+    for (const path of ['/', '/api/health', '/api/waitlist', '/docs/api', '/nothing']) {
+      for (const answer of [await http1(tls.baseUrl, path), await http2(session, path)]) {
+        assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000; includeSubDomains', path)
+      }
+    }
+    const alone = await startTls(t, { HSTS_INCLUDE_SUBDOMAINS: 'false' })
+    const answer = await http1(alone.baseUrl, '/api/health')
+    assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000')
+
+    const clear = await startService(t)
+    const plain = await fetch(`${clear.baseUrl}/api/health`)
+    assert.equal(plain.headers.get('strict-transport-security'), null)
+    await plain.text()
+  })
+
+  test('the limits and refusals below the router hold for HTTP/1.1 over TLS too', async t => {
+    const { baseUrl } = await startTls(t)
+    const ask = async (bytes: string) => {
+      const socket = (await handshake({ baseUrl }, { ALPNProtocols: ['http/1.1'] })) as TLSSocket
+      let received = ''
+      socket.setEncoding('utf8').on('data', chunk => {
+        received += chunk
+      })
+      socket.on('error', () => {})
+      socket.write(bytes)
+      await once(socket, 'close')
+      return received
+    }
+    const close = 'Connection: close\r\n'
+    assert.match(await ask(`GET / HTTP/1.1\r\n${close}\r\n`), /^HTTP\/1\.1 400 [\s\S]*\{"error":/, 'no Host')
+    assert.match(await ask(`FOO / HTTP/1.1\r\nHost: a\r\n${close}\r\n`), /^HTTP\/1\.1 501 [\s\S]*\{"error":/)
+    const long = `X-Long: ${'x'.repeat(9_000)}\r\n`
+    assert.match(await ask(`GET / HTTP/1.1\r\nHost: a\r\n${long}${close}\r\n`), /^HTTP\/1\.1 431 [\s\S]*\{"error":/)
+    assert.match(await ask(`GET /api/health HTTP/1.1\r\nHost: a\r\n${close}\r\n`), /^HTTP\/1\.1 200 /)
+  })
+})

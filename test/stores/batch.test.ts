@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Bounds, naturalBatches, storeBounds } from '../../src/stores/batch.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+
+/** A commit that the test finishes by hand, one call after the other. */
+function handCommit() {
+  const calls: {
+    items: readonly number[]
+    finish: (answers?: readonly string[]) => void
+    fail: (e: Error) => void
+  }[] = []
+  const arrivals: (() => void)[] = []
+  return {
+    calls,
+    commit: (items: readonly number[]) =>
+      new Promise<readonly string[]>((resolve, fail) => {
+        calls.push({ items, finish: (answers = items.map(String)) => resolve(answers), fail })
+        arrivals.shift()?.()
+      }),
+    async called(times: number) {
+      while (calls.length < times) await new Promise<void>(resolve => arrivals.push(resolve))
+      return calls[times - 1]!
+    },
+  }
+}
+
+const range = (length: number, from = 0) => Array.from({ length }, (_, i) => from + i)
+const patient: Bounds = { ...storeBounds, patience: 60_000 }
+const unavailable = (sentence: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof StoreUnavailable)
+  assert.match(error.message, sentence)
+  return true
+}
+
+describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
+  test('the bounds of a store are those of the design', () => {
+    assert.equal(storeBounds.batch, 256)
+    assert.ok(storeBounds.queue <= 10_000)
+    assert.ok(storeBounds.patience <= 5_000)
+  })
+
+  test('what arrives in one turn of the event loop shares a commit, without waiting for a timer', async () => {
+    const { commit, called, calls } = handCommit()
+    const batches = naturalBatches(commit, patient)
+    const answers = range(10).map(item => batches.submit(item))
+    const first = await called(1)
+    assert.deepEqual(first.items, range(10))
+    first.finish()
+    assert.deepEqual(await Promise.all(answers), range(10).map(String))
+    assert.equal(calls.length, 1)
+  })
+
+  test('whatever queues during a commit is the next one, in order of arrival and at most 256 at a time', async () => {
+    const { commit, called, calls } = handCommit()
+    const batches = naturalBatches(commit, patient)
+    const answers = [batches.submit(0)]
+    const first = await called(1)
+    for (const item of range(600, 1)) answers.push(batches.submit(item))
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(calls.length, 1, 'one commit at a time')
+    first.finish()
+    ;(await called(2)).finish()
+    ;(await called(3)).finish()
+    ;(await called(4)).finish()
+    assert.deepEqual(await Promise.all(answers), range(601).map(String))
+    assert.deepEqual(
+      calls.map(({ items }) => items.length),
+      [1, 256, 256, 88],
+    )
+    assert.deepEqual(
+      calls.flatMap(({ items }) => items),
+      range(601),
+    )
+  })
+
+  test('nobody is answered before the commit has', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, patient)
+    let answered = false
+    const answer = batches.submit(1).then(() => {
+      answered = true
+    })
+    const first = await called(1)
+    await new Promise(resolve => setTimeout(resolve, 20))
+    assert.equal(answered, false)
+    first.finish()
+    await answer
+  })
+
+  test('each gets its own answer', async () => {
+    const batches = naturalBatches(async (items: readonly number[]) => items.map(item => item * 2), patient)
+    assert.deepEqual(
+      await Promise.all(range(1_000).map(item => batches.submit(item))),
+      range(1_000).map(item => item * 2),
+    )
+  })
+
+  test('one more than the queue holds is refused at once; those before it are not', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { ...patient, queue: 5 })
+    const committing = batches.submit(0)
+    const first = await called(1)
+    const waiting = range(5, 1).map(item => batches.submit(item))
+    await assert.rejects(batches.submit(6), unavailable(/too many signups are waiting/))
+    first.finish()
+    ;(await called(2)).finish()
+    assert.deepEqual(await Promise.all([committing, ...waiting]), range(6).map(String))
+    const later = batches.submit(7)
+    ;(await called(3)).finish()
+    assert.equal(await later, '7')
+  })
+
+  test('a commit that fails refuses exactly its batch', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    const answers = range(6).map(item => batches.submit(item))
+    const settled = Promise.allSettled(answers)
+    ;(await called(1)).finish()
+    ;(await called(2)).fail(new StoreUnavailable('full'))
+    ;(await called(3)).finish()
+    assert.deepEqual(
+      (await settled).map(each => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message)),
+      ['0', '1', 'full', 'full', '4', '5'],
+    )
+  })
+
+  test('a commit that throws instead of rejecting refuses its batch too', async () => {
+    const batches = naturalBatches<number, string>(() => {
+      throw new StoreUnavailable('at once')
+    }, patient)
+    await assert.rejects(batches.submit(1), unavailable(/at once/))
+    await assert.rejects(batches.submit(2), unavailable(/at once/))
+  })
+
+  test('a commit slower than the patience refuses all who wait, and newcomers until it ends', async () => {
+    const { commit, called, calls } = handCommit()
+    const batches = naturalBatches(commit, { batch: 2, queue: 100, patience: 200 })
+    const early = range(4).map(item => batches.submit(item))
+    await new Promise(resolve => setTimeout(resolve, 120))
+    for (const each of await Promise.allSettled([...early, batches.submit(4)])) {
+      assert.equal(each.status, 'rejected')
+      assert.ok(each.reason instanceof StoreUnavailable)
+    }
+    await assert.rejects(batches.submit(5), unavailable(/does not answer/))
+    calls[0]!.finish()
+    await new Promise(resolve => setImmediate(resolve))
+    const later = batches.submit(6)
+    const second = await called(2)
+    assert.deepEqual(second.items, [6], 'who was refused is not stored behind their back')
+    second.finish()
+    assert.equal(await later, '6')
+  })
+
+  test('drain answers everybody who was accepted and refuses the next', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    const answers = range(5).map(item => batches.submit(item))
+    let isDrained = false
+    const drained = batches.drain().then(() => {
+      isDrained = true
+    })
+    await assert.rejects(batches.submit(5), unavailable(/closing/))
+    ;(await called(1)).finish()
+    ;(await called(2)).finish()
+    const last = await called(3)
+    assert.equal(isDrained, false)
+    last.finish()
+    await drained
+    assert.deepEqual(await Promise.all(answers), range(5).map(String))
+  })
+
+  test('drain resolves at once when nothing waits, and after a batch that fails', async () => {
+    await naturalBatches(async () => [], patient).drain()
+    const batches = naturalBatches(async () => Promise.reject(new StoreUnavailable('full')), patient)
+    const refused = assert.rejects(batches.submit(1), unavailable(/full/))
+    await batches.drain()
+    await refused
+  })
+})
+
+// Alone, since it replaces the timers: the patience with the commit itself must not end this test.
+test('who has waited longer than the patience for a turn is refused; the rest of the queue is not', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { commit, called, calls } = handCommit()
+  const batches = naturalBatches(commit, { batch: 1, queue: 100, patience: 50 })
+  const early = range(3).map(item => batches.submit(item))
+  const settled = Promise.allSettled(early)
+  const first = await called(1)
+  for (const until = performance.now() + 60; performance.now() < until; ) await new Promise(setImmediate)
+  const late = batches.submit(3)
+  first.finish()
+  const second = await called(2)
+  second.finish()
+  assert.equal(await late, '3')
+  assert.deepEqual(
+    (await settled).map(({ status }) => status),
+    ['fulfilled', 'rejected', 'rejected'],
+  )
+  await assert.rejects(early[2]!, unavailable(/waited longer/))
+  assert.deepEqual(
+    calls.map(({ items }) => items),
+    [[0], [3]],
+  )
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { renameSync, statSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+
+async function openStore(
+  t: TestContext,
+  rest: Partial<SqliteStoreOptions> = {},
+): Promise<{ store: Store; path: string }> {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
+  t.after(() => store.close())
+  return { store, path }
+}
+
+let visitors = 0
+const somebody = () => signup('Visitor', `visitor-${++visitors}@example.com`)
+
+/** Admits new addresses until one is refused; says which were acknowledged, and why the last was not. */
+async function admitUntilRefused(store: Store, most: number): Promise<{ acknowledged: string[]; reason: unknown }> {
+  const acknowledged: string[] = []
+  for (let i = 0; i < most; i++) {
+    const { name, email } = somebody()
+    try {
+      assert.equal((await store.admit(signup(name, email))).is, 'listed now')
+    } catch (reason) {
+      return { acknowledged, reason }
+    }
+    acknowledged.push(email)
+  }
+  throw new Error(`none of ${most} signups was refused`)
+}
+
+/** Tries until the store takes a signup again. The test's own timeout ends it. */
+async function recovered(store: Store): Promise<void> {
+  for (;;) {
+    const answer = await store.admit(somebody()).catch((error: unknown) => error)
+    if (!(answer instanceof Error)) return
+    assert.ok(answer instanceof StoreUnavailable)
+    await wait(50)
+  }
+}
+
+const hasFailed = (store: Store): Promise<boolean> =>
+  Promise.race([store.failure.then(() => true), wait(50).then(() => false)])
+
+async function refusesEverything(store: Store): Promise<void> {
+  const tries = Array.from({ length: 50 }, () => store.admit(somebody()))
+  for (const each of await Promise.allSettled(tries)) {
+    assert.equal(each.status, 'rejected')
+    assert.ok(each.reason instanceof StoreUnavailable)
+  }
+  await assert.rejects(store.check(), StoreUnavailable)
+}
+
+describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => {
+  test('a full disk refuses signups, keeps what was acknowledged, and works again when there is room', async t => {
+    const { store, path } = await openStore(t, { maxPages: 24 })
+    const { acknowledged, reason } = await admitUntilRefused(store, 5_000)
+    assert.ok(reason instanceof StoreUnavailable)
+    assert.match(reason.message, /full/)
+    assert.deepEqual(
+      contactsIn(path).map(({ email, events }) => [email, events]),
+      acknowledged.map(email => [email, 1]),
+      'every acknowledged contact is stored with its event, nothing else is',
+    )
+    // A whole batch that does not fit is refused as one; who is listed already is still told so.
+    const crowd = await Promise.allSettled(Array.from({ length: 300 }, () => store.admit(somebody())))
+    assert.ok(crowd.every(({ status }) => status === 'rejected'))
+    assert.deepEqual(await store.admit(signup('Visitor', acknowledged[0]!)), { is: 'already listed' })
+
+    withDatabase(path, database => database.exec('delete from event; delete from contact'))
+    assert.equal((await store.admit(somebody())).is, 'listed now')
+    assert.equal(await hasFailed(store), false)
+  })
+
+  test('too little free space refuses signups and the check, before anything is written', async t => {
+    const { store, path } = await openStore(t, { minimumFree: Number.MAX_SAFE_INTEGER })
+    await assert.rejects(store.admit(somebody()), (error: Error) => {
+      assert.ok(error instanceof StoreUnavailable)
+      assert.match(error.message, /bytes are free/)
+      return true
+    })
+    await assert.rejects(store.check(), StoreUnavailable)
+    assert.equal(contactsIn(path).length, 0)
+    assert.equal(await hasFailed(store), false)
+  })
+
+  test('a write lock that another connection holds makes it unavailable for as long as it is held', async t => {
+    const { store, path } = await openStore(t)
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const refused = await Promise.allSettled(Array.from({ length: 10 }, () => store.admit(somebody())))
+    assert.ok(refused.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
+    other.exec('rollback')
+    await recovered(store)
+    assert.equal(await hasFailed(store), false)
+  })
+
+  test('a write lock that is let go in time is only waited for', async t => {
+    const { store, path } = await openStore(t)
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const answer = store.admit(somebody())
+    await wait(300)
+    other.exec('rollback')
+    assert.equal((await answer).is, 'listed now')
+  })
+})
+
+describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
+  test('an event that cannot be stored leaves no contact', async t => {
+    const { store, path } = await openStore(t)
+    withDatabase(path, database =>
+      database.exec("create trigger no_event before insert on event begin select raise(abort, 'no event'); end"),
+    )
+    await assert.rejects(store.admit(somebody()), StoreUnavailable)
+    assert.deepEqual(contactsIn(path), [])
+    assert.match((await store.failure).message, /no event/)
+    await refusesEverything(store)
+    assert.deepEqual(contactsIn(path), [])
+  })
+
+  const disappearances: Record<string, (path: string) => void> = {
+    'is deleted': path => unlinkSync(path),
+    'is moved away': path => renameSync(path, `${path}.moved`),
+    'is replaced by another file': path => {
+      withDatabase(`${path}.other`, database => database.exec('create table other (number integer primary key)'))
+      renameSync(`${path}.other`, path)
+    },
+  }
+  for (const [what, disappear] of Object.entries(disappearances)) {
+    test(`when the file ${what}, the store fails and acknowledges nothing more`, async t => {
+      const { store, path } = await openStore(t)
+      await store.admit(somebody())
+      disappear(path)
+      await wait(300) // one look at the disk is good for 250 ms
+      await assert.rejects(store.admit(somebody()), StoreUnavailable)
+      assert.match((await store.failure).message, /was moved or deleted/)
+      await refusesEverything(store)
+    })
+  }
+
+  test('the health check alone notices that the file is gone', async t => {
+    const { store, path } = await openStore(t)
+    unlinkSync(path)
+    await wait(300)
+    await assert.rejects(store.check(), StoreUnavailable)
+    assert.match((await store.failure).message, /was moved or deleted/)
+  })
+
+  test('pages that turn to garbage under the running store end it; nothing is acknowledged after that', async t => {
+    const { store, path } = await openStore(t)
+    await Promise.all(Array.from({ length: 9_000 }, () => store.admit(somebody())))
+    await Promise.all(Array.from({ length: 9_000 }, () => store.admit(somebody())))
+    const checkpointed = withDatabase(path, database => database.prepare('pragma wal_checkpoint(truncate)').get())
+    assert.equal(checkpointed?.busy, 0)
+    const { size } = statSync(path)
+    assert.ok(size > 3_000_000, 'more than the cache of the connection holds')
+    // By another process: closing a file frees all locks that its own process has on it (fcntl).
+    const garble =
+      'const fs = require("node:fs"); const f = fs.openSync(process.argv[1], "r+");' +
+      'fs.writeSync(f, Buffer.alloc(process.argv[2] - 4096, 0xa5), 0, undefined, 4096); fs.closeSync(f)'
+    assert.equal(spawnSync(process.execPath, ['-e', garble, path, String(size)]).status, 0)
+
+    const { reason } = await admitUntilRefused(store, 2_000)
+    assert.ok(reason instanceof StoreUnavailable)
+    assert.match((await store.failure).message, /malformed|corrupt/)
+    await refusesEverything(store)
+  })
+
+  test('a store that failed can still be closed', { timeout: 5_000 }, async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+    unlinkSync(path)
+    await wait(300)
+    await assert.rejects(store.admit(somebody()), StoreUnavailable)
+    await store.close()
+  })
+})

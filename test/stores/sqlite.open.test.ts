@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { openSqliteFile } from '../../src/stores/sqlite-file.ts'
+import { readContacts } from '../../src/stores/sqlite-reader.ts'
+import { CannotOpen, type Store } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { runProgram, spawnProgram } from '../harness/program.ts'
+
+const newFile = (t: TestContext) => join(temporaryFolder(t), 'waitlist.db')
+
+async function openStore(t: TestContext, path: string, rest: Partial<SqliteStoreOptions> = {}): Promise<Store> {
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
+  let closed: Promise<void> | undefined
+  const close = () => (closed ??= store.close())
+  t.after(close)
+  return { ...store, close }
+}
+
+const pragma = (database: DatabaseSync, name: string) =>
+  Object.values(database.prepare(`pragma ${name}`).get() as Record<string, unknown>)[0]
+
+const refused = (sentence: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof CannotOpen, String(error))
+  assert.match(error.message, sentence)
+  return true
+}
+
+describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => {
+  test('the connection that writes has every setting of the design, read from that connection itself', t => {
+    const file = openSqliteFile({ path: newFile(t) })
+    t.after(() => file.close())
+    const inForce = Object.fromEntries(
+      ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'trusted_schema', 'mmap_size']
+        .concat(['wal_autocheckpoint', 'journal_size_limit'])
+        .map(name => [name, pragma(file.database, name)]),
+    )
+    assert.deepEqual(inForce, {
+      journal_mode: 'wal',
+      synchronous: 2,
+      busy_timeout: 5_000,
+      foreign_keys: 1,
+      trusted_schema: 0,
+      mmap_size: 0,
+      wal_autocheckpoint: 1_000,
+      journal_size_limit: 67_108_864,
+    })
+  })
+
+  test('the file that a running store writes is in WAL mode and all its tables are STRICT', async t => {
+    const path = newFile(t)
+    await openStore(t, path)
+    withDatabase(path, database => {
+      assert.equal(pragma(database, 'journal_mode'), 'wal')
+      const tables = database.prepare("select name, strict from pragma_table_list where schema = 'main'").all()
+      const ours = tables.filter(({ name }) => !String(name).startsWith('sqlite_'))
+      assert.ok(ours.length >= 2)
+      assert.ok(ours.every(({ strict }) => strict === 1))
+    })
+  })
+
+  test('a setting that SQLite does not take keeps the store from starting', t => {
+    // The VFS "unix-none" has no shared memory, so SQLite answers the wish for WAL with another mode and no error. It
+    // can be named in a URI alone; the second parameter takes the ending that the lock file adds.
+    const before = process.cwd()
+    process.chdir(temporaryFolder(t))
+    try {
+      assert.throws(
+        () => openSqliteFile({ path: 'file:waitlist.db?vfs=unix-none&unused=' }),
+        refused(/^SQLite did not accept the setting journal_mode = WAL \(it reads \w+\)\.$/),
+      )
+    } finally {
+      process.chdir(before) // at once: other tests run meanwhile
+    }
+  })
+
+  test('from nothing: the folders, the file, its mark and the newest schema are made', async t => {
+    const path = join(temporaryFolder(t), 'a', 'b', 'waitlist.db')
+    const store = await openStore(t, path)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    withDatabase(path, database => {
+      assert.equal(pragma(database, 'application_id'), 0x77616974)
+      assert.ok((pragma(database, 'user_version') as number) >= 1)
+      assert.equal(pragma(database, 'integrity_check'), 'ok')
+    })
+  })
+
+  test('a file that exists and is empty is used', async t => {
+    const path = newFile(t)
+    writeFileSync(path, '')
+    const store = await openStore(t, path)
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+  })
+
+  test('opening twice in a row changes nothing in the schema', async t => {
+    const path = newFile(t)
+    const schema = () =>
+      withDatabase(path, database => database.prepare('select sql from sqlite_schema order by name').all())
+    await (await openStore(t, path)).close()
+    const first = schema()
+    await (await openStore(t, path)).close()
+    assert.deepEqual(schema(), first)
+  })
+
+  test('a file of a newer program is refused with what to do, and not touched', async t => {
+    const path = newFile(t)
+    await (await openStore(t, path)).close()
+    withDatabase(path, database => database.exec('pragma user_version = 99'))
+    const before = readFileSync(path)
+    await assert.rejects(
+      openStore(t, path),
+      refused(/was written by a newer Waitlist .*99.*\. Start the newer program, or restore a copy/),
+    )
+    assert.ok(readFileSync(path).equals(before))
+  })
+
+  test('a database of another program is refused, and not touched', async t => {
+    const path = newFile(t)
+    withDatabase(path, database => database.exec('create table invoice (number integer primary key)'))
+    const before = readFileSync(path)
+    await assert.rejects(openStore(t, path), refused(/is a database of another program/))
+    assert.ok(readFileSync(path).equals(before))
+  })
+
+  test('a file that is no database is refused, and not touched', async t => {
+    const path = newFile(t)
+    writeFileSync(path, 'name,email\n'.repeat(1_000))
+    await assert.rejects(openStore(t, path), refused(/cannot be opened: .*not a database/))
+    assert.equal(readFileSync(path, 'utf8'), 'name,email\n'.repeat(1_000))
+  })
+
+  test('a folder that cannot be made is named', async t => {
+    const folder = temporaryFolder(t)
+    writeFileSync(join(folder, 'data'), '')
+    await assert.rejects(openStore(t, join(folder, 'data', 'waitlist.db')), refused(/data.* cannot be opened/))
+  })
+
+  test('a second store on the same file is refused until the first is closed', async t => {
+    const path = newFile(t)
+    const first = await openStore(t, path)
+    await assert.rejects(openStore(t, path), refused(/is in use by another Waitlist process\. Stop that one first/))
+    assert.equal((await first.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    await first.close()
+    const second = await openStore(t, path)
+    assert.equal((await second.admit(signup('Ada', 'ada@example.com'))).is, 'already listed')
+  })
+
+  test('a second process on the same file is refused in words; the first goes on', async t => {
+    const cwd = temporaryFolder(t)
+    const env = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
+    const first = await runProgram(t, env, { cwd })
+    const second = spawnProgram(t, env, { cwd })
+    assert.equal(await second.exited, 1)
+    assert.match(second.stderr(), /waitlist\.db is in use by another Waitlist process\. Stop that one first/)
+    assert.doesNotMatch(second.stderr(), /\n\s+at /, 'no stack')
+    assert.equal((await fetch(`${first.baseUrl}/api/health`)).status, 200)
+
+    // However the first one ends, its file is free again.
+    assert.equal(await first.end('SIGKILL'), null)
+    await runProgram(t, env, { cwd })
+  })
+
+  test('the export reads beside a running store, and after it', async t => {
+    const path = newFile(t)
+    const store = await openStore(t, path)
+    await store.admit(signup('Ada', 'Ada@example.com'))
+    const reading = readContacts(path)
+    const { value } = reading.next() as { value: Record<string, unknown> }
+    assert.equal(value.email, 'Ada@example.com')
+    assert.ok(value.createdAt instanceof Date)
+    // Half read: the store writes on, and what is being read stays as it was.
+    assert.equal((await store.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
+    assert.equal(reading.next().done, true)
+    assert.equal([...readContacts(path)].length, 2)
+    await store.close()
+    assert.equal([...readContacts(path)].length, 2)
+    assert.equal(contactsIn(path).length, 2)
+  })
+
+  test('the export of a file that does not exist says so and does not make one', t => {
+    const path = newFile(t)
+    assert.throws(() => [...readContacts(path)], refused(/^There is no database at /))
+    assert.equal(existsSync(path), false)
+  })
+
+  test('a database locked by somebody else at the start is refused after the busy timeout', async t => {
+    const path = newFile(t)
+    await (await openStore(t, path)).close()
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('pragma locking_mode = exclusive; begin exclusive')
+    await assert.rejects(openStore(t, path), refused(/cannot be opened: database is locked/))
+  })
+})

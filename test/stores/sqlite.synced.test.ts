@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { type Program, runProgram } from '../harness/program.ts'
+
+/** Why system calls cannot be watched or made to fail on this machine. */
+function noStrace(): string | false {
+  const { error, status, stderr } = spawnSync('strace', ['-f', '-e', 'trace=fsync', process.execPath, '-e', ''])
+  if (error !== undefined) return 'strace is not installed'
+  return status === 0 ? false : `strace is not permitted: ${stderr.toString().slice(0, 100)}`
+}
+const skip = noStrace()
+
+const env = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', DATABASE_URL: 'sqlite:waitlist.db' }
+
+/** One after the other, so that each is a transaction of its own. Resolves with the acknowledged addresses. */
+async function signUpUntilItFails({ baseUrl }: Program, most: number): Promise<string[]> {
+  const acknowledged: string[] = []
+  for (let i = 0; i < most; i++) {
+    const email = `visitor-${i}@example.com`
+    const answer = await fetch(`${baseUrl}/api/waitlist`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'V'.repeat(100), email }),
+    }).catch(() => null)
+    if (answer?.status !== 200) break
+    await answer.text()
+    acknowledged.push(email)
+  }
+  return acknowledged
+}
+
+async function restartFindsAll(t: Parameters<typeof runProgram>[0], cwd: string, emails: string[]): Promise<void> {
+  const again = await runProgram(t, { ...env, SHUTDOWN_DELAY: '0' }, { cwd })
+  const stored = contactsIn(join(cwd, 'waitlist.db'))
+  const events = new Map(stored.map(contact => [contact.email, contact.events]))
+  assert.deepEqual(
+    emails.map(email => [email, events.get(email)]),
+    emails.map(email => [email, 1]),
+  )
+  assert.ok(stored.every(contact => contact.events === 1))
+  assert.equal((await fetch(`${again.baseUrl}/api/health`)).status, 200)
+}
+
+describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 }, () => {
+  test('each signup that is answered alone costs at least one fsync before its answer', { skip }, async t => {
+    const cwd = temporaryFolder(t)
+    const trace = join(cwd, 'trace')
+    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=fsync,fdatasync', '-o', trace]
+    const program = await runProgram(t, env, { cwd, through })
+    const synced = () =>
+      readFileSync(trace, 'utf8').match(/(?:fsync|fdatasync)\(\d+\) += 0|sync resumed>.* = 0/g)?.length ?? 0
+    for (let i = 0; i < 20; i++) {
+      const before = synced()
+      const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'Visitor', email: `visitor-${i}@example.com` }),
+      })
+      assert.equal(answer.status, 200)
+      assert.ok(synced() > before, `signup ${i} was answered, yet nothing was synced for it`)
+    }
+  })
+
+  test('an fsync that fails ends the process; after a restart every acknowledged signup is there', {
+    skip,
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const inject = 'inject=fsync:error=EIO:when=25'
+    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=fsync', '-e', inject, '-o', join(cwd, 'trace')]
+    const program = await runProgram(t, env, { cwd, through })
+    const acknowledged = await signUpUntilItFails(program, 200)
+    assert.ok(acknowledged.length > 0 && acknowledged.length < 200)
+    assert.equal(await program.exited, 1)
+    assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
+    assert.match(program.stdout(), /disk I\/O error \(SQLite 1034\)/)
+    await restartFindsAll(t, cwd, acknowledged)
+  })
+
+  test('a write that fails ends the process; after a restart every acknowledged signup is there', async t => {
+    const cwd = temporaryFolder(t)
+    // No file may grow beyond 256 KiB (bash counts in KiB): the operating system answers EFBIG, which is not "full".
+    const through = ['bash', '-c', 'ulimit -f 256; exec "$@"', 'bash']
+    const program = await runProgram(t, env, { cwd, through })
+    const acknowledged = await signUpUntilItFails(program, 5_000)
+    assert.ok(acknowledged.length > 0 && acknowledged.length < 5_000)
+    assert.equal(await program.exited, 1)
+    assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
+    await restartFindsAll(t, cwd, acknowledged)
+  })
+
+  test('a disk without space answers 500 and the process stays up; it works again with space', { skip }, async t => {
+    const cwd = temporaryFolder(t)
+    const inject = 'inject=pwrite64:error=ENOSPC:when=40..60'
+    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', '-e', inject, '-o', join(cwd, 'trace')]
+    const program = await runProgram(t, env, { cwd, through })
+    const acknowledged = await signUpUntilItFails(program, 200)
+    assert.ok(acknowledged.length < 200)
+    let status = 500
+    for (let i = 0; i < 100 && status === 500; i++) {
+      const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'Later', email: 'later@example.com' }),
+      })
+      status = answer.status
+      await answer.text()
+    }
+    assert.equal(status, 200)
+    assert.equal(await program.end('SIGTERM'), 0)
+    await restartFindsAll(t, cwd, [...acknowledged, 'later@example.com'])
+  })
+})

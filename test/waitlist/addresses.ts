@@ -1,0 +1,88 @@
+const a = (count: number): string => 'a'.repeat(count)
+
+/**
+ * Addresses that validators are known to disagree about, with what this service says of each as it stands, that is
+ * without trimming: legal, borderline, malformed, quoted, internationalised, long.
+ */
+export const addresses: readonly (readonly [address: string, isAccepted: boolean])[] = [
+  // Ordinary ones.
+  ['user@example.com', true],
+  ['USER@Example.COM', true],
+  ['a@b.co', true],
+  ['first.last@sub.example.co.uk', true],
+  ['user+tag@example.com', true],
+  ["o'brien@example.ie", true],
+  ['user_name@example.com', true],
+  ['user-name@example.com', true],
+  ['1234567890@example.com', true],
+  // All of atext (RFC 5322 §3.2.3).
+  ["!#$%&'*+/=?^_`{|}~-@example.com", true],
+  ['a/b@example.com', true],
+  ['{}@example.com', true],
+  ['_______@example.com', true],
+  ['-a@example.com', true],
+  // Domains: punycode, digits, hyphens, many and short labels.
+  ['user@xn--bcher-kva.example', true],
+  ['user@xn--p1ai', false],
+  ['user@example.xn--p1ai', true],
+  ['user@a.b.c.d.e.f.example.com', true],
+  ['user@1.example.com', true],
+  ['user@123.com', true],
+  ['user@ex-ample.com', true],
+  ['user@ex--ample.com', true],
+  ['user@example.museum', true],
+  ['user@example.c', true],
+  // No dot, misplaced dots and hyphens.
+  ['user@localhost', false],
+  ['user@example', false],
+  ['user@example.com.', false],
+  ['user@-example.com', false],
+  ['user@example-.com', false],
+  ['user@ex_ample.com', false],
+  ['user@example..com', false],
+  ['user@.example.com', false],
+  ['.user@example.com', false],
+  ['user.@example.com', false],
+  ['us..er@example.com', false],
+  // Not one address.
+  ['user@@example.com', false],
+  ['user@exa mple.com', false],
+  ['us er@example.com', false],
+  ['@example.com', false],
+  ['user@', false],
+  ['userexample.com', false],
+  ['user@example.com,b@example.com', false],
+  ['User <user@example.com>', false],
+  ['mailto:user@example.com', false],
+  ['user@example.com\n', false],
+  ['user@example.com\r\nBcc: x@example.org', false],
+  ['user\0@example.com', false],
+  // Quoted local parts, comments, address literals (RFC 5321 §4.1.2, §4.1.3; RFC 5322 §3.2.2).
+  ['"quoted local"@example.com', false],
+  ['"a@b"@example.com', false],
+  ['"very.(),:;<>[]\\".VERY"@strange.example.com', false],
+  ['user(comment)@example.com', false],
+  ['user@[192.0.2.1]', false],
+  ['user@[IPv6:2001:db8::1]', false],
+  ['user@192.0.2.1', false],
+  // Not ASCII: scripts, zero width, bidirectional, look-alikes, combining marks (RFC 6531).
+  ['пользователь@example.com', false],
+  ['用户@例子.广告', false],
+  ['user@bücher.example', false],
+  ['user@BÜCHER.example', false],
+  ['us\u200Ber@example.com', false],
+  ['us\u202Eer@example.com', false],
+  ['u\u017Fer@example.com', false],
+  ['user@\uFF45xample.com', false],
+  ['jo\u0301se@example.com', false],
+  ['user@example.123', false],
+  // Long: a local part of 64 and 65, a label of 63 and 64, a whole of 254 and 255.
+  [`${a(64)}@example.com`, true],
+  [`${a(65)}@example.com`, true],
+  [`a@${a(63)}.com`, true],
+  [`a@${a(64)}.com`, false],
+  [`${a(64)}@${a(63)}.${a(63)}.${a(57)}.com`, true],
+  [`${a(64)}@${a(63)}.${a(63)}.${a(58)}.com`, true],
+  [`a@${a(63)}.${a(63)}.${a(63)}.${a(57)}.com`, true],
+  [`${'ü'.repeat(33)}@example.com`, false],
+]
