@@ -1,10 +1,15 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that the compile cache is on before the first TypeScript file is read: stripping the types of
-// every file anew costs a start 40 ms and 15 MB. Node strips no types below node_modules, so there the package's
-// compiled files run instead.
-import { enableCompileCache, flushCompileCache } from 'node:module'
+// Plain JavaScript, so that any Node can read it, and so that the compile cache is on before the first TypeScript file is
+// read: stripping the types of every file anew costs a start 40 ms and 15 MB. Node strips no types below node_modules,
+// so there the package's compiled files run instead.
+import * as nodeModule from 'node:module'
 
-enableCompileCache()
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 24 || (major === 24 && minor < 16)) {
+  process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; 24.16 or newer is needed\n`)
+  process.exit(1)
+}
+nodeModule.enableCompileCache()
 await import(import.meta.url.includes('/node_modules/') ? '../dist/main.js' : '../src/main.ts')
 // Written now, not at the exit: a process may be killed.
-flushCompileCache()
+nodeModule.flushCompileCache()

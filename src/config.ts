@@ -103,7 +103,7 @@ export function readConfig(env: Environment): ConfigResult {
     logLevel: setting('LOG_LEVEL'),
     warnings: [],
   }
-  setting('PROVIDER')
+  setting('PROVIDER') // there is nothing to choose yet, but a wrong value is a mistake
   return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config) } }
 }
 
@@ -123,6 +123,11 @@ function warningsFor({ door, store }: Config): readonly string[] {
   }
   if (door.client.proxies.kind === 'networks' && door.client.proxies.networks.some(network => network.endsWith('/0'))) {
     warnings.push('TRUST_PROXY trusts every address: each client can choose under which one its attempts count.')
+  }
+  if (door.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(door.host)) {
+    warnings.push(
+      'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
+    )
   }
   if (store.path === ':memory:')
     warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')

@@ -15,7 +15,9 @@ const program = new Command('waitlist')
 program
   .command('serve', { isDefault: true })
   .description('take signups over HTTP until stopped')
-  .action(() => {
+  .allowExcessArguments()
+  .action((_, { args: [unknown] }: Command) => {
+    if (unknown !== undefined) program.error(`waitlist: there is no command ${unknown}; see waitlist help`)
     const { config, warnings } = configured()
     return serve(config, warnings)
   })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
@@ -54,10 +55,14 @@ function readOrigins(text: string): readonly string[] | undefined {
   return origins.every(origin => origin !== undefined) ? origins : undefined
 }
 
+/** `10/8` and octal parts mean something else than they seem to; IPv4-mapped peers are compared as IPv4. */
+const isNetwork = (text: string): boolean =>
+  ipaddr.isValidCIDR(text) && isIP(text.split('/')[0]!) !== 0 && !/^::ffff:/i.test(text) && !/\/0\d/.test(text)
+
 function readProxies(text: string): TrustedProxies | undefined {
   if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
   const networks = text.split(',').map(item => item.trim())
-  return networks.every(network => ipaddr.isValidCIDR(network)) ? { kind: 'networks', networks } : undefined
+  return networks.every(isNetwork) ? { kind: 'networks', networks } : undefined
 }
 
 export const settings = {

@@ -28,7 +28,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     packages: ['pino'],
   },
   config: { parts: ['http', 'waitlist'], packages: ['ipaddr.js'] },
-  http: { parts: ['waitlist'], packages: ['fastify', 'pino', 'ipaddr.js', 'json-schema-to-ts'] },
+  http: { parts: ['waitlist'], packages: ['pino', 'ipaddr.js', 'json-schema-to-ts'] },
   stores: { parts: ['waitlist'], packages: ['pg'] },
   limiters: { parts: ['waitlist'], packages: ['ioredis'] },
   providers: { parts: ['waitlist'], packages: ['undici'] },

@@ -33,7 +33,7 @@ function* csv(contacts: Iterable<Contact>): Generator<string> {
  * before it makes it text again (OWASP, "CSV Injection"). The JSON export is exact.
  */
 function csvField(text: string): string {
-  const harmless = /^[=+\-@]/.test(text) ? `'${text}` : text
+  const harmless = /^[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text
   return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 

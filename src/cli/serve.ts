@@ -21,7 +21,8 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
     process.exit(1)
   })
   stopOnSignals(log, service.stop)
-  process.on('SIGHUP', service.reloadCertificate)
+  // Without TLS it ends the process, as it does by default when a terminal is closed.
+  if (config.door.tls !== null) process.on('SIGHUP', service.reloadCertificate)
 
   log.info({ url: service.baseUrl, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
@@ -44,7 +45,7 @@ function welcome(url: string, config: Config): string {
 
 /** The line that the README shows too. */
 export const signupCommand = (url: string): string =>
-  `curl ${url}/api/waitlist -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
+  `curl ${url.includes('[') ? `'${url}/api/waitlist'` : `${url}/api/waitlist`} -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
 
 function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
   let stopping = false

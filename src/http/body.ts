@@ -62,9 +62,6 @@ export async function readJson(request: Incoming, response: Outgoing): Promise<J
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { object: value } : no(notAnObject)
 }
 
-/** The bytes of a JSON body. Text would make Fastify add a `charset`, which JSON does not have (RFC 8259 §11). */
-export const json = (value: object): Buffer => Buffer.from(JSON.stringify(value))
-
 /** Fatal, so that nothing is replaced silently. It drops a byte order mark. A `charset` parameter has no effect (§11). */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -88,9 +85,9 @@ function readBytes(request: Incoming, refusal: Refusal | null): Promise<Buffer |
   return new Promise(resolve => {
     const chunks: Buffer[] = []
     let size = 0
+    // The first outcome counts; what still arrives then is dropped.
     const finish = (result: Buffer | Refusal) => {
       clearTimeout(timer)
-      request.off('data', take).off('end', end).off('error', abort).off('close', abort)
       resolve(result)
     }
     const take = (chunk: Buffer) => {
@@ -103,6 +100,6 @@ function readBytes(request: Incoming, refusal: Refusal | null): Promise<Buffer |
     const abort = () => finish(cutShort)
     // Node's own `requestTimeout` covers HTTP/1 alone.
     const timer = isHttp2(request) ? setTimeout(finish, REQUEST_TIMEOUT, timedOut) : undefined
-    request.on('data', take).on('end', end).on('error', abort).on('close', abort)
+    request.on('data', take).on('end', end).on('close', abort)
   })
 }

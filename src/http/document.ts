@@ -1,37 +1,39 @@
 import { createHash } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Answer, contentFields, fieldList, withFields } from './answer.ts'
 import { readableAnywhere } from './fields.ts'
+import type { Incoming } from './protocol.ts'
 import { preconditionFailed, refuse } from './refusals.ts'
 
-/** Bytes that stay the same while the process runs, with the fields that they are served with. */
+/** Bytes that stay the same while the process runs, with the answers that they are served with. */
 export interface Document {
-  readonly body: Buffer
   readonly etag: string
-  readonly fields: Readonly<Record<string, string>>
+  readonly whole: Answer
+  /** RFC 9110 §15.4.5: the fields that a cache needs, and no content. */
+  readonly unchanged: Answer
 }
 
 /** Makes a document. The entity tag is strong: a hash of the bytes (RFC 9110 §8.8.3). */
-export function document(body: string, fields: Readonly<Record<string, string>>): Document {
-  const bytes = Buffer.from(body)
-  const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
-  return { body: bytes, etag, fields: { ...fields, etag } }
+export function document(type: string, text: string, fields: Readonly<Record<string, string>>): Document {
+  const body = Buffer.from(text)
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const list = fieldList({ ...fields, etag })
+  return {
+    etag,
+    whole: { status: 200, fields: list.concat(contentFields(type, body.length)), body },
+    unchanged: { status: 304, fields: list, body: null },
+  }
 }
 
 /**
  * Serves a document to GET and HEAD, with the preconditions of RFC 9110 §13.2.2. There is no modification date, so
  * those about dates do not apply, and ranges are ignored (§14.2).
  */
-export function serve(request: FastifyRequest, reply: FastifyReply, { body, etag, fields }: Document): FastifyReply {
-  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
+export function serve({ headers }: Incoming, { etag, whole, unchanged }: Document): Answer {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
   // §13.1.1: strong comparison, so a weak tag never matches.
-  if (ifMatch !== undefined && !names(ifMatch, etag)) {
-    return refuse(reply.headers(readableAnywhere), preconditionFailed)
-  }
-  if (ifNoneMatch !== undefined && names(ifNoneMatch.replaceAll('W/"', '"'), etag)) {
-    const { 'content-type': _, ...kept } = fields
-    return reply.code(304).headers(kept).send()
-  }
-  return reply.headers(fields).send(body)
+  if (ifMatch !== undefined && !names(ifMatch, etag)) return withFields(refuse(preconditionFailed), readableAnywhere)
+  if (ifNoneMatch !== undefined && names(ifNoneMatch.replaceAll('W/"', '"'), etag)) return unchanged
+  return whole
 }
 
 /** Whether a list of entity tags contains this one. A tag may hold commas, but ours do not (base64url). */

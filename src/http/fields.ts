@@ -1,4 +1,6 @@
-/** Response fields that many answers share. Names are lower case, as in HTTP/2. */
+import { type FieldList, fieldList } from './answer.ts'
+
+/** Response fields that many answers share. */
 
 type Fields = Readonly<Record<string, string>>
 
@@ -11,18 +13,19 @@ export const securityFields: Fields = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-/** Public, read-only resources: any page may read them and their errors, no credentials are involved. */
-export const readableAnywhere: Fields = {
+const anyOrigin: Fields = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'Link, ETag',
 }
 
-export const publicFields: Fields = {
-  ...securityFields,
-  ...readableAnywhere,
-  'cross-origin-resource-policy': 'cross-origin',
-}
+/** Public, read-only resources: any page may read them, no credentials are involved. */
+export const publicFields: Fields = { ...securityFields, ...anyOrigin, 'cross-origin-resource-policy': 'cross-origin' }
+
+/** The same for their errors. */
+export const readableAnywhere = fieldList(anyOrigin)
 
 /** RFC 6797 §6.1; sent over TLS alone (§7.2). */
-export const strictTransportSecurity = (includeSubdomains: boolean): string =>
-  `max-age=31536000${includeSubdomains ? '; includeSubDomains' : ''}`
+export const strictTransportSecurity = (includeSubdomains: boolean): FieldList => [
+  'strict-transport-security',
+  `max-age=31536000${includeSubdomains ? '; includeSubDomains' : ''}`,
+]

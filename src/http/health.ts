@@ -1,6 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Store } from '../waitlist/ports.ts'
-import { json } from './body.ts'
+import { type Answer, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { publicFields, readableAnywhere } from './fields.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from './limits.ts'
 import { draining, refuse, unhealthy } from './refusals.ts'
@@ -18,14 +17,18 @@ export interface HealthParts {
  * The store is asked at most once a second, and waited for at most a second; `time` is always fresh.
  */
 export function healthRoute({ store, service, description, isDraining }: HealthParts) {
-  const fields = { ...publicFields, 'content-type': 'application/json', 'cache-control': 'no-store' }
+  const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
   const isAbleToStore = remembered(() => inTime(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 
-  return async (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (isDraining()) return refuse(reply.headers(readableAnywhere), draining)
-    if (!(await isAbleToStore())) return refuse(reply.headers(readableAnywhere), unhealthy)
+  const report = (able: boolean): Answer => {
+    if (!able) return withFields(refuse(unhealthy), readableAnywhere)
     const report: HealthReport = { status: 'ok', service, description, time: new Date().toISOString() }
-    return reply.headers(fields).send(json(report))
+    return jsonAnswer(200, fields, report)
+  }
+  return (): Answer | Promise<Answer> => {
+    if (isDraining()) return withFields(refuse(draining), readableAnywhere)
+    const able = isAbleToStore()
+    return typeof able === 'boolean' ? report(able) : able.then(report)
   }
 }
 

@@ -10,11 +10,15 @@ export const REQUEST_TIMEOUT = 15_000
 export const TIMEOUT_CHECK = 2_000
 /** Longer than a load balancer keeps an idle connection (usually 60 s), so that we never close one that it just chose. */
 export const KEEP_ALIVE_TIMEOUT = 75_000
+/** A client that takes nothing of its answer is cut; longer than a signup may wait for the store. */
+export const STALL_TIMEOUT = 90_000
 export const TLS_HANDSHAKE_TIMEOUT = 10_000
 
 export const HEADER_BYTES = 8_192
 export const HEADER_COUNT = 64
 export const CONNECTIONS = 10_000
+/** Requests of one HTTP/1 connection that may wait for their answers. */
+export const PIPELINED = 64
 /** HTTP/2 (RFC 9113 §6.5.2), for each connection. */
 export const STREAMS = 100
 /** Memory of one HTTP/2 connection, in megabytes. */

@@ -1,6 +1,7 @@
 import { createServer, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
 import { securityFields } from './fields.ts'
 import * as limits from './limits.ts'
@@ -39,7 +40,9 @@ const http1Limits = {
 export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
   const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
   server.maxConnections = limits.CONNECTIONS
-  if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT
+  server.setTimeout(limits.STALL_TIMEOUT)
+  // One more than we take: some releases of Node drop further lines silently, and the last one may be the proxy's.
+  if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT + 1
 
   const checked = checkRequest(handler) as RequestListener
   server.on('request', checked)
@@ -72,7 +75,8 @@ function secureServer(certificate: Certificate): Http2SecureServer {
     settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
   })
   server.on('session', (session: Http2Session) => {
-    session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.close())
+    // Not close(), which would wait for a client that takes nothing.
+    session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.destroy())
   })
   return server
 }
@@ -89,11 +93,27 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
     if (isHttp2(request)) endStreamAfter(request, response)
+    else if (!mayQueue(request.socket, response)) {
+      request.socket.destroy()
+      return
+    }
     const refusal = isHttp2(request) ? whyNotHttp2(request) : whyNotHttp1(request)
     if (refusal !== null) refuseUnrouted(response, refusal)
-    else if (request.url === '*') answerAsterisk(response)
+    else if (request.url === '*') send(response, asterisk)
     else next(request, response)
   }
+}
+
+/** Requests of one connection that wait for their answer: who pipelines without reading must not fill the memory. */
+const waiting = new WeakMap<Socket, number>()
+
+function mayQueue(socket: Socket, response: Outgoing): boolean {
+  // Node gives a response its socket when the ones before it are out.
+  if (response.socket !== null) return true
+  const count = (waiting.get(socket) ?? 0) + 1
+  waiting.set(socket, count)
+  response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+  return count <= limits.PIPELINED
 }
 
 function whyNotHttp2({ method, url }: Incoming): Refusal | null {
@@ -105,23 +125,29 @@ function whyNotHttp2({ method, url }: Incoming): Refusal | null {
  * RFC 9112 §3.2: exactly one Host in HTTP/1.1, and a valid one; Node keeps the first of several. Nothing that we send is
  * ever made from it. §6.1: of the transfer codings we know chunked alone.
  */
-function whyNotHttp1({ method, url, rawHeaders, httpVersion, headers }: Incoming): Refusal | null {
+function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusal | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequest
+  if (rawHeaders.length > 2 * limits.HEADER_COUNT) return fieldsTooLarge
   if (url === '*' && method !== 'OPTIONS') return malformedRequest
-  const coding = headers['transfer-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return malformedRequest
 
   let hosts = 0
   let host = ''
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    if (name.length !== 4 || name.toLowerCase() !== 'host') continue
-    host = rawHeaders[i + 1]!
-    hosts++
+    // The raw list, since making the object of all fields costs more than the rest of this.
+    const { length } = rawHeaders[i]!
+    if (length === HOST.length && rawHeaders[i]!.toLowerCase() === HOST) {
+      host = rawHeaders[i + 1]!
+      hosts++
+    } else if (length === CODING.length && rawHeaders[i]!.toLowerCase() === CODING) {
+      if (rawHeaders[i + 1]!.toLowerCase() !== 'chunked') return malformedRequest
+    }
   }
   if (hosts === 0 && httpVersion === '1.0') return null
   return hosts === 1 && isHost(host) ? null : noSingleHost
 }
+
+const HOST = 'host'
+const CODING = 'transfer-encoding'
 
 /** Methods that HTTP defines (RFC 9110 §9.1). */
 const knownMethods: ReadonlySet<string> = new Set(METHODS)
@@ -132,9 +158,10 @@ function isHost(host: string): boolean {
 }
 
 /** `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7). */
-function answerAsterisk(response: Outgoing): void {
-  const fields = { ...securityFields, allow: 'GET, HEAD, POST, OPTIONS', 'cache-control': 'no-store' }
-  ;(response as ServerResponse).writeHead(204, fields).end()
+const asterisk: Answer = {
+  status: 204,
+  fields: fieldList({ ...securityFields, allow: 'GET, HEAD, POST, OPTIONS', 'cache-control': 'no-store' }),
+  body: null,
 }
 
 /** What Node's parser refuses by itself, in the words of the envelope. */

@@ -6,8 +6,8 @@ import * as refusals from './refusals.ts'
 import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
 
 /**
- * The OpenAPI 3.1 document. It describes every endpoint, every answer and every field of ours; what Node or a browser
- * adds (Date, Connection, CORS on preflights) is left out.
+ * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the fields that a client can use; security
+ * fields, CORS, and what Node adds (Date, Connection) are left out.
  */
 export function openapi(installation: Installation) {
   const { base, service, description, version, limit, window, cookie } = installation
@@ -18,7 +18,7 @@ export function openapi(installation: Installation) {
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. Every request and answer is JSON in UTF-8; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description: `${description}\n\nA small JSON API without authentication. Requests and answers are JSON in UTF-8, but for this documentation; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: `${base}${paths.docs}` },
@@ -39,7 +39,7 @@ export function openapi(installation: Installation) {
           summary: 'Join the waitlist',
           description:
             'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: it answers `alreadyExisted: true`, changes nothing and starts no automation.\n\n' +
-            `Each client may try ${limit} times at once; attempts come back one by one over ${window} seconds. Every attempt counts, also one that is refused. ` +
+            `Each client may try ${limit} times at once; attempts come back one by one over ${window} seconds. Every attempt counts, also one with a mistake in it; only a 429 costs nothing. ` +
             'Only the first problem of a request is named.',
           requestBody: {
             required: true,
@@ -92,7 +92,7 @@ export function openapi(installation: Installation) {
               { limit: refusals.tooManyAttempts(30).error },
               {
                 'Retry-After': header(
-                  'Seconds to wait; after that an attempt is counted again.',
+                  'Seconds to wait; after that the next attempt is admitted.',
                   { type: 'integer', format: 'int32', minimum: 1, examples: [30] },
                   true,
                 ),

@@ -5,18 +5,23 @@ import type { StoreUnavailable } from '../waitlist/ports.ts'
 const QUIET = 10_000
 
 /**
- * Logs that signups are refused because of the store: at once when it begins, then at most every ten seconds with their
- * number. An outage under load must not fill the disk that may be the reason for it.
+ * Logs that signups are refused because of the store: at once when it begins, then every ten seconds with their number
+ * while it lasts. An outage under load must not fill the disk that may be the reason for it.
  */
 export function outageLog(log: Logger): (reason: StoreUnavailable) => void {
   let refused = 0
-  let quietUntil = 0
-  return reason => {
-    refused++
-    const now = performance.now()
-    if (now < quietUntil) return
-    log.error({ reason: reason.message, refused }, 'signups are refused')
+  let last = ''
+  let quiet: NodeJS.Timeout | undefined
+  const tell = () => {
+    quiet = undefined
+    if (refused === 0) return
+    log.error({ reason: last, refused }, 'signups are refused')
     refused = 0
-    quietUntil = now + QUIET
+    quiet = setTimeout(tell, QUIET).unref()
+  }
+  return ({ message }) => {
+    refused++
+    last = message
+    if (quiet === undefined) tell()
   }
 }

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyReply } from 'fastify'
+import { type Answer, fieldList, jsonAnswer, send } from './answer.ts'
 import { securityFields } from './fields.ts'
 import { BODY_LIMIT } from './limits.ts'
 import { closeAfter, type Outgoing } from './protocol.ts'
@@ -38,7 +38,16 @@ export const cutShort = refusal(400, 'the request body ended early')
 export const notUtf8 = refusal(400, 'the request body must be UTF-8 text')
 export const malformedJson = refusal(400, 'the request body must be valid JSON')
 export const notAnObject = refusal(400, 'the request body must be a JSON object')
-export const invalidSignup = (problem: string): Refusal => refusal(400, problem)
+/** `problem` is one of the few sentences of `parseSignup`, never made of what was sent. */
+export function invalidSignup(problem: string): Refusal {
+  let known = invalidSignups.get(problem)
+  if (known === undefined) {
+    known = refusal(400, problem)
+    invalidSignups.set(problem, known)
+  }
+  return known
+}
+const invalidSignups = new Map<string, Refusal>()
 
 /** Our own trouble. HTTP would say 503; the service's contract says 500, and RFC 9110 gives it no Retry-After. */
 export const unavailable = refusal(500, 'the waitlist service is temporarily unavailable, please try again')
@@ -62,65 +71,37 @@ export const methodUnknown = refusal(501, 'this method is not known here')
 export const unhealthy = refusal(503, 'the service is not able to take signups at the moment')
 export const draining = refusal(503, 'the service is shutting down')
 
-interface Answer {
-  readonly body: Buffer
-  readonly fields: Readonly<Record<string, string | number>>
-}
+/** Errors are never stored: 404, 405 and 501 otherwise may be (RFC 9110 §15.1). */
+const errorFields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
 
-/** Errors are JSON (RFC 8259), are never stored (404, 405 and 501 otherwise may be, RFC 9110 §15.1), hide nothing else. */
-function answer({ error, fields }: Refusal): Answer {
-  const body = Buffer.from(JSON.stringify({ error }))
-  return {
-    body,
-    fields: {
-      ...securityFields,
-      'cache-control': 'no-store',
-      ...fields,
-      'content-type': 'application/json',
-      'content-length': body.length,
-    },
-  }
-}
-
-/** Refusals are few and mostly constant, so their answers are made once. Those with a varying number are not kept. */
 const answers = new WeakMap<Refusal, Answer>()
-function answerTo(refusal: Refusal): Answer {
+
+/** The one place that turns a refusal into an answer. That of a constant refusal is made once. */
+export function refuse(refusal: Refusal): Answer {
   const known = answers.get(refusal)
   if (known !== undefined) return known
-  const made = answer(refusal)
-  answers.set(refusal, made)
-  return made
-}
-
-/** Answers a routed request with a refusal. Fields that were set before (CORS, RateLimit) stay. */
-export function refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const { body, fields } = answerTo(refusal)
-  return reply.code(refusal.status).headers(fields).send(body)
+  const { status, error, fields } = refusal
+  const answer = jsonAnswer(status, fields === undefined ? errorFields : errorFields.concat(fieldList(fields)), {
+    error,
+  })
+  answers.set(refusal, answer)
+  return answer
 }
 
 /** Answers a request that is refused before it is routed; nothing more of it is read. */
 export function refuseUnrouted(response: Outgoing, refusal: Refusal): void {
-  const { body, fields } = answerTo(refusal)
   closeAfter(response)
-  ;(response as ServerResponse).writeHead(refusal.status, fields).end(body)
+  send(response, refuse(refusal))
 }
 
 /** Answers bytes that are no HTTP request: written by hand, since there is no response object (RFC 9112 §4). */
 export function refuseBytes(socket: Socket, refusal: Refusal): void {
-  const { body, fields } = answerTo(refusal)
-  const head = Object.entries({ date: new Date().toUTCString(), ...fields, connection: 'close' })
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')
+  const { status, fields, body } = refuse(refusal)
+  const lines = ['date', new Date().toUTCString(), ...fields, 'connection', 'close']
+  const head = lines.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
   // What is still on its way is dropped, so that a reset does not overtake the answer; but not for ever.
   socket.resume().setTimeout(LINGER, () => socket.destroy())
-  socket.end(`HTTP/1.1 ${refusal.status} ${reasons[refusal.status] ?? 'Error'}\r\n${head}\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
 }
 
 const LINGER = 2_000
-
-const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-  501: 'Not Implemented',
-}

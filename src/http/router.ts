@@ -1,12 +1,6 @@
-import type { Server } from 'node:http'
-import Fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerFactory,
-} from 'fastify'
 import type { Logger } from 'pino'
 import { type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
+import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { type ClientRule, clientAddress } from './client-address.ts'
 import { cors } from './cors.ts'
 import { serve } from './document.ts'
@@ -14,7 +8,8 @@ import { securityFields } from './fields.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
 import { paths } from './paths.ts'
-import { malformedRequest, methodNotAllowed, notFound, type Refusal, refuse, unavailable } from './refusals.ts'
+import type { Incoming, Outgoing } from './protocol.ts'
+import { malformedRequest, methodNotAllowed, notFound, refuse, unavailable } from './refusals.ts'
 import type { Site } from './site.ts'
 import { signupRoute } from './waitlist.ts'
 
@@ -26,116 +21,134 @@ export interface RouterSettings {
   /** The value of Set-Cookie. */
   readonly cookie: string
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  /** Fields of every answer to a request that could be routed. */
+  readonly standing: FieldList
 }
 
 export interface RouterParts {
   readonly store: Store
   readonly limiter: Limiter
   readonly log: Logger
-  readonly serverFactory: FastifyServerFactory<Server>
   /** The documents; asked for with each request, because they may name a port that is known only after listening. */
   pages(): Site
   isDraining(): boolean
 }
 
-/** Every resource of the public door. */
-export function createRouter(settings: RouterSettings, parts: RouterParts): FastifyInstance {
-  const { store, limiter, log, pages, isDraining } = parts
-  const router = Fastify<Server>({
-    exposeHeadRoutes: false, // they would add a Content-Length to a 304
-    logger: false, // what is worth a line is logged below, without a logger for each request
-    serverFactory: parts.serverFactory,
-    rewriteUrl: ({ url = '/' }) => originForm(url),
-    frameworkErrors: (_error, _request, reply) => void refuse(reply, malformedRequest),
-    clientErrorHandler: () => {}, // listener.ts answers
-    // Nothing is validated or serialised by schema: without these, Fastify would load two compilers.
-    schemaController: {
-      compilersFactory: {
-        buildValidator: (() => () => () => true) as never,
-        buildSerializer: () => () => JSON.stringify,
-      },
-    },
-  })
-  // Bodies are read by the one route that takes them (body.ts), so that refusals come in the order of the contract.
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']) {
-    router.addHttpMethod(method, { hasBody: false, overrideExisting: true })
-  }
+/** `reqId` tells the log lines of one request from those of others. */
+type Route = (request: Incoming, response: Outgoing, reqId: number) => Answer | Promise<Answer>
 
+/** One path and what can be done there. HEAD goes where GET goes (RFC 9110 §9.3.2). */
+interface Resource {
+  readonly GET: Route
+  readonly POST?: Route
+}
+
+/**
+ * Answers every request that can be routed. Six exact paths need no more than a table: a framework's routing, hooks and
+ * serialisers would cost each request a third of its time (docs/performance.md).
+ */
+export function createRouter(
+  settings: RouterSettings,
+  parts: RouterParts,
+): (request: Incoming, response: Outgoing) => void {
+  const { store, limiter, log, pages, isDraining } = parts
   const landingPages = cors(settings.corsOrigins)
   const addressOf = clientAddress(settings.client)
-
-  // OPTIONS, and 405 with `Allow`, are added below to all alike.
-  const get = (path: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown) =>
-    router.route({ method: ['GET', 'HEAD'], url: path, handler })
-  get(paths.root, (_, reply) => reply.headers(pages().redirect).code(302).send())
-  get(paths.waitlist, (request, reply) => serve(request, reply, pages().description))
-  get(paths.health, healthRoute({ store, isDraining, ...settings }))
-  get(paths.catalog, (request, reply) => serve(request, reply, pages().catalog))
-  get(paths.openapi, (request, reply) => serve(request, reply, pages().openapi))
-  get(paths.docs, (request, reply) => serve(request, reply, pages().docs(request.headers.accept)))
-  router.post(paths.waitlist, {
-    onRequest: (request, reply, next) => {
-      landingPages.answer(request, reply)
-      next()
-    },
-    handler: signupRoute({
-      ...settings,
-      store,
-      limiter,
-      clientOf: ({ raw }) => addressOf(raw.socket.remoteAddress, raw.headers['x-forwarded-for'] as string | undefined),
-    }),
-  })
-
-  const allowed = (path: string): string =>
-    path === paths.waitlist ? 'GET, HEAD, POST, OPTIONS' : 'GET, HEAD, OPTIONS'
-  for (const path of Object.values(paths)) {
-    router.options(path, (request, reply) => {
-      landingPages.preflight(request, reply)
-      return reply
-        .code(204)
-        .headers({ ...securityFields, 'cache-control': 'no-store', allow: allowed(path) })
-        .send()
-    })
-  }
-
-  const known = new Set<string>(Object.values(paths))
-  const whyNotRouted = ({ url }: FastifyRequest): Refusal => {
-    const path = pathOf(url)
-    return known.has(path) ? methodNotAllowed(allowed(path)) : notFound
-  }
-  router.setNotFoundHandler((request, reply) => refuse(reply, whyNotRouted(request)))
   const logOutage = outageLog(log)
-  router.setErrorHandler((error: Error, request, reply: FastifyReply) => {
+  const logsRequests = log.isLevelEnabled('debug')
+  let requests = 0
+
+  /** A throw is an outage of the store or a bug; neither is explained to the visitor. */
+  const failed = (error: unknown, reqId: number): Answer => {
     if (error instanceof StoreUnavailable) logOutage(error)
-    else log.error({ reqId: request.id, err: error }, 'a bug: a request failed')
-    return refuse(reply, unavailable)
-  })
-  if (log.isLevelEnabled('debug')) {
-    router.addHook('onResponse', (request, reply, next) => {
-      const { method, routeOptions } = request
-      const milliseconds = Math.round(reply.elapsedTime * 1000) / 1000
-      log.debug(
-        { reqId: request.id, method, path: routeOptions.url, status: reply.statusCode, milliseconds },
-        'request',
-      )
-      next()
-    })
+    else log.error({ reqId: String(reqId), err: error }, 'a bug: a request failed')
+    return refuse(unavailable)
   }
-  return router
+  const signup = signupRoute({
+    ...settings,
+    store,
+    limiter,
+    failed,
+    corsFields: landingPages.answerFields,
+    clientOf: ({ socket, headers }) =>
+      addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined),
+  })
+
+  const resources: ReadonlyMap<string, Resource> = new Map<string, Resource>([
+    [paths.root, { GET: () => pages().redirect }],
+    [
+      paths.waitlist,
+      {
+        GET: request => serve(request, pages().description),
+        POST: signup,
+      },
+    ],
+    [paths.health, { GET: healthRoute({ store, isDraining, ...settings }) }],
+    [paths.catalog, { GET: request => serve(request, pages().catalog) }],
+    [paths.openapi, { GET: request => serve(request, pages().openapi) }],
+    [paths.docs, { GET: request => serve(request, pages().docs(request.headers.accept)) }],
+  ])
+
+  const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')
+  const options = (request: Incoming, resource: Resource): Answer => ({
+    status: 204,
+    fields: [
+      ...landingPages.preflightFields(request),
+      ...fieldList({ ...securityFields, 'cache-control': 'no-store', allow: allowed(resource) }),
+    ],
+    body: null,
+  })
+
+  const route: Route = (request, response, reqId) => {
+    const { method, url = '/' } = request
+    const path = resources.has(url) ? url : pathOf(url)
+    if (path === null) return refuse(malformedRequest)
+    const resource = resources.get(path)
+    if (resource === undefined) return refuse(notFound)
+    if (method === 'GET' || method === 'HEAD') return resource.GET(request, response, reqId)
+    if (method === 'POST' && resource.POST !== undefined) return resource.POST(request, response, reqId)
+    return method === 'OPTIONS' ? options(request, resource) : refuse(methodNotAllowed(allowed(resource)))
+  }
+
+  return (request, response) => {
+    const reqId = ++requests
+    if (logsRequests) logRequest(log, reqId, request, response)
+    const finish = (answer: Answer) => send(response, withFields(answer, settings.standing))
+    let answer: Answer | Promise<Answer>
+    try {
+      answer = route(request, response, reqId)
+    } catch (error) {
+      answer = failed(error, reqId)
+    }
+    if (answer instanceof Promise) answer.then(finish, error => finish(failed(error, reqId)))
+    else finish(answer)
+  }
 }
 
-/** RFC 9112 §3.2.2: a server must accept the absolute form. The authority in it is not looked at. */
-function originForm(url: string): string {
-  if (url.startsWith('/')) return url
-  const rest = url.replace(/^https?:\/\/[^/?#]*/i, '')
-  return rest.startsWith('/') ? rest : `/${rest}`
+/** One line for each request, without what the visitor sent: the path alone is ours. */
+function logRequest(log: Logger, reqId: number, { method, url = '' }: Incoming, response: Outgoing): void {
+  const began = performance.now()
+  const path = pathOf(url) ?? ''
+  response.once('finish', () => {
+    const milliseconds = Math.round((performance.now() - began) * 1000) / 1000
+    const known = (Object.values(paths) as string[]).includes(path)
+    log.debug(
+      { reqId: String(reqId), method, path: known ? path : undefined, status: response.statusCode, milliseconds },
+      'request',
+    )
+  })
 }
 
-/** The decoded path, as the router reads it: an encoded slash stays encoded. Empty when it cannot be decoded. */
-function pathOf(url: string): string {
+/**
+ * The decoded path; null when it cannot be decoded. A server must accept the absolute form too (RFC 9112 §3.2.2); the
+ * authority in it is not looked at. An encoded slash stays encoded, and nothing is normalised.
+ */
+function pathOf(url: string): string | null {
+  const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
+  const path = relative.split(/[?#]/, 1)[0]!
   try {
-    return decodeURI(url.split(/[?#]/, 1)[0]!)
+    return path === '' ? '/' : decodeURI(path)
   } catch {
-    return ''
+    return null
   }
 }

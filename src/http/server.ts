@@ -1,5 +1,6 @@
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { CannotOpen, type Limiter, type Store } from '../waitlist/ports.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
@@ -7,7 +8,7 @@ import type { ClientRule } from './client-address.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
 import { strictTransportSecurity } from './fields.ts'
 import { createListener, type NodeServer, useCertificate } from './listener.ts'
-import { type Incoming, isHttp2, type Outgoing } from './protocol.ts'
+import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { createRouter } from './router.ts'
 import { type Connections, trackConnections } from './shutdown.ts'
 import { type Site, site } from './site.ts'
@@ -55,86 +56,97 @@ export interface Door {
  * @throws {CannotOpen} when the address cannot be had or the certificate cannot be used.
  */
 export async function openDoor(settings: DoorSettings, { store, limiter, log }: DoorParts): Promise<Door> {
-  const { tls, cookie, quota, publishQuota } = settings
+  const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
-  const hsts = certificate && strictTransportSecurity(settings.hstsIncludeSubdomains)
-  const servers: NodeServer[] = []
-  const connections: Connections[] = []
-  let pages: Site | undefined
+  const cookie = membershipCookie(settings.cookie)
+  const listeners: Listener[] = []
   let isDraining = false
 
-  const router = createRouter(
-    { ...settings, cookie: membershipCookie(cookie), publishedQuota: publishQuota ? quota : null },
-    {
-      store,
-      limiter,
-      log,
-      // Listening and the assignment below happen in one turn of the event loop, so no request comes between.
-      pages: () => pages!,
-      isDraining: () => isDraining,
-      // Called once for each address that the host name has.
-      serverFactory(route) {
-        const enter = (request: Incoming, response: Outgoing) => {
-          if (hsts !== null) response.setHeader('strict-transport-security', hsts)
-          if (isDraining && !isHttp2(request)) response.setHeader('connection', 'close')
-          route(request as never, response as never)
-        }
-        const server = createListener(enter, certificate)
-        servers.push(server)
-        connections.push(trackConnections(server))
-        return server as never
-      },
-    },
-  )
-  await router.ready()
+  const baseUrl = () => settings.baseUrl ?? originOf(settings.host, portOf(listeners[0]!), certificate !== null)
+  // Made with the first request, or below; the port may be known only once the first address is listened on.
+  let made: Site | undefined
+  const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie }))
 
-  const port = await listen(router, settings)
-  const baseUrl = settings.baseUrl ?? `${certificate ? 'https' : 'http'}://${urlHost(settings.host)}:${port}`
-  pages = site({
-    base: baseUrl,
-    service: settings.service,
-    description: settings.description,
-    version: settings.version,
-    ...quota,
-    publishQuota,
-    cookie: membershipCookie(cookie),
-  })
+  const route = createRouter(
+    {
+      ...settings,
+      cookie,
+      publishedQuota: publishQuota ? quota : null,
+      standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
+    },
+    { store, limiter, log, pages, isDraining: () => isDraining },
+  )
+  const enter = (request: Incoming, response: Outgoing) => {
+    if (isDraining) closeAfter(response)
+    route(request, response)
+  }
+
+  await listen(settings, () => createListener(enter, certificate), listeners)
+  pages()
 
   const watch =
     tls &&
     watchCertificate(
       tls,
       pair => {
-        for (const server of servers) useCertificate(server, pair)
+        for (const { server } of listeners) useCertificate(server, pair)
         log.info('the TLS certificate was reloaded')
       },
       error => log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays'),
     )
 
   return {
-    baseUrl,
+    baseUrl: baseUrl(),
     reloadCertificate: () => watch?.reload(),
     async close() {
       watch?.stop()
       isDraining = true
       await new Promise(resolve => setTimeout(resolve, settings.shutdownDelay))
-      await Promise.all(connections.map(each => each.close()))
+      await Promise.all(listeners.map(({ connections }) => connections.close()))
     },
   }
 }
 
-async function listen(router: FastifyInstance, { host, port }: DoorSettings): Promise<number> {
-  try {
-    await router.listen({ host, port })
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE')
-      throw new CannotOpen(`PORT ${port} on ${host} is in use. Stop what uses it, or set another PORT.`)
-    if (code === 'EACCES') throw new CannotOpen(`PORT ${port} on ${host} needs more rights than this process has.`)
-    throw new CannotOpen(`HOST ${host} with PORT ${port} cannot be listened on: ${message}`)
-  }
-  return (router.server.address() as AddressInfo).port
+interface Listener {
+  readonly server: NodeServer
+  readonly connections: Connections
 }
+
+/** Listens on every address of the host name: `localhost` is 127.0.0.1 and ::1, and browsers try either first. */
+async function listen({ host, port }: DoorSettings, create: () => NodeServer, listeners: Listener[]): Promise<void> {
+  try {
+    const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
+    let missing: unknown
+    for (const address of addresses) {
+      const server = create()
+      const connections = trackConnections(server)
+      // A port of 0 is chosen with the first address.
+      const [first] = listeners
+      server.listen({ host: address, port: first === undefined ? port : portOf(first) })
+      await once(server, 'listening').catch(error => {
+        // A machine may have a name for an address of a family that it does not have.
+        if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error
+        missing = error
+      })
+      if (server.listening) listeners.push({ server, connections })
+    }
+    if (listeners.length === 0) throw missing
+  } catch (error) {
+    for (const { server } of listeners) server.close()
+    throw new CannotOpen(whyNotListening(error as NodeJS.ErrnoException, host, port))
+  }
+}
+
+function whyNotListening({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  if (code === 'EADDRINUSE') return `PORT ${port} on ${host} is in use. Stop what uses it, or set another PORT.`
+  if (code === 'EACCES') return `PORT ${port} on ${host} needs more rights than this process has.`
+  return `HOST ${host} with PORT ${port} cannot be listened on: ${message}`
+}
+
+const portOf = ({ server }: Listener): number => (server.address() as AddressInfo).port
+
+const originOf = (host: string, port: number, secure: boolean): string =>
+  `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}`
 
 /** All interfaces are reached here by this machine's own name; an IPv6 address stands in brackets (RFC 3986 §3.2.2). */
 function urlHost(host: string): string {

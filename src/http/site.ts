@@ -1,3 +1,4 @@
+import { type Answer, fieldList } from './answer.ts'
 import { catalog } from './catalog.ts'
 import { docsMarkdown } from './docs/markdown.ts'
 import { prefersMarkdown } from './docs/negotiate.ts'
@@ -16,8 +17,8 @@ export interface Site {
   readonly openapi: Document
   /** The documentation in the form that this `Accept` value prefers. */
   docs(accept: string | undefined): Document
-  /** The fields of the redirect at `/`. */
-  readonly redirect: Readonly<Record<string, string>>
+  /** What `/` answers: see the documentation. */
+  readonly redirect: Answer
 }
 
 const HOUR = 'public, max-age=3600'
@@ -27,17 +28,9 @@ export function site(installation: Installation): Site {
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   const page = docsPage(api, base)
-  const html = document(page.html, {
-    ...discovery,
-    ...page.securityFields,
-    'content-type': 'text/html; charset=utf-8',
-    vary: 'Accept',
-  })
-  const markdown = document(docsMarkdown(api, base), {
-    ...discovery,
-    'content-type': 'text/markdown; charset=utf-8',
-    vary: 'Accept',
-  })
+  const negotiated = { ...discovery, vary: 'Accept' }
+  const html = document('text/html; charset=utf-8', page.html, { ...negotiated, ...page.securityFields })
+  const markdown = document('text/markdown; charset=utf-8', docsMarkdown(api, base), negotiated)
   const self: SelfDescription = {
     name: service,
     description,
@@ -48,25 +41,27 @@ export function site(installation: Installation): Site {
   }
 
   return {
-    description: document(JSON.stringify(self), {
+    description: document('application/json', JSON.stringify(self), {
       ...publicFields,
-      'content-type': 'application/json',
       'cache-control': 'public, max-age=300',
       link: descriptionLinks(base),
     }),
-    catalog: document(JSON.stringify(catalog(base)), {
+    catalog: document(LINKSET, JSON.stringify(catalog(base)), {
       ...discovery,
-      'content-type': LINKSET,
       link: `${catalogLink(base)}, <${base}${paths.waitlist}>; rel="item"`,
     }),
-    openapi: document(JSON.stringify(api), { ...discovery, 'content-type': 'application/json' }),
+    openapi: document('application/json', JSON.stringify(api), discovery),
     docs: accept => (prefersMarkdown(accept) ? markdown : html),
     redirect: {
-      ...publicFields,
-      'cache-control': 'no-store',
-      'content-length': '0',
-      location: base + paths.docs,
-      link: `${catalogLink(base)}, ${descriptionLinks(base)}`,
+      status: 302,
+      body: null,
+      fields: fieldList({
+        ...publicFields,
+        'cache-control': 'no-store',
+        'content-length': '0',
+        location: base + paths.docs,
+        link: `${catalogLink(base)}, ${descriptionLinks(base)}`,
+      }),
     },
   }
 }

@@ -1,9 +1,10 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { join } from '../waitlist/join.ts'
+import { type Joined, join } from '../waitlist/join.ts'
 import type { Limiter, Store } from '../waitlist/ports.ts'
 import { parseSignup } from '../waitlist/signup.ts'
-import { json, readJson } from './body.ts'
+import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
+import { readJson } from './body.ts'
 import { securityFields } from './fields.ts'
+import type { Incoming, Outgoing } from './protocol.ts'
 import { invalidSignup, refuse, tooManyAttempts, unavailable } from './refusals.ts'
 import type { SignupResult } from './schemas.ts'
 
@@ -11,56 +12,64 @@ export interface SignupParts {
   readonly store: Store
   readonly limiter: Limiter
   /** The key that a client's attempts are counted under; null when its socket is gone. */
-  clientOf(request: FastifyRequest): string | null
+  clientOf(request: Incoming): string | null
   /** The value of Set-Cookie. */
   readonly cookie: string
   /** Publishes the quota, or keeps it to ourselves: attempts and seconds. */
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  /** The fields of every answer to this origin. */
+  corsFields(request: Incoming): FieldList
+  /** Makes the answer to what was thrown. */
+  failed(error: unknown, reqId: number): Answer
 }
 
 /**
  * `POST /api/waitlist`, in the order in which a request can be refused: attempts, media type, size, syntax, name, email.
  */
-export function signupRoute({ store, limiter, clientOf, cookie, publishedQuota }: SignupParts) {
+export function signupRoute({ store, limiter, clientOf, cookie, publishedQuota, corsFields, failed }: SignupParts) {
   const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
-  const successFields = {
-    ...securityFields,
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    'set-cookie': cookie,
-  }
+  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
 
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const client = clientOf(request)
-    if (client === null) return refuse(reply, unavailable)
-    const { admitted, remaining, seconds } = await limiter.take(client)
-    if (policy !== null) {
-      // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
-      reply.headers({ 'ratelimit-policy': policy, ratelimit: `"signup";r=${remaining};t=${seconds}` })
+  return async (request: Incoming, response: Outgoing, reqId: number): Promise<Answer> => {
+    let common = corsFields(request)
+    const answer = (answer: Answer) => withFields(answer, common)
+    try {
+      const client = clientOf(request)
+      if (client === null) return answer(refuse(unavailable))
+      const { admitted, remaining, seconds } = await limiter.take(client)
+      if (policy !== null) {
+        // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
+        common = common.concat('ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`)
+      }
+      if (!admitted) return answer(refuse(tooManyAttempts(seconds)))
+
+      const body = await readJson(request, response)
+      if ('refusal' in body) return answer(refuse(body.refusal))
+      const signup = parseSignup(body.object)
+      if ('problem' in signup) return answer(refuse(invalidSignup(signup.problem)))
+
+      return answer(jsonAnswer(200, fields, resultOf(await join(signup, store))))
+    } catch (error) {
+      return answer(failed(error, reqId))
     }
-    if (!admitted) return refuse(reply, tooManyAttempts(seconds))
+  }
+}
 
-    const body = await readJson(request.raw, reply.raw)
-    if ('refusal' in body) return refuse(reply, body.refusal)
-    const signup = parseSignup(body.object)
-    if ('problem' in signup) return refuse(reply, invalidSignup(signup.problem))
-
-    const joined = await join(signup, store)
-    const result: SignupResult =
-      joined.is === 'new'
-        ? {
-            success: true,
-            message: 'You are on the waitlist.',
-            ...(joined.contactId === undefined ? {} : { contactId: joined.contactId }),
-            alreadyExisted: false,
-            automationTriggered: joined.automationTriggered,
-          }
-        : {
-            success: true,
-            message: 'You are already on the waitlist.',
-            alreadyExisted: true,
-            automationTriggered: false,
-          }
-    return reply.headers(successFields).send(json(result))
+function resultOf(joined: Joined): SignupResult {
+  if (joined.is === 'known') {
+    return {
+      success: true,
+      message: 'You are already on the waitlist.',
+      alreadyExisted: true,
+      automationTriggered: false,
+    }
+  }
+  const { contactId, automationTriggered } = joined
+  return {
+    success: true,
+    message: 'You are on the waitlist.',
+    ...(contactId === undefined ? {} : { contactId }),
+    alreadyExisted: false,
+    automationTriggered,
   }
 }

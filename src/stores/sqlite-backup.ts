@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CannotOpen } from '../waitlist/ports.ts'
@@ -16,6 +16,7 @@ export function backUp(path: string, target: string): void {
   const unfinished = `${target}.unfinished-${process.pid}`
   try {
     database.prepare('vacuum into ?').run(unfinished)
+    chmodSync(unfinished, 0o600)
     requireIntact(unfinished)
     sync(unfinished)
     renameSync(unfinished, target)

@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CannotOpen } from '../waitlist/ports.ts'
 import { pendingMigrations, readMigrations } from './migrate.ts'
@@ -35,6 +35,8 @@ export interface OpenOptions {
 
 /** An open database, and the lock that keeps other processes off while it is open. */
 export interface SqliteFile {
+  /** The file itself, where the configured path is a symbolic link. */
+  readonly path: string
   readonly database: DatabaseSync
   close(): void
 }
@@ -44,9 +46,9 @@ export interface SqliteFile {
  *
  * @throws {CannotOpen} when SQLite is too old, or the file is in use, newer than this program, or not ours.
  */
-export function openSqliteFile({ path, maxPages }: OpenOptions): SqliteFile {
-  const inMemory = path === ':memory:'
-  if (!inMemory) createFolder(dirname(resolve(path)))
+export function openSqliteFile({ path: given, maxPages }: OpenOptions): SqliteFile {
+  const inMemory = given === ':memory:'
+  const path = inMemory ? given : realPath(given)
   const lock = inMemory ? undefined : takeLock(path)
   try {
     const database = new DatabaseSync(path, { timeout: 5000 })
@@ -61,6 +63,7 @@ export function openSqliteFile({ path, maxPages }: OpenOptions): SqliteFile {
       throw error
     }
     return {
+      path,
       database,
       close() {
         database.close()
@@ -80,6 +83,7 @@ export function openSqliteFile({ path, maxPages }: OpenOptions): SqliteFile {
 function takeLock(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
   try {
+    lock.exec('pragma journal_mode = memory') // no journal file beside it
     lock.exec('begin exclusive')
     return lock
   } catch (error) {
@@ -109,7 +113,8 @@ function requireOurs(database: DatabaseSync, path: string): void {
   }
 }
 
-function applySettings(database: DatabaseSync, inMemory: boolean): void {
+/** @throws {CannotOpen} when SQLite does not take a setting. */
+export function applySettings(database: DatabaseSync, inMemory: boolean): void {
   for (const [name, value, expected] of settings) {
     database.exec(`pragma ${name} = ${value}`)
     const actual = read(database, `pragma ${name}`)
@@ -135,9 +140,18 @@ function read(database: DatabaseSync, sql: string): string | number {
   return Object.values(row ?? {})[0] ?? ''
 }
 
+/** One file has one lock and one log, whatever names lead to it. Creates its folder. */
+function realPath(path: string): string {
+  createFolder(dirname(resolve(path)))
+  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+}
+
+/** Readable by this user alone: the list is personal data. */
+const PRIVATE = 0o700
+
 /** Creates what is missing of a folder's path; each new name is synced in the folder above, to survive power loss. */
 function createFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true })
+  const first = mkdirSync(folder, { recursive: true, mode: PRIVATE })
   if (first === undefined) return
   for (let created = folder; created !== dirname(first); created = dirname(created)) {
     const above = openSync(dirname(created), 'r')

@@ -32,7 +32,11 @@ export function openForReading(path: string): DatabaseSync {
   if (!existsSync(path)) {
     throw new CannotOpen(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
   }
-  return new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+  try {
+    return new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+  } catch (error) {
+    throw new CannotOpen(`${path} cannot be read: ${(error as Error).message}`)
+  }
 }
 
 function contactsIn(database: DatabaseSync): Generator<Contact> {

@@ -6,9 +6,9 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { CannotOpen } from '../waitlist/ports.ts'
+import { emailKey } from '../waitlist/signup.ts'
 import { type OpenOptions, openSqliteFile, type SqliteFile } from './sqlite-file.ts'
 
 export interface SqliteOptions extends OpenOptions {
@@ -18,11 +18,13 @@ export interface SqliteOptions extends OpenOptions {
   readonly minimumFree: number
 }
 
-/** A batch of signups, column by column: three arrays are cheaper to send to a thread than an array of objects. */
+/**
+ * A batch of signups, column by column, one to a line: two long strings are cheaper to send to a thread than hundreds of
+ * short ones. Neither names nor addresses hold line breaks; `parseSignup` refuses them.
+ */
 export interface AdmitBatch {
-  readonly names: string[]
-  readonly emails: string[]
-  readonly keys: string[]
+  readonly names: string
+  readonly emails: string
 }
 
 export type Request =
@@ -32,8 +34,8 @@ export type Request =
 
 export type Reply =
   | { readonly is: 'done' }
-  /** The commit is synced. An id for each new contact, null for each that was listed before. */
-  | { readonly is: 'admitted'; readonly ids: (string | null)[] }
+  /** The commit is synced. A line for each signup: the id of a new contact, nothing for one that was listed before. */
+  | { readonly is: 'admitted'; readonly ids: string }
   /** Nothing was stored; a later request may succeed. */
   | { readonly is: 'unavailable'; readonly why: string }
   /** The file cannot be opened as configured. */
@@ -50,39 +52,43 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
   const { database } = file
   const begin = database.prepare('begin immediate')
   const commit = database.prepare('commit')
-  const ping = database.prepare('select number from contact limit 1')
+  const rollback = database.prepare('rollback')
   const insertContact = database.prepare(
     'insert into contact (id, name, email, email_key, state, created_at) values (?, ?, ?, ?, ?, ?)' +
       ' on conflict (email_key) do nothing',
   )
   const insertEvent = database.prepare('insert into event (contact, name, created_at) values (?, ?, ?)')
-  const requireRoom = options.path === ':memory:' ? () => {} : roomOn(options)
+  const requireRoom = options.path === ':memory:' ? () => {} : roomOn(file.path, options.minimumFree)
 
-  function admit({ names, emails, keys }: AdmitBatch): Reply {
+  function admit(batch: AdmitBatch): Reply {
     const now = Date.now()
-    const ids: (string | null)[] = []
+    const names = batch.names.split('\n')
+    const emails = batch.emails.split('\n')
+    const ids: string[] = []
     requireRoom()
     begin.run()
-    for (let i = 0; i < names.length; i++) {
+    for (const [i, email] of emails.entries()) {
       const id = randomUUIDv7()
-      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, emails[i]!, keys[i]!, 'listed', now)
+      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, email, emailKey(email), 'listed', now)
       if (changes === 1) insertEvent.run(lastInsertRowid, options.eventName, now)
-      ids.push(changes === 1 ? id : null)
+      ids.push(changes === 1 ? id : '')
     }
     commit.run()
-    return { is: 'admitted', ids }
+    return { is: 'admitted', ids: ids.join('\n') }
   }
 
-  function check(ping: StatementSync): Reply {
+  /** Takes the write lock, as a signup would, and gives it back. */
+  function check(): Reply {
     requireRoom()
-    ping.get()
+    begin.run()
+    rollback.run()
     return { is: 'done' }
   }
 
   return request => {
     try {
       if (request.do === 'admit') reply(admit(request.batch))
-      else if (request.do === 'check') reply(check(ping))
+      else if (request.do === 'check') reply(check())
       else {
         file.close()
         reply({ is: 'done' })
@@ -101,7 +107,7 @@ class OutOfSpace extends Error {}
  * Checks that the disk has room and that the database and its log are still where they were: what goes to a deleted file
  * is lost. Two system calls more for a batch are cheap beside its sync.
  */
-function roomOn({ path, minimumFree }: SqliteOptions): () => void {
+function roomOn(path: string, minimumFree: number): () => void {
   const files = [path, `${path}-wal`].map(file => ({ file, inode: inodeOf(file) }))
   return () => {
     for (const { file, inode } of files) {

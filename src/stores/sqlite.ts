@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Admission, CannotOpen, type Store, StoreUnavailable } from '../waitlist/ports.ts'
-import { emailKey, type Signup } from '../waitlist/signup.ts'
+import type { Signup } from '../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from './batch.ts'
 import type { Reply, Request, SqliteOptions } from './sqlite-worker.ts'
 
@@ -24,20 +24,25 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const reply = await thread.ask({
       do: 'admit',
       batch: {
-        names: signups.map(({ name }) => name),
-        emails: signups.map(({ email }) => email),
-        keys: signups.map(emailKey),
+        names: signups.map(({ name }) => name).join('\n'),
+        emails: signups.map(({ email }) => email).join('\n'),
       },
     })
     if (reply.is !== 'admitted') throw new StoreUnavailable(reply.is === 'done' ? 'no answer' : reply.why)
-    return reply.ids.map(id => (id === null ? { is: 'already listed' } : { is: 'listed now', contactId: id }))
+    return reply.ids.split('\n').map(id => (id === '' ? { is: 'already listed' } : { is: 'listed now', contactId: id }))
   }, bounds)
+
+  let checking: Promise<Reply> | undefined
 
   return {
     admit: batches.submit,
     failure: thread.failure,
     async check() {
-      const reply = await thread.ask({ do: 'check' })
+      // While a slow disk owes an answer, nobody asks again.
+      checking ??= thread.ask({ do: 'check' }).finally(() => {
+        checking = undefined
+      })
+      const reply = await checking
       if ('why' in reply) throw new StoreUnavailable(reply.why)
     },
     async close() {

@@ -59,7 +59,7 @@ export function parseSignup(body: object): Signup | Problem {
  * What makes two addresses the same contact: ASCII lower case of the whole address. Local parts are formally
  * case-sensitive (RFC 5321 §2.4), in practice they are not. `+tags` and dots are never touched.
  */
-export const emailKey = (signup: Signup): string => signup.email.toLowerCase()
+export const emailKey = (email: string): string => email.toLowerCase()
 
 /** An own member only, so that `__proto__` or an inherited name can never supply a value. */
 function member(body: object, key: string): unknown {

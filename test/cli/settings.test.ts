@@ -37,7 +37,7 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
       const { code, stdout, stderr, cwd } = await run(t, args)
       assert.equal(code, 1)
       assert.equal(stdout, '')
-      assert.match(stderr, /^error: /)
+      assert.match(stderr, /^(error|waitlist): /)
       withoutStack(stderr)
       assert.equal(existsSync(join(cwd, 'data')), false)
     })

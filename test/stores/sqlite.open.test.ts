@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
-import { openSqliteFile } from '../../src/stores/sqlite-file.ts'
+import { applySettings, openSqliteFile } from '../../src/stores/sqlite-file.ts'
 import { readContacts } from '../../src/stores/sqlite-reader.ts'
 import { CannotOpen, type Store } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.ts'
@@ -65,18 +65,32 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
   })
 
   test('a setting that SQLite does not take keeps the store from starting', t => {
-    // The VFS "unix-none" has no shared memory, so SQLite answers the wish for WAL with another mode and no error. It
-    // can be named in a URI alone; the second parameter takes the ending that the lock file adds.
-    const before = process.cwd()
-    process.chdir(temporaryFolder(t))
-    try {
-      assert.throws(
-        () => openSqliteFile({ path: 'file:waitlist.db?vfs=unix-none&unused=' }),
-        refused(/^SQLite did not accept the setting journal_mode = WAL \(it reads \w+\)\.$/),
-      )
-    } finally {
-      process.chdir(before) // at once: other tests run meanwhile
-    }
+    // A database in memory cannot have a log: SQLite answers the wish for one with another mode and no error.
+    const database = new DatabaseSync(':memory:')
+    t.after(() => database.close())
+    assert.throws(
+      () => applySettings(database, false),
+      refused(/^SQLite did not accept the setting journal_mode = WAL \(it reads memory\)\.$/),
+    )
+  })
+
+  test('two names of one file are one file: it has one lock, and its log is watched where it is', async t => {
+    const path = newFile(t)
+    const first = await openStore(t, path)
+    const link = join(temporaryFolder(t), 'link.db')
+    symlinkSync(path, link)
+    await assert.rejects(openStore(t, link), refused(/is in use by another Waitlist process/))
+    await first.close()
+    const second = await openStore(t, link)
+    assert.equal((await second.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    unlinkSync(`${path}-wal`)
+    await assert.rejects(second.admit(signup('Bob', 'bob@example.com')), /moved or deleted/)
+  })
+
+  test('a folder that it creates is for this user alone', async t => {
+    const path = join(temporaryFolder(t), 'data', 'waitlist.db')
+    await openStore(t, path)
+    assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
   })
 
   test('from nothing: the folders, the file, its mark and the newest schema are made', async t => {
