@@ -5,8 +5,8 @@
 import * as nodeModule from 'node:module'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 24 || (major === 24 && minor < 16)) {
-  process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; 24.16 or newer is needed\n`)
+if (major < 24 || (major === 24 && minor < 21)) {
+  process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; 24.21 or newer is needed\n`)
   process.exit(1)
 }
 nodeModule.enableCompileCache()

@@ -22,6 +22,7 @@ const settings: readonly (readonly [name: string, value: string | number, reads:
   ['foreign_keys', 'ON', 1],
   ['trusted_schema', 'OFF', 0],
   ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
+  ['cache_size', -16_384, -16_384], // KiB: the inner pages of the index of some million addresses
   ['wal_autocheckpoint', 1000, 1000],
   ['journal_size_limit', 67_108_864, 67_108_864],
 ]

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parseEnv, promisify } from 'node:util'
+import { signupCommand } from '../src/cli/serve.ts'
+import { readConfig } from '../src/config.ts'
+import { settings } from '../src/settings.ts'
+import { temporaryFolder } from './harness/folder.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const blocks = (language: string) =>
+  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, text]) => text!.trim())
+const commands = blocks('sh').flatMap(block => block.split('\n'))
+
+/** What only works from an empty folder: `.ci/run` types these. */
+const setUp = ['npm ci && npm start', 'npm ci && npm test']
+
+test('the commands of the README work as they stand there, and answer what it says', { timeout: 60_000 }, async t => {
+  const folder = checkout(t)
+  const url = await npmStart(t, folder)
+  const run = (command: string) =>
+    promisify(execFile)('sh', ['-c', command.replaceAll('http://localhost:8080', url)], {
+      cwd: folder,
+      env: environment,
+    })
+
+  for (const command of commands.filter(command => !setUp.includes(command))) {
+    const { stdout } = await run(command)
+    if (!command.startsWith('curl ')) continue
+    const [first, second] = blocks('json')
+    assert.deepEqual(withoutId(stdout), withoutId(first!))
+    assert.deepEqual(JSON.parse((await run(command)).stdout), JSON.parse(second!))
+  }
+  assert.match(readFileSync(join(folder, 'contacts.csv'), 'utf8'), /,Ada Lovelace,ada@example\.com,listed,/)
+  assert.equal(JSON.parse(readFileSync(join(folder, 'contacts.jsonl'), 'utf8')).email, 'ada@example.com')
+  assert.ok(existsSync(join(folder, 'waitlist-backup.db')))
+  assert.ok(existsSync(join(folder, 'data', 'waitlist.db')))
+})
+
+test('the README shows the two commands of the set-up and the curl line of the start-up text', () => {
+  for (const command of setUp) assert.ok(commands.includes(command), command)
+  assert.ok(commands.includes(signupCommand('http://localhost:8080')))
+})
+
+test('the table of settings is the table of the program', () => {
+  const rows = [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(([, name, value, meaning]) => {
+    return { name, value, meaning }
+  })
+  const expected = Object.entries(settings).map(([name, setting]) => {
+    return { name, value: 'default' in setting ? `\`${setting.default}\`` : '–', meaning: setting.meaning }
+  })
+  assert.deepEqual(rows, expected)
+})
+
+test('the examples of settings are accepted', () => {
+  for (const block of blocks('ini')) {
+    const result = readConfig(parseEnv(block))
+    assert.ok('config' in result, JSON.stringify(result))
+    assert.deepEqual(result.config.warnings, [])
+  }
+})
+
+test('.env.example has every setting once, and its values are the defaults', () => {
+  const example = readFileSync(join(root, '.env.example'), 'utf8')
+  const names = [...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)
+  assert.deepEqual(names, Object.keys(settings))
+  const values = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
+  const { BASE_URL, COOKIE_NAME, ...rest } = values
+  assert.equal(BASE_URL, 'http://localhost:8080')
+  assert.equal(COOKIE_NAME, '')
+  assert.deepEqual(readConfig(rest), readConfig({}))
+})
+
+test('every file that the README links to is there', () => {
+  for (const [, target = ''] of readme.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
+    assert.ok(existsSync(join(root, target)), target)
+  }
+})
+
+test('every production dependency stands in the table with its reason', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const named = [...readme.matchAll(/^\| `([a-z@/.-]+)` \| .{10,} \|$/gm)].map(([, name]) => name)
+  assert.deepEqual(named.sort(), Object.keys(dependencies).sort())
+})
+
+const environment = { PATH: process.env.PATH, HOME: process.env.HOME }
+
+/** A folder that looks like a clone after `npm ci`, so that nothing is written into this one. */
+function checkout(t: TestContext): string {
+  const folder = join(temporaryFolder(t), 'waitlist')
+  mkdirSync(folder)
+  for (const name of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+  return folder
+}
+
+/** Types `npm start` and resolves with the address of the start-up line. */
+function npmStart(t: TestContext, cwd: string): Promise<string> {
+  const npm = spawn('npm', ['start'], { cwd, env: { ...environment, PORT: '0' }, detached: true })
+  const closed = new Promise(resolve => npm.once('close', resolve))
+  t.after(() => {
+    process.kill(-npm.pid!, 'SIGTERM')
+    return closed
+  })
+  let output = ''
+  return new Promise((resolve, reject) => {
+    const look = (chunk: Buffer) => {
+      output += chunk
+      const url = /"url":"([^"]+)"/.exec(output)?.[1]
+      if (url !== undefined) resolve(url)
+    }
+    npm.stdout.on('data', look)
+    npm.stderr.on('data', look)
+    closed.then(() => reject(new Error(`npm start ended: ${output}`)))
+  })
+}
+
+function withoutId(text: string): object {
+  const { contactId, ...rest } = JSON.parse(text)
+  assert.match(contactId, /^[0-9a-f-]{36}$/)
+  return rest
+}
