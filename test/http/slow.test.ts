@@ -156,10 +156,9 @@ describe('overload', { concurrency: true, timeout: 20_000 }, () => {
       assert.equal(headers.get('set-cookie'), null)
     }
     assert.equal(told.length, 6, 'one in its transaction, five in the queue')
-    assert.deepEqual(
-      contactsIn(path).map(({ id }) => id),
-      told.toSorted(),
-    )
+    // Ids of one millisecond have no order.
+    const stored = contactsIn(path).map(({ id }) => id)
+    assert.deepEqual(stored.toSorted(), told.toSorted())
     assert.equal((await fetch(`${door.baseUrl}/api/health`)).status, 200)
   })
 })
