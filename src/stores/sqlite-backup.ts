@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CannotOpen } from '../waitlist/ports.ts'
+import { sync } from './sqlite-file.ts'
 import { openForReading } from './sqlite-reader.ts'
 
 /**
@@ -37,10 +38,4 @@ function requireIntact(path: string): void {
   } finally {
     database.close()
   }
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
 }

@@ -155,8 +155,13 @@ function createFolder(folder: string): void {
   const first = mkdirSync(folder, { recursive: true, mode: PRIVATE })
   if (first === undefined) return
   for (let created = folder; created !== dirname(first); created = dirname(created)) {
-    const above = openSync(dirname(created), 'r')
-    fsyncSync(above)
-    closeSync(above)
+    sync(dirname(created))
   }
+}
+
+/** Syncs a file, or the names in a folder, to disk. */
+export function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
 }

@@ -105,7 +105,7 @@ class OutOfSpace extends Error {}
 
 /**
  * Checks that the disk has room and that the database and its log are still where they were: what goes to a deleted file
- * is lost. Two system calls more for a batch are cheap beside its sync.
+ * is lost. Three system calls for a batch are cheap beside its sync.
  */
 function roomOn(path: string, minimumFree: number): () => void {
   const files = [path, `${path}-wal`].map(file => ({ file, inode: inodeOf(file) }))

@@ -1,13 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-
-/** A contact as it lies in a database file, with the number of its events. */
-export interface StoredContact {
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly state: string
-  readonly events: number
-}
+import type { StoredContact } from '../contracts/store.ts'
 
 /** Reads a database file beside whoever writes it, by a connection of its own. */
 export function contactsIn(path: string): StoredContact[] {
