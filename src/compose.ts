@@ -1,11 +1,26 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import type { webhook } from './destinations/webhook.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import { sqliteStore } from './stores/sqlite.ts'
 import { backUp } from './stores/sqlite-backup.ts'
+import {
+  backlog,
+  type DeliveryFilter,
+  listDeliveries,
+  type Replay,
+  type ReplayWish,
+  replayDeliveries,
+  showDelivery,
+} from './stores/sqlite-deliveries.ts'
 import { readContacts } from './stores/sqlite-reader.ts'
-import type { Contact } from './waitlist/contact.ts'
+import type { Contact, DeliveryRecord } from './waitlist/contact.ts'
+import { deliveries } from './waitlist/deliver.ts'
+import { type Joined, type JoinParts, join } from './waitlist/join.ts'
+import type { Failure, Provider } from './waitlist/ports.ts'
+import { register } from './waitlist/register.ts'
+import type { Signup } from './waitlist/signup.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -21,27 +36,58 @@ export interface Service {
   stop(): Promise<void>
 }
 
+/** Milliseconds that calls to the outside may take to end when the service stops; then they are cut, and come again. */
+const GRACE = 7_000
+/** The same for what visitors wait for: soon enough that they are still answered. */
+const VISITORS_GRACE = 4_000
+
 /**
  * Makes the service of its parts and opens the door.
  *
  * @throws {CannotOpen} when a part cannot be opened as configured; nothing is left open then.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
+  const { providerTimeout: timeout } = config
+  const { provider, webhook } = await openOutside(config)
+  const destinations = [provider?.automation ?? null, webhook].filter(each => each !== null)
   // The store opens in its own thread while this one loads the HTTP server.
-  const [store, { openDoor }] = await Promise.all([
-    sqliteStore({ path: config.store.path, eventName: config.eventName }),
+  const [opened, http] = await Promise.allSettled([
+    sqliteStore({
+      ...{ path: config.store.path, eventName: config.eventName },
+      ...{ provider: provider?.name ?? null, destinations: destinations.map(({ name }) => name) },
+    }),
     import('./http/server.ts'),
   ])
-  const limiter = memoryLimiter(config.door.quota)
+  if (opened.status === 'rejected') throw opened.reason
+  const store = opened.value
   try {
-    const door = await openDoor({ ...config.door, version }, { store, limiter, log })
+    if (http.status === 'rejected') throw http.reason
+    const outboxes = destinations.map(destination => deliveries({ store, destination, log }))
+    const announce = () => {
+      for (const outbox of outboxes) outbox.wake()
+    }
+    const registering = provider && register({ store, provider, timeout, log, announce })
+    const loops = registering === null ? outboxes : [...outboxes, registering.background]
+    const leaving = new AbortController()
+    const parts = { store, register: registering, timeout, leaving: leaving.signal, announce }
+    const visits = new Set<Promise<Joined>>()
+    /** Without a provider nothing outlasts the answer to a visitor, who is waited for anyway. */
+    const visit = registering === null ? (signup: Signup) => join(signup, parts) : tracked(visits, parts)
+
+    const limiter = memoryLimiter(config.door.quota)
+    const door = await http.value.openDoor({ ...config.door, version }, { store, join: visit, limiter, log })
+    for (const loop of loops) loop.start()
     return {
       baseUrl: door.baseUrl,
       failure: store.failure,
       reloadCertificate: door.reloadCertificate,
       async stop() {
-        await door.close()
-        await limiter.close()
+        const timer = setTimeout(() => leaving.abort(), VISITORS_GRACE)
+        await Promise.all([door.close(), ...loops.map(loop => loop.stop(GRACE))])
+        clearTimeout(timer)
+        leaving.abort()
+        await Promise.allSettled(visits)
+        await Promise.all([limiter.close(), provider?.close(), webhook?.close()])
         await store.close()
       },
     }
@@ -51,8 +97,59 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
 }
 
+/** Visits that are under way, so that each ends before the store does. */
+function tracked(visits: Set<Promise<Joined>>, parts: JoinParts): (signup: Signup) => Promise<Joined> {
+  return signup => {
+    const visit = join(signup, parts)
+    visits.add(visit)
+    const over = () => visits.delete(visit)
+    visit.then(over, over)
+    return visit
+  }
+}
+
+/** What came of trying one thing outside: words that it works, or why it does not. */
+export interface Trial {
+  readonly what: string
+  readonly result: string | Failure
+}
+
+/** Tries the provider's key and the webhook; neither is changed by it. */
+export async function tryOutside(config: Config): Promise<readonly Trial[]> {
+  const { provider, webhook } = await openOutside(config)
+  const deadline = () => AbortSignal.timeout(config.providerTimeout)
+  const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
+    return { what, result: check === undefined ? NOT_TRIED : ((await check(deadline())) ?? good) }
+  }
+  try {
+    return await Promise.all([
+      provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
+      webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
+    ])
+  } finally {
+    await Promise.all([provider?.close(), webhook?.close()])
+  }
+}
+
+const NOT_TRIED = 'not tried, since it offers no call that is cheap and changes nothing'
+const NO_PROVIDER: Trial = { what: 'provider', result: 'none; the database is the list' }
+const NO_WEBHOOK: Trial = { what: 'webhook', result: 'none' }
+
+interface Outside {
+  readonly provider: Provider | null
+  readonly webhook: ReturnType<typeof webhook> | null
+}
+
+/** What is called outside. Its code is loaded only where there is something to call. */
+async function openOutside({ provider, webhook, providerTimeout }: Config): Promise<Outside> {
+  return {
+    provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, providerTimeout)),
+    webhook: webhook && (await import('./destinations/webhook.ts')).webhook(webhook),
+  }
+}
+
 /** What is in force, for the start-up line: no secret, no surprise. */
-export function inForce({ door, store, eventName }: Config): Record<string, unknown> {
+export function inForce({ door, store, provider, webhook, eventName }: Config): Record<string, unknown> {
   const { proxies, ipv6Prefix } = door.client
   return {
     store: `sqlite:${store.path}`,
@@ -61,8 +158,8 @@ export function inForce({ door, store, eventName }: Config): Record<string, unkn
       { none: 'of the socket', hops: 'told by trusted proxies', networks: 'told by trusted proxies' }[proxies.kind]
     }`,
     tls: door.tls !== null,
-    provider: 'none',
-    destinations: [],
+    provider: provider?.vendor ?? 'none',
+    webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     event: eventName,
   }
 }
@@ -75,4 +172,24 @@ export function contactsOf(config: Config): Iterable<Contact> {
 /** Copies the database to a new file. Works beside a running service. */
 export function backUpTo(config: Config, target: string): void {
   backUp(config.store.path, target)
+}
+
+/** What has not come to its end, as numbers. Works beside a running service. */
+export function backlogOf(config: Config): ReturnType<typeof backlog> {
+  return backlog(config.store.path)
+}
+
+/** The newest deliveries first. Works beside a running service. */
+export function deliveriesOf(config: Config, filter: DeliveryFilter): readonly DeliveryRecord[] {
+  return listDeliveries(config.store.path, filter)
+}
+
+/** One delivery and its event; undefined when there is none with this number. Works beside a running service. */
+export function deliveryOf(config: Config, number: number): ReturnType<typeof showDelivery> {
+  return showDelivery(config.store.path, number)
+}
+
+/** Makes deliveries due again, as if they were new. A running service finds them within a second or so. */
+export function replay(config: Config, wish: ReplayWish): Replay {
+  return replayDeliveries(config.store.path, wish)
 }

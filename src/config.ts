@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { DoorSettings } from './http/server.ts'
+import { isPrivate } from './outbound/private-address.ts'
+import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
 import { type SettingName, settings } from './settings.ts'
 import { CannotOpen } from './waitlist/ports.ts'
 
@@ -11,6 +13,11 @@ export interface Config {
   readonly door: Omit<DoorSettings, 'version'>
   /** `path` may be `:memory:`. */
   readonly store: { readonly kind: 'sqlite'; readonly path: string }
+  /** Null: the store is the list. */
+  readonly provider: Choice | null
+  /** Milliseconds. */
+  readonly providerTimeout: number
+  readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly eventName: string
   readonly logLevel: LogLevel
   /** Settings that are allowed but not safe for a public service, each with what to do. */
@@ -30,7 +37,7 @@ type Value<Name extends SettingName> = NonNullable<ReturnType<(typeof settings)[
  */
 export function environment(): { env: Environment; unknown: readonly string[] } {
   const fromFile = readEnvFile()
-  const unknown = Object.keys(fromFile).filter(name => !(name in settings))
+  const unknown = Object.keys(fromFile).filter(name => !(name in settings) && vendorOf(name) === undefined)
   const given = Object.entries(process.env).filter(([, value]) => value !== '')
   return { env: { ...fromFile, ...Object.fromEntries(given) }, unknown }
 }
@@ -82,6 +89,18 @@ export function readConfig(env: Environment): ConfigResult {
   }
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
+  const vendor = setting('PROVIDER')
+  const provider = vendor === 'none' ? null : readProvider(vendor, env, mistakes)
+
+  const webhookUrl = given('WEBHOOK_URL')
+  const secrets = given('WEBHOOK_SECRET')
+  if (webhookUrl !== undefined && secrets === undefined && !env.WEBHOOK_SECRET?.trim()) {
+    mistakes.push(
+      'WEBHOOK_SECRET is missing: what is sent to WEBHOOK_URL is signed (docs/events.md says how to make one)',
+    )
+  }
+  const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
+
   const config: Config = {
     door: {
       host: setting('HOST'),
@@ -99,16 +118,21 @@ export function readConfig(env: Environment): ConfigResult {
       shutdownDelay: setting('SHUTDOWN_DELAY'),
     },
     store: { kind: 'sqlite', path: setting('DATABASE_URL') },
+    provider,
+    providerTimeout: setting('PROVIDER_TIMEOUT'),
+    webhook,
     eventName: setting('EVENT_NAME'),
     logLevel: setting('LOG_LEVEL'),
     warnings: [],
   }
-  setting('PROVIDER') // there is nothing to choose yet, but a wrong value is a mistake
-  return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config) } }
+  return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config, env) } }
 }
 
-function warningsFor({ door, store }: Config): readonly string[] {
-  const warnings: string[] = []
+function warningsFor({ door, store, provider, webhook }: Config, env: Environment): readonly string[] {
+  const warnings = [...providerWarnings(provider?.vendor ?? null, env)]
+  if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
+    warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
+  }
   if (door.tls === null && !door.cookie.secure) {
     warnings.push(
       'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +

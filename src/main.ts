@@ -1,10 +1,20 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { check } from './cli/check.ts'
 import { complain } from './cli/complain.ts'
+import {
+  type ListOptions,
+  listDeliveries,
+  listFormats,
+  type ReplayOptions,
+  replayDeliveries,
+  showDelivery,
+} from './cli/deliveries.ts'
 import { exportContacts, type Format, formats } from './cli/export.ts'
+import { settingsHelp } from './cli/help.ts'
 import { serve } from './cli/serve.ts'
 import { backUpTo, version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
-import { settings } from './settings.ts'
+import { deliveryStates } from './waitlist/contact.ts'
 import { CannotOpen } from './waitlist/ports.ts'
 
 const program = new Command('waitlist')
@@ -34,6 +44,45 @@ program
   .argument('<file>', 'where to; it must not exist')
   .action((file: string) => backUpTo(configured().config, file))
 
+const deliveries = program
+  .command('deliveries')
+  .description('list, show and replay what was told about new contacts; works beside a running service')
+
+deliveries
+  .command('list', { isDefault: true })
+  .description('the newest deliveries')
+  .addOption(new Option('-s, --state <state>', 'only those in this state').choices(deliveryStates))
+  .option('-d, --destination <name>', 'only those to this destination')
+  .option('-l, --limit <n>', 'how many', wholeNumber, 50)
+  .addOption(
+    new Option('-f, --format <format>', 'table, or json (one object a line)').choices(listFormats).default('table'),
+  )
+  .action((options: ListOptions) => listDeliveries(configured().config, options))
+
+deliveries
+  .command('show')
+  .description('all about one delivery, with the name and the address of the contact')
+  .argument('<number>', 'from the list', wholeNumber)
+  .action((number: number) => showDelivery(configured().config, number))
+
+deliveries
+  .command('replay')
+  .description('attempt deliveries again, as if they were new')
+  .argument('[numbers...]', 'from the list', (text, before: number[] = []) => [...before, wholeNumber(text)])
+  .option('-a, --abandoned', 'all that were given up')
+  .option('-d, --destination <name>', 'with --abandoned: only those to this destination')
+  .action((numbers: number[] | undefined, options: ReplayOptions) =>
+    replayDeliveries(configured().config, numbers ?? [], options),
+  )
+
+program
+  .command('check')
+  .description("try the provider's key and the webhook, and say what is wrong")
+  .action(async () => {
+    const { config, warnings } = configured()
+    if (!(await check(config, warnings))) process.exitCode = 1
+  })
+
 try {
   await program.parseAsync()
 } catch (error) {
@@ -55,9 +104,7 @@ function configured(): { config: Config; warnings: readonly string[] } {
   return { config, warnings: [...config.warnings, ...unknownNames] }
 }
 
-function settingsHelp(): string {
-  const rows = Object.entries(settings).map(([name, { meaning, ...setting }]) => {
-    return `  ${name.padEnd(24)} ${meaning}${'default' in setting ? ` [${setting.default}]` : ''}`
-  })
-  return `${rows.join('\n')}\n`
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return Number(text)
 }

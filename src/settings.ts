@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { isSecret } from './destinations/secret.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
+import { vendorNames } from './providers/catalogue.ts'
 
 /**
  * Every setting: its name, what it means, its default, and how its text is read. The configuration, `waitlist --help`,
@@ -63,6 +65,17 @@ function readProxies(text: string): TrustedProxies | undefined {
   if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
   const networks = text.split(',').map(item => item.trim())
   return networks.every(isNetwork) ? { kind: 'networks', networks } : undefined
+}
+
+function readWebhook(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const { protocol, href, hash, username, password } = new URL(text)
+  return /^https?:$/.test(protocol) && !hash && !username && !password ? href : undefined
+}
+
+function readSecrets(text: string): readonly string[] | undefined {
+  const secrets = text.split(/\s+/)
+  return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
 }
 
 export const settings = {
@@ -137,9 +150,24 @@ export const settings = {
     ...whole(0, COOKIE_MAX_AGE, ' seconds'),
   },
   PROVIDER: {
-    meaning: 'Upstream tool that holds the list. Without one the database is the list.',
+    meaning: 'Email tool that holds the list too; its own settings are in docs/providers.md.',
     default: 'none',
-    ...oneOf('none'),
+    ...oneOf('none', ...vendorNames),
+  },
+  PROVIDER_TIMEOUT: {
+    meaning: 'Milliseconds that a signup may wait for the provider.',
+    default: '8000',
+    ...whole(100, 20_000, ' milliseconds'),
+  },
+  WEBHOOK_URL: {
+    meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',
+    allowed: 'must be an http or https address without user and fragment',
+    read: readWebhook,
+  },
+  WEBHOOK_SECRET: {
+    meaning: 'Secret that signs what is sent there (whsec_…); two, separated by a space, while it is changed.',
+    allowed: 'must be whsec_ and 24 to 64 bytes in base64; two of them at most, separated by a space',
+    read: readSecrets,
   },
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',
@@ -170,3 +198,6 @@ export const settings = {
 } satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof settings
+
+/** The settings of each provider, beside these. */
+export { type Vendor, vendorNames, vendors } from './providers/catalogue.ts'

@@ -17,6 +17,7 @@ function mistakes(env: Environment): readonly string[] {
   return result.mistakes
 }
 
+const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
 const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
 
 /** For each setting: texts that are refused. Each holds a word that must not be repeated. */
@@ -42,7 +43,10 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   COOKIE_NAME: ['seCret name', 'se;Cret', 'se=Cret', 'séCret', 'se"Cret'],
   COOKIE_SAME_SITE: ['seCret', 'LAX', 'off'],
   COOKIE_MAX_AGE: ['seCret', '-1', '34560001'],
-  PROVIDER: ['seCret'],
+  PROVIDER: ['seCret', 'Loops', 'loops,kit'],
+  PROVIDER_TIMEOUT: ['seCret', '99', '20001', '8s'],
+  WEBHOOK_URL: ['seCret', 'ftp://seCret', 'https://user:seCret@host/', 'https://host/#seCret'],
+  WEBHOOK_SECRET: ['seCret', 'whsec_seCret', `whsec_${'A'.repeat(24)}`, `whsec_${'A'.repeat(92)}`, `${secret} seCret`],
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
@@ -69,6 +73,9 @@ describe('the configuration', () => {
         shutdownDelay: 1_000,
       },
       store: { kind: 'sqlite', path: './data/waitlist.db' },
+      provider: null,
+      providerTimeout: 8_000,
+      webhook: null,
       eventName: 'waitlist.joined',
       logLevel: 'info',
       warnings: configured({}).warnings,
@@ -139,6 +146,14 @@ describe('the configuration', () => {
       'https://a.example',
       'http://localhost:3000',
     ])
+    assert.deepEqual(configured({ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: secret }).webhook, {
+      url: 'https://hook.example/a?b=c',
+      secrets: [secret],
+    })
+    assert.deepEqual(
+      configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` }).webhook?.secrets,
+      [secret, secret],
+    )
     assert.deepEqual(configured(tls).door.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 
@@ -161,6 +176,11 @@ describe('contradictions', () => {
     ],
     ['a __Host- cookie without https', { COOKIE_NAME: '__Host-joined' }, /^COOKIE_NAME must not start with __Host-/],
     ['a __Secure- cookie without https', { COOKIE_NAME: '__secure-joined' }, /^COOKIE_NAME must not start with/],
+    [
+      'a webhook without a secret',
+      { WEBHOOK_URL: 'http://localhost/' },
+      /^WEBHOOK_SECRET is missing.*docs\/events\.md/,
+    ],
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
   ]
   for (const [what, env, mistake] of cases) {
@@ -190,6 +210,12 @@ describe('warnings', () => {
     ['everybody trusted', { ...tls, TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0' }, [/trusts every address/]],
     ['everybody trusted, IPv6', { ...tls, TRUST_PROXY: '::/0' }, [/trusts every address/]],
     ['a list in memory', { ...tls, DATABASE_URL: 'sqlite::memory:' }, [/lost when the process ends/]],
+    [
+      'a webhook in the clear',
+      { ...tls, WEBHOOK_URL: 'http://hook.example/', WEBHOOK_SECRET: secret },
+      [/WEBHOOK_URL/],
+    ],
+    ['a webhook next door', { ...tls, WEBHOOK_URL: 'http://n8n:5678/', WEBHOOK_SECRET: secret }, []],
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]
   for (const [what, env, expected] of cases) {

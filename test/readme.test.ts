@@ -58,7 +58,7 @@ test('the table of settings is the table of the program', () => {
 
 test('the examples of settings are accepted', () => {
   for (const block of blocks('ini')) {
-    const result = readConfig(parseEnv(block))
+    const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
   }

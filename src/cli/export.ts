@@ -1,21 +1,15 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { contactsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
 import type { Contact } from '../waitlist/contact.ts'
+import { print } from './print.ts'
 
 export const formats = ['csv', 'json'] as const
 export type Format = (typeof formats)[number]
 
 /** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
 export async function exportContacts(config: Config, format: Format): Promise<void> {
-  const lines = format === 'csv' ? csv(contactsOf(config)) : json(contactsOf(config))
-  try {
-    await pipeline(Readable.from(lines), process.stdout, { end: false })
-  } catch (error) {
-    // The reader had enough (`| head`).
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
-  }
+  const contacts = contactsOf(config)
+  await print(format === 'csv' ? csv(contacts) : json(contacts))
 }
 
 const columns = ['id', 'name', 'email', 'state', 'createdAt'] as const

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { inForce, start } from '../compose.ts'
+import { backlogOf, inForce, start } from '../compose.ts'
 import type { Config } from '../config.ts'
 
 /** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
@@ -26,7 +26,19 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
 
   log.info({ url: service.baseUrl, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
+  tellBacklog(config, log)
   process.stderr.write(welcome(service.baseUrl, config))
+}
+
+/** What waits for the operator rather than for time. */
+function tellBacklog(config: Config, log: Logger): void {
+  const { pending, abandoned } = backlogOf(config)
+  if (pending > 0 && config.provider === null) {
+    log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
+  }
+  if (abandoned > 0) {
+    log.warn({ abandoned }, 'events were given up: see waitlist deliveries list --state abandoned')
+  }
 }
 
 /** For the person who started it: standard output has the log alone. */

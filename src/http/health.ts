@@ -6,7 +6,7 @@ import { draining, refuse, unhealthy } from './refusals.ts'
 import type { HealthReport } from './schemas.ts'
 
 export interface HealthParts {
-  readonly store: Store
+  readonly store: Pick<Store, 'check'>
   readonly service: string
   readonly description: string
   isDraining(): boolean

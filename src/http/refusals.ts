@@ -52,8 +52,19 @@ const invalidSignups = new Map<string, Refusal>()
 /** Our own trouble. HTTP would say 503; the service's contract says 500, and RFC 9110 gives it no Retry-After. */
 export const unavailable = refusal(500, 'the waitlist service is temporarily unavailable, please try again')
 
-/** Also for an answer that came too late or made no sense (not 504). */
-export const providerUnreachable = refusal(502, 'the email provider could not be reached, please try again')
+/** Also for an answer that came too late or made no sense (not 504). The signup is stored and tried again. */
+export const providerUnreachable = refusal(
+  502,
+  'the email provider could not be reached; your signup is saved and will be completed',
+)
+/** Our key or our settings at the provider are wrong, which is nobody's business outside. */
+export const savedForLater = refusal(
+  500,
+  'the waitlist service is temporarily unavailable; your signup is saved and will be completed',
+)
+/** `reason` is one of the few sentences of a provider's adapter, never made of what was sent. */
+export const addressRefused = (reason: string): Refusal =>
+  invalidSignup(`the email provider does not accept this address: ${reason}`)
 
 // What any request can be refused for.
 

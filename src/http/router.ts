@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
+import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
+import type { Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { type ClientRule, clientAddress } from './client-address.ts'
 import { cors } from './cors.ts'
@@ -26,7 +28,9 @@ export interface RouterSettings {
 }
 
 export interface RouterParts {
-  readonly store: Store
+  /** Asked for its health alone. */
+  readonly store: Pick<Store, 'check'>
+  join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
   readonly log: Logger
   /** The documents; asked for with each request, because they may name a port that is known only after listening. */
@@ -51,7 +55,7 @@ export function createRouter(
   settings: RouterSettings,
   parts: RouterParts,
 ): (request: Incoming, response: Outgoing) => void {
-  const { store, limiter, log, pages, isDraining } = parts
+  const { store, join, limiter, log, pages, isDraining } = parts
   const landingPages = cors(settings.corsOrigins)
   const addressOf = clientAddress(settings.client)
   const logOutage = outageLog(log)
@@ -66,7 +70,7 @@ export function createRouter(
   }
   const signup = signupRoute({
     ...settings,
-    store,
+    join,
     limiter,
     failed,
     corsFields: landingPages.answerFields,

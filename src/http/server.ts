@@ -2,7 +2,9 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
+import type { Joined } from '../waitlist/join.ts'
 import { CannotOpen, type Limiter, type Store } from '../waitlist/ports.ts'
+import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import type { ClientRule } from './client-address.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
@@ -35,7 +37,9 @@ export interface DoorSettings {
 }
 
 export interface DoorParts {
-  readonly store: Store
+  /** Asked for its health alone. */
+  readonly store: Pick<Store, 'check'>
+  join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
   readonly log: Logger
 }
@@ -55,7 +59,7 @@ export interface Door {
  *
  * @throws {CannotOpen} when the address cannot be had or the certificate cannot be used.
  */
-export async function openDoor(settings: DoorSettings, { store, limiter, log }: DoorParts): Promise<Door> {
+export async function openDoor(settings: DoorSettings, { store, join, limiter, log }: DoorParts): Promise<Door> {
   const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
   const cookie = membershipCookie(settings.cookie)
@@ -74,7 +78,7 @@ export async function openDoor(settings: DoorSettings, { store, limiter, log }: 
       publishedQuota: publishQuota ? quota : null,
       standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
     },
-    { store, limiter, log, pages, isDraining: () => isDraining },
+    { store, join, limiter, log, pages, isDraining: () => isDraining },
   )
   const enter = (request: Incoming, response: Outgoing) => {
     if (isDraining) closeAfter(response)

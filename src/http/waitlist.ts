@@ -1,15 +1,23 @@
-import { type Joined, join } from '../waitlist/join.ts'
-import type { Limiter, Store } from '../waitlist/ports.ts'
-import { parseSignup } from '../waitlist/signup.ts'
+import type { Joined } from '../waitlist/join.ts'
+import type { Limiter } from '../waitlist/ports.ts'
+import { parseSignup, type Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
 import { securityFields } from './fields.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
-import { invalidSignup, refuse, tooManyAttempts, unavailable } from './refusals.ts'
+import {
+  addressRefused,
+  invalidSignup,
+  providerUnreachable,
+  refuse,
+  savedForLater,
+  tooManyAttempts,
+  unavailable,
+} from './refusals.ts'
 import type { SignupResult } from './schemas.ts'
 
 export interface SignupParts {
-  readonly store: Store
+  join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
   /** The key that a client's attempts are counted under; null when its socket is gone. */
   clientOf(request: Incoming): string | null
@@ -26,7 +34,7 @@ export interface SignupParts {
 /**
  * `POST /api/waitlist`, in the order in which a request can be refused: attempts, media type, size, syntax, name, email.
  */
-export function signupRoute({ store, limiter, clientOf, cookie, publishedQuota, corsFields, failed }: SignupParts) {
+export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, corsFields, failed }: SignupParts) {
   const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
 
@@ -48,28 +56,25 @@ export function signupRoute({ store, limiter, clientOf, cookie, publishedQuota, 
       const signup = parseSignup(body.object)
       if ('problem' in signup) return answer(refuse(invalidSignup(signup.problem)))
 
-      return answer(jsonAnswer(200, fields, resultOf(await join(signup, store))))
+      const joined = await join(signup)
+      if (joined.is === 'kept') {
+        return answer(refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
+      }
+      if (joined.is === 'refused') return answer(refuse(addressRefused(joined.reason)))
+      return answer(jsonAnswer(200, fields, resultOf(joined)))
     } catch (error) {
       return answer(failed(error, reqId))
     }
   }
 }
 
-function resultOf(joined: Joined): SignupResult {
-  if (joined.is === 'known') {
-    return {
-      success: true,
-      message: 'You are already on the waitlist.',
-      alreadyExisted: true,
-      automationTriggered: false,
-    }
-  }
-  const { contactId, automationTriggered } = joined
+function resultOf({ is, contactId }: Extract<Joined, { is: 'new' | 'known' }>): SignupResult {
+  const isNew = is === 'new'
   return {
     success: true,
-    message: 'You are on the waitlist.',
+    message: isNew ? 'You are on the waitlist.' : 'You are already on the waitlist.',
     ...(contactId === undefined ? {} : { contactId }),
-    alreadyExisted: false,
-    automationTriggered,
+    alreadyExisted: !isNew,
+    automationTriggered: isNew,
   }
 }

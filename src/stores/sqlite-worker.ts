@@ -7,13 +7,18 @@ import { randomUUIDv7 } from 'node:crypto'
 import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { CannotOpen } from '../waitlist/ports.ts'
+import { CannotOpen, LEASE } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
 import { type OpenOptions, openSqliteFile, type SqliteFile } from './sqlite-file.ts'
+import { announcing, leadsOutside, type Result, STILL_PENDING, type Step, steps } from './sqlite-steps.ts'
 
 export interface SqliteOptions extends OpenOptions {
   /** The name that every event is given. */
   readonly eventName: string
+  /** Who is told of every event. */
+  readonly destinations: readonly string[]
+  /** The provider that confirms a contact before it is listed; null: there is none. */
+  readonly provider: string | null
   /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
   readonly minimumFree: number
 }
@@ -27,15 +32,23 @@ export interface AdmitBatch {
   readonly emails: string
 }
 
+/** `now` is in milliseconds since 1970. */
 export type Request =
-  | { readonly do: 'admit'; readonly batch: AdmitBatch }
+  | { readonly do: 'admit'; readonly batch: AdmitBatch; readonly now: number }
+  | { readonly do: 'steps'; readonly steps: readonly Step[]; readonly now: number }
   | { readonly do: 'check' }
   | { readonly do: 'close' }
 
 export type Reply =
   | { readonly is: 'done' }
-  /** The commit is synced. A line for each signup: the id of a new contact, nothing for one that was listed before. */
+  /**
+   * The commit is synced. A line for each signup: the id of a new contact, nothing for one that was listed before, and
+   * `STILL_PENDING` before the id of one that the provider has yet to confirm. With a provider the id of a new contact
+   * is the token of its first lease as well.
+   */
   | { readonly is: 'admitted'; readonly ids: string }
+  /** The commit is synced. */
+  | { readonly is: 'stepped'; readonly results: readonly Result[] }
   /** Nothing was stored; a later request may succeed. */
   | { readonly is: 'unavailable'; readonly why: string }
   /** The file cannot be opened as configured. */
@@ -57,24 +70,56 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
     'insert into contact (id, name, email, email_key, state, created_at) values (?, ?, ?, ?, ?, ?)' +
       ' on conflict (email_key) do nothing',
   )
-  const insertEvent = database.prepare('insert into event (contact, name, created_at) values (?, ?, ?)')
+  const announce = announcing(database, options.eventName, options.destinations)
+  const take = steps(database, announce)
+  const pendingIn = database.prepare('select number, id from contact where email_key = ? and state = ?')
+  const register = database.prepare(
+    'insert into registration (contact, provider, attempts, doubt, due_at, token) values (?, ?, 1, 1, ?, ?)',
+  )
+  const forget = database.prepare('delete from registration where contact = ?')
+  const list = database.prepare("update contact set state = 'listed' where number = ?")
+  // Without a provider some may still wait for one that was configured earlier.
+  const mayBePending = options.provider !== null || database.prepare('select 1 from registration').get() !== undefined
   const requireRoom = options.path === ':memory:' ? () => {} : roomOn(file.path, options.minimumFree)
 
-  function admit(batch: AdmitBatch): Reply {
-    const now = Date.now()
+  function admit(batch: AdmitBatch, now: number): Reply {
     const names = batch.names.split('\n')
     const emails = batch.emails.split('\n')
+    const state = options.provider === null ? 'listed' : 'pending'
     const ids: string[] = []
     requireRoom()
     begin.run()
     for (const [i, email] of emails.entries()) {
       const id = randomUUIDv7()
-      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, email, emailKey(email), 'listed', now)
-      if (changes === 1) insertEvent.run(lastInsertRowid, options.eventName, now)
-      ids.push(changes === 1 ? id : '')
+      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, email, emailKey(email), state, now)
+      if (changes === 0) ids.push(mayBePending ? known(emailKey(email), now) : '')
+      else {
+        if (options.provider === null) announce(lastInsertRowid, now)
+        else register.run(lastInsertRowid, options.provider, now + LEASE, id)
+        ids.push(id)
+      }
     }
     commit.run()
     return { is: 'admitted', ids: ids.join('\n') }
+  }
+
+  /** A pending contact waits for the provider; when there is none any more, whoever signs up again is listed. */
+  function known(key: string, now: number): string {
+    const pending = pendingIn.get(key, 'pending') as { number: number; id: string } | undefined
+    if (pending === undefined) return ''
+    if (options.provider !== null) return STILL_PENDING + pending.id
+    forget.run(pending.number)
+    list.run(pending.number)
+    announce(pending.number, now)
+    return pending.id
+  }
+
+  function step(all: readonly Step[], now: number): Reply {
+    if (all.some(leadsOutside)) requireRoom()
+    begin.run()
+    const results = all.map(each => take(each, now))
+    commit.run()
+    return { is: 'stepped', results }
   }
 
   /** Takes the write lock, as a signup would, and gives it back. */
@@ -87,7 +132,8 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
 
   return request => {
     try {
-      if (request.do === 'admit') reply(admit(request.batch))
+      if (request.do === 'admit') reply(admit(request.batch, request.now))
+      else if (request.do === 'steps') reply(step(request.steps, request.now))
       else if (request.do === 'check') reply(check())
       else {
         file.close()

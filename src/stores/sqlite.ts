@@ -3,13 +3,18 @@ import { Worker } from 'node:worker_threads'
 import { type Admission, CannotOpen, type Store, StoreUnavailable } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from './batch.ts'
+import { leadsOutside, type Result, type Results, STILL_PENDING, type Step } from './sqlite-steps.ts'
 import type { Reply, Request, SqliteOptions } from './sqlite-worker.ts'
 
 /** Room for the write-ahead log, a checkpoint and a person at work. */
 const MINIMUM_FREE = 64 * 1024 * 1024
 
 export type SqliteStoreOptions = Pick<SqliteOptions, 'path' | 'eventName'> &
-  Partial<Pick<SqliteOptions, 'maxPages' | 'minimumFree'>> & { readonly bounds?: Bounds }
+  Partial<SqliteOptions> & {
+    readonly bounds?: Bounds
+    /** Milliseconds since 1970. */
+    readonly clock?: () => number
+  }
 
 /**
  * The embedded store: one SQLite file, written by one connection in one worker thread, fully synced.
@@ -17,25 +22,55 @@ export type SqliteStoreOptions = Pick<SqliteOptions, 'path' | 'eventName'> &
  * @throws {CannotOpen} when the file cannot be used as it is.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { bounds, ...rest } = options
-  const thread = await startThread({ minimumFree: MINIMUM_FREE, ...rest })
+  const { bounds, clock = Date.now, provider = null, ...rest } = options
+  const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest })
 
-  const batches = naturalBatches<Signup, Admission>(async signups => {
+  const signups = naturalBatches<Signup, Admission>(async signups => {
+    const now = clock()
     const reply = await thread.ask({
       do: 'admit',
       batch: {
         names: signups.map(({ name }) => name).join('\n'),
         emails: signups.map(({ email }) => email).join('\n'),
       },
+      now,
     })
-    if (reply.is !== 'admitted') throw new StoreUnavailable(reply.is === 'done' ? 'no answer' : reply.why)
-    return reply.ids.split('\n').map(id => (id === '' ? { is: 'already listed' } : { is: 'listed now', contactId: id }))
+    if (reply.is !== 'admitted') throw unavailable(reply)
+    return reply.ids.split('\n').map((id, i) => {
+      if (id === '') return { is: 'already listed' }
+      if (id.startsWith(STILL_PENDING)) return { is: 'still pending', contactId: id.slice(STILL_PENDING.length) }
+      if (provider === null) return { is: 'listed now', contactId: id }
+      const { name, email } = signups[i]!
+      const contact = { id, name, email, state: 'pending', createdAt: new Date(now) } as const
+      return { is: 'pending now', registration: { contact, token: id, doubt: false, attempts: 0 } }
+    })
   }, bounds)
+
+  const stepped = () =>
+    naturalBatches<Step, Result>(async steps => {
+      const reply = await thread.ask({ do: 'steps', steps, now: clock() })
+      if (reply.is !== 'stepped') throw unavailable(reply)
+      return reply.results
+    }, bounds)
+  // Apart, so that an attempt can be ended on a disk that is too full to begin another.
+  const beginnings = stepped()
+  const endings = stepped()
+  const take = <Do extends Step['do']>(step: Step & { readonly do: Do }) =>
+    (leadsOutside(step) ? beginnings : endings).submit(step) as Promise<Results[Do]>
 
   let checking: Promise<Reply> | undefined
 
   return {
-    admit: batches.submit,
+    admit: signups.submit,
+    begin: (contactId, provider) => take({ do: 'begin', contactId, provider }),
+    beginDue: (provider, most, early) => take({ do: 'begin due', provider, most, early }),
+    conclude: ({ contact, token }, conclusion) => take({ do: 'conclude', contactId: contact.id, token, conclusion }),
+    async hasten() {
+      let more = true
+      while (more) more = await take({ do: 'hasten' })
+    },
+    claim: (destination, most) => take({ do: 'claim', destination, most }),
+    settle: ({ number, token }, settlement) => take({ do: 'settle', number, token, settlement }),
     failure: thread.failure,
     async check() {
       // While a slow disk owes an answer, nobody asks again.
@@ -46,11 +81,13 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       if ('why' in reply) throw new StoreUnavailable(reply.why)
     },
     async close() {
-      await batches.drain()
+      await Promise.all([signups.drain(), beginnings.drain(), endings.drain()])
       await thread.close()
     },
   }
 }
+
+const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')
 
 interface Thread {
   /** Never rejects. After a failure every answer is `failed`, after a close `unavailable`. */

@@ -1,36 +1,13 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import { type Admission, type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { parseSignup, type Signup } from '../../src/waitlist/signup.ts'
+import { describe, test } from 'node:test'
+import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { deliveryContract } from './store.deliveries.ts'
+import { dueContract } from './store.due.ts'
+import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
+import { registrationContract } from './store.registrations.ts'
 
-/** What a probe sees: the contact, and how many events it has. */
-export interface StoredContact {
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly state: string
-  readonly events: number
-}
+export { signup } from './store.place.ts'
 
-/** A place of a test's own in which a store keeps its contacts. The adapter's test cleans it up after the test. */
-export interface Place {
-  /** Opens the store. After `close` it is called again to find what was kept. */
-  open(): Promise<Store>
-  /** All contacts in the order in which they joined, read past the store; or why nobody else can read them. */
-  readonly probe: (() => Promise<readonly StoredContact[]>) | { readonly impossible: string }
-  /** Why nothing is there any more after `close`, where that is so. */
-  readonly forgets?: string
-}
-
-export const signup = (name: string, email: string): Signup => {
-  const parsed = parseSignup({ name, email })
-  assert.ok(!('problem' in parsed), 'problem' in parsed ? parsed.problem : '')
-  return parsed
-}
-
-const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-
-const idOf = (admission: Admission): string => (admission.is === 'listed now' ? admission.contactId : '')
 const idsOf = (admissions: readonly Admission[]): string[] => admissions.map(idOf).filter(id => id !== '')
 
 /** The same address in one of many spellings. */
@@ -49,24 +26,9 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result
 }
 
-/** Closed at the end of the test, unless the test itself has closed it. */
-async function opened({ open }: Place, t: TestContext): Promise<Store> {
-  const store = await open()
-  let closed: Promise<void> | undefined
-  const close = () => (closed ??= store.close())
-  t.after(close)
-  return { ...store, close }
-}
-
-/** The promises of `Store` (waitlist/ports.ts). `place` makes an empty one for each test. */
-export function storeContract(name: string, place: (test: TestContext) => Promise<Place>): void {
-  const stored = async ({ probe }: Place, t: TestContext): Promise<readonly StoredContact[] | null> => {
-    if (typeof probe === 'function') return probe()
-    t.diagnostic(`what is stored was not looked at: ${probe.impossible}`)
-    return null
-  }
-
-  describe(`the store contract, kept by ${name}`, () => {
+/** The promises of `Store` (waitlist/ports.ts). */
+export function storeContract(name: string, place: MakePlace): void {
+  describe(`signups, kept by ${name}`, () => {
     test('a new address is listed now under a UUIDv7, with its event; a known one is already listed', async t => {
       const here = await place(t)
       const store = await opened(here, t)
@@ -75,11 +37,8 @@ export function storeContract(name: string, place: (test: TestContext) => Promis
       assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
       const contacts = await stored(here, t)
       if (contacts !== null) {
-        const expected = { name: 'Ada', email: 'ada@example.com', state: 'listed', events: 1 }
-        assert.deepEqual(
-          contacts.map(contact => ({ ...contact })),
-          [{ id: idOf(first), ...expected }],
-        )
+        const expected = { name: 'Ada', email: 'ada@example.com', state: 'listed', providerId: null }
+        assert.deepEqual(contacts, [{ id: idOf(first), ...expected, events: 1, deliveries: 0 }])
       }
     })
 
@@ -197,10 +156,23 @@ export function storeContract(name: string, place: (test: TestContext) => Promis
       await closed
     })
 
-    test('check is refused once the store is closed', { timeout: 5_000 }, async t => {
-      const store = await opened(await place(t), t)
+    test('everything is refused once the store is closed', { timeout: 30_000 }, async t => {
+      const store = await opened(await place(t), t, { provider: 'provider', destinations: ['webhook'] })
+      const registration = await pendingNow(store)
+      await store.conclude(registration, { is: 'created' })
+      const [delivery] = await store.claim('webhook', 10)
       await store.close()
-      await assert.rejects(store.check(), StoreUnavailable)
+      const calls = [
+        store.check(),
+        store.admit(signup('Bob', 'bob@example.com')),
+        store.begin(registration.contact.id, 'provider'),
+        store.beginDue('provider', 10, true),
+        store.conclude(registration, { is: 'created' }),
+        store.hasten(),
+        store.claim('webhook', 10),
+        store.settle(delivery!, { is: 'delivered' }),
+      ]
+      for (const call of calls) await assert.rejects(call, StoreUnavailable)
     })
 
     test('a store that is closed in good order reports no failure', async t => {
@@ -235,4 +207,7 @@ export function storeContract(name: string, place: (test: TestContext) => Promis
       }
     })
   })
+  registrationContract(name, place)
+  dueContract(name, place)
+  deliveryContract(name, place)
 }

@@ -29,7 +29,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       clients: 'IPv4 address or IPv6 /64, told by trusted proxies',
       tls: false,
       provider: 'none',
-      destinations: [],
+      webhook: 'none',
       event: 'waitlist.joined',
     })
   })

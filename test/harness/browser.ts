@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -44,10 +44,17 @@ interface Candidate {
   readonly env: Record<string, string>
 }
 
-const packed = async (folder: string): Promise<Candidate> => ({
-  path: await chromium.executablePath(),
-  env: { FONTCONFIG_PATH: join(folder, 'fonts') },
-})
+/** Its own configuration looks for the fonts in a fixed place; without any font the browser crashes. */
+async function packed(folder: string): Promise<Candidate> {
+  const path = await chromium.executablePath()
+  const configuration = join(folder, 'fonts.conf')
+  const [dir, cache] = [join(folder, 'fonts'), join(folder, 'fonts-cache')]
+  writeFileSync(
+    configuration,
+    `<?xml version="1.0"?><fontconfig><dir>${dir}</dir><cachedir>${cache}</cachedir></fontconfig>`,
+  )
+  return { path, env: { FONTCONFIG_FILE: configuration } }
+}
 
 /** The same with the libraries that some machines lack (NSS). */
 async function packedWithLibraries(folder: string): Promise<Candidate> {

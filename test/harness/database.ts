@@ -1,18 +1,24 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { StoredContact } from '../contracts/store.ts'
+import type { StoredContact } from '../contracts/store.place.ts'
 
 /** Reads a database file beside whoever writes it, by a connection of its own. */
 export function contactsIn(path: string): StoredContact[] {
   return withDatabase(path, database => {
-    const events = database.prepare('select count(*) as n from event').get() as { n: number }
+    const count = (table: string) => (database.prepare(`select count(*) as n from ${table}`).get() as { n: number }).n
     const rows = database
       .prepare(
-        'select id, contact.name, email, state, count(event.contact) as events from contact' +
-          ' left join event on event.contact = contact.number group by contact.number order by contact.number',
+        'select id, name, email, state, provider_id as providerId,' +
+          ' (select count(*) from event where contact = contact.number) as events,' +
+          ' (select count(*) from delivery where contact = contact.number) as deliveries from contact order by number',
       )
       .all() as unknown as StoredContact[]
-    const counted = rows.reduce((sum, row) => sum + row.events, 0)
-    if (counted !== events.n) throw new Error(`${events.n} events, but ${counted} belong to a contact`)
+    for (const what of ['events', 'deliveries'] as const) {
+      const [all, counted] = [
+        count(what === 'events' ? 'event' : 'delivery'),
+        rows.reduce((sum, row) => sum + row[what], 0),
+      ]
+      if (counted !== all) throw new Error(`${all} ${what}, but ${counted} belong to a contact`)
+    }
     return rows
   })
 }

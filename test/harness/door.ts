@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.ts'
 import { type Door, openDoor } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
@@ -33,7 +34,12 @@ export async function openTestDoor(
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', ...options })
   const { log, logged } = recordingLog()
   const limiter = memoryLimiter(settings.quota)
-  const door = await openDoor({ ...settings, version: '0.0.0' }, { store: change(store), limiter, log })
+  const behind = change(store)
+  const parts: JoinParts = { store: behind, register: null, timeout: 0, announce() {} }
+  const door = await openDoor(
+    { ...settings, version: '0.0.0' },
+    { store: behind, join: signup => joinWaitlist(signup, parts), limiter, log },
+  )
   close = async () => {
     await door.close()
     await limiter.close()

@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { signup } from '../contracts/store.ts'
+import { pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
@@ -17,8 +17,10 @@ async function openStore(
 ): Promise<{ store: Store; path: string }> {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
-  t.after(() => store.close())
-  return { store, path }
+  let closed: Promise<void> | undefined
+  const close = () => (closed ??= store.close())
+  t.after(close)
+  return { store: { ...store, close }, path }
 }
 
 let visitors = 0
@@ -119,17 +121,42 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
 })
 
 describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
-  test('an event that cannot be stored leaves no contact', async t => {
-    const { store, path } = await openStore(t)
-    withDatabase(path, database =>
-      database.exec("create trigger no_event before insert on event begin select raise(abort, 'no event'); end"),
-    )
-    await assert.rejects(store.admit(somebody()), StoreUnavailable)
-    assert.deepEqual(contactsIn(path), [])
-    assert.match((await store.failure).message, /no event/)
-    await refusesEverything(store)
-    assert.deepEqual(contactsIn(path), [])
-  })
+  for (const table of ['event', 'delivery']) {
+    const impossible = (path: string) =>
+      withDatabase(path, database =>
+        database.exec(`create trigger none before insert on ${table} begin select raise(abort, 'no ${table}'); end`),
+      )
+
+    test(`a signup whose ${table} cannot be stored leaves no contact`, async t => {
+      const { store, path } = await openStore(t, { destinations: ['webhook'] })
+      impossible(path)
+      await assert.rejects(store.admit(somebody()), StoreUnavailable)
+      assert.deepEqual(contactsIn(path), [])
+      assert.match((await store.failure).message, new RegExp(`no ${table}`))
+      await refusesEverything(store)
+      assert.deepEqual(contactsIn(path), [])
+    })
+
+    test(`a conclusion whose ${table} cannot be stored leaves the contact pending, for the next start`, async t => {
+      const { store, path } = await openStore(t, { provider: 'provider', destinations: ['webhook'] })
+      const registration = await pendingNow(store)
+      impossible(path)
+      await assert.rejects(store.conclude(registration, { is: 'created', providerId: 'p-1' }), StoreUnavailable)
+      assert.match((await store.failure).message, new RegExp(`no ${table}`))
+      const { state, providerId, events, deliveries } = contactsIn(path)[0]!
+      assert.deepEqual([state, providerId, events, deliveries], ['pending', null, 0, 0])
+      await store.close()
+
+      withDatabase(path, database => database.exec('drop trigger none'))
+      const again = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
+      t.after(() => again.close())
+      assert.equal(await again.conclude(registration, { is: 'created' }), true)
+      assert.deepEqual(
+        contactsIn(path).map(({ events, deliveries }) => [events, deliveries]),
+        [[1, 1]],
+      )
+    })
+  }
 
   const disappearances: Record<string, (path: string) => void> = {
     'is deleted': path => unlinkSync(path),

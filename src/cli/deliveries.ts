@@ -1,0 +1,110 @@
+import { deliveriesOf, deliveryOf, replay } from '../compose.ts'
+import type { Config } from '../config.ts'
+import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
+import { complain } from './complain.ts'
+import { print } from './print.ts'
+
+export const listFormats = ['table', 'json'] as const
+
+export interface ListOptions {
+  readonly state?: DeliveryState
+  readonly destination?: string
+  readonly limit: number
+  readonly format: (typeof listFormats)[number]
+}
+
+/** Writes the newest deliveries to standard output: a table, or JSON with one object a line. */
+export async function listDeliveries(config: Config, { format, limit, ...which }: ListOptions): Promise<void> {
+  // One more than asked for, to know whether there are more.
+  const found = deliveriesOf(config, { ...which, limit: limit + 1 })
+  const shown = found.slice(0, limit)
+  if (format === 'json') return print(shown.map(record => `${JSON.stringify(record)}\n`))
+  if (shown.length === 0) return print(['There are no such deliveries.\n'])
+  const more = found.length > limit ? [`There are more than the newest ${limit}; --limit shows them.\n`] : []
+  return print([...table(shown), ...more])
+}
+
+const columns: Record<string, (record: DeliveryRecord) => string> = {
+  number: ({ number }) => String(number),
+  state: ({ state }) => state,
+  destination: ({ destination }) => destination,
+  attempts: ({ attempts }) => String(attempts),
+  'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
+  event: ({ eventId }) => eventId,
+  why: ({ why }) => line(why ?? ''),
+}
+
+function* table(records: readonly DeliveryRecord[]): Generator<string> {
+  const rows = [Object.keys(columns), ...records.map(record => Object.values(columns).map(text => text(record)))]
+  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
+  for (const row of rows) {
+    const padded = row.map((text, i) => text.padEnd(widths[i]!)).join('  ')
+    yield `${padded.trimEnd()}\n`
+  }
+}
+
+/** In UTC, to the second. */
+const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** One line for a terminal, whatever a receiver has answered. */
+const line = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+
+/** Writes all that is known of one delivery: who joined too. */
+export async function showDelivery(config: Config, number: number): Promise<void> {
+  const found = deliveryOf(config, number)
+  if (found === undefined) return fail(`There is no delivery ${number}.`)
+  const { record, event } = found
+  const known: Record<string, string> = {
+    number: String(record.number),
+    state: record.state,
+    destination: record.destination,
+    attempts: String(record.attempts),
+    ...(record.settledAt === null ? { due: moment(record.due) } : { settled: moment(record.settledAt) }),
+    why: line(record.why ?? '–'),
+    event: `${event.name}, ${event.id}`,
+    joined: moment(event.at),
+    name: event.contact.name,
+    email: event.contact.email,
+  }
+  return print(Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${text}\n`))
+}
+
+export interface ReplayOptions {
+  readonly abandoned?: true
+  readonly destination?: string
+}
+
+/** Makes deliveries due again: those with the numbers, or all that were abandoned. */
+export async function replayDeliveries(
+  config: Config,
+  numbers: readonly number[],
+  { abandoned, destination }: ReplayOptions,
+): Promise<void> {
+  if (numbers.length > 0 && (abandoned !== undefined || destination !== undefined)) {
+    return fail('Give either the numbers of deliveries, or --abandoned (with --destination, if you like), not both.')
+  }
+  if (numbers.length === 0 && abandoned === undefined) {
+    return fail('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
+  }
+  const { replayed, underWay, unknown } = replay(
+    config,
+    numbers.length > 0 ? { numbers } : { abandoned: true, destination },
+  )
+  if (replayed > 0) await print([`${counted(replayed)} due now; the running service attempts what is due.\n`])
+  const problems = [
+    ...unknown.map(number => `There is no delivery ${number}.`),
+    ...underWay.map(number => `Delivery ${number} is being attempted at this moment. Try again in a minute.`),
+  ]
+  if (problems.length > 0) fail('not everything could be replayed:', problems)
+  else if (replayed === 0)
+    fail(
+      `There is nothing to replay: no delivery${destination === undefined ? '' : ` to ${destination}`} is abandoned.`,
+    )
+}
+
+const counted = (count: number): string => (count === 1 ? '1 delivery is' : `${count} deliveries are`)
+
+function fail(problem: string, details: readonly string[] = []): void {
+  complain(problem, details)
+  process.exitCode = 1
+}

@@ -1,0 +1,64 @@
+/** The members in which the vendors say what is wrong. */
+const TELLING = new Set(['code', 'title', 'name', 'type', 'category', 'message', 'error', 'errors', 'detail'])
+const LONGEST = 200
+
+/**
+ * What an error answer says, on one line of at most 200 characters, fit for a log: without addresses, without anything
+ * that we sent, whole or word by word, which may be somebody's name, and without `secrets`.
+ */
+export function excerpt(json: unknown, sent: unknown, secrets: readonly string[] = []): string {
+  const said: string[] = []
+  collect(json, said, 0)
+  const texts = textsIn(sent).map(onOneLine)
+  return withoutWords(
+    without(onOneLine(said.join(', ')), [...texts.filter(text => text.length > 2), ...secrets]),
+    texts,
+  )
+    .split(' ')
+    .map(word => (/@|%40/.test(word) ? '…' : word))
+    .join(' ')
+    .slice(0, LONGEST)
+}
+
+const onOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim()
+
+function collect(json: unknown, said: string[], depth: number): void {
+  if (typeof json === 'string' && json !== '') said.push(json)
+  if (typeof json !== 'object' || json === null || depth > 3 || said.length > 4) return
+  if (Array.isArray(json)) for (const each of json.slice(0, 3)) collect(each, said, depth + 1)
+  else for (const [name, value] of Object.entries(json)) if (TELLING.has(name)) collect(value, said, depth + 1)
+}
+
+function textsIn(sent: unknown): string[] {
+  const texts: string[] = []
+  JSON.stringify(sent, (_, each) => {
+    if (typeof each === 'string') texts.push(...(parts(each) ?? [each]))
+    return each
+  })
+  return texts
+}
+
+/** A body may be sent as a text of JSON already. */
+function parts(text: string): string[] | null {
+  if (!text.startsWith('{')) return null
+  try {
+    return textsIn(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+/** Hides the texts in any spelling, the longest first, so that a part of one does not spoil the other. */
+function without(line: string, texts: readonly string[]): string {
+  if (texts.length === 0) return line
+  const longestFirst = texts.toSorted((a, b) => b.length - a.length)
+  const escaped = longestFirst.map(text => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  return line.replaceAll(new RegExp(escaped.join('|'), 'giu'), '…')
+}
+
+const WORD = /[\p{L}\p{M}\p{N}]+/gu
+
+function withoutWords(line: string, texts: readonly string[]): string {
+  const hidden = new Set(texts.flatMap(text => text.toLowerCase().match(WORD) ?? []))
+  return line.replaceAll(WORD, word => (hidden.has(word.toLowerCase()) ? '…' : word))
+}

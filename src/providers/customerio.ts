@@ -1,0 +1,106 @@
+import type { Call, Caller } from '../outbound/caller.ts'
+import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../waitlist/contact.ts'
+import { type Adapter, type Connect, splitName } from './adapter.ts'
+import type { SettingsOf } from './catalogue.ts'
+
+/** Of the App API; the rate in the catalogue is that of the Track API. */
+const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
+
+/**
+ * https://docs.customer.io/integrations/api/track and /app. The Track API never tells whether somebody is new, so the
+ * App API is asked first. Without its key the address alone is sent, which changes nobody, and everybody is new.
+ */
+export function customerio(settings: SettingsOf<'customerio'>, connect: Connect): Adapter {
+  const credentials = Buffer.from(`${settings.CUSTOMERIO_SITE_ID}:${settings.CUSTOMERIO_API_KEY}`).toString('base64')
+  const track = connect({
+    base: settings.CUSTOMERIO_BASE_URL,
+    headers: { authorization: `Basic ${credentials}` },
+  })
+  const app =
+    settings.CUSTOMERIO_APP_KEY === undefined
+      ? null
+      : connect({
+          base: settings.CUSTOMERIO_APP_BASE_URL,
+          headers: { authorization: `Bearer ${settings.CUSTOMERIO_APP_KEY}` },
+          rate: APP_RATE,
+        })
+
+  const pathOf = (email: string) => `/api/v1/customers/${encodeURIComponent(email)}`
+  const lookup = (email: string): Call => {
+    return { to: 'find a person', method: 'GET', path: '/v1/customers', query: { email } }
+  }
+
+  /** Null: there is nobody with this address. */
+  async function existing(contact: Contact, doubt: boolean, { call }: Caller, deadline: AbortSignal) {
+    const reply = await call(lookup(contact.email), deadline)
+    if (reply.is !== 'answered') return reply
+    const people = memberAt(reply.json, 'results')
+    if (reply.status !== 200 || !Array.isArray(people)) return judge(reply)
+    if (people.length === 0) return null
+    const providerId = idAt(people, 0, 'cio_id')
+    if (providerId === undefined) return judge(reply)
+    if (!doubt) return { is: 'existing', providerId } as const
+
+    const path = `/v1/customers/${encodeURIComponent(providerId)}/attributes`
+    const query = { id_type: 'cio_id' }
+    const found = await call({ to: 'get the attributes of a person', method: 'GET', path, query }, deadline)
+    if (found.is !== 'answered') return found
+    const attributes = memberAt(found.json, 'customer', 'attributes')
+    if (found.status !== 200 || attributes === undefined) return judge(found)
+    // Attributes are texts. Ours has the second of its signup.
+    return { is: 'existing', providerId, ours: memberAt(attributes, 'created_at') === `${secondOf(contact)}` } as const
+  }
+
+  return {
+    async createContact(contact, doubt, deadline) {
+      const { name, email } = contact
+      const known = app && (await existing(contact, doubt, app, deadline))
+      if (known !== null) return known
+      const { first, last } = splitName(name)
+      const rest = app && { first_name: first, last_name: last, created_at: secondOf(contact) }
+      const body = { email, ...rest }
+      const reply = await track.call({ to: 'add a person', method: 'PUT', path: pathOf(email), body }, deadline)
+      if (reply.is !== 'answered') return reply
+      return isDone(reply) ? { is: 'created' } : judge(reply)
+    },
+
+    async automation({ name, contact }, deadline) {
+      // Without a time, since one that is older than 72 hours starts no campaign.
+      const body = { name, id: ulidOf(contact.id), data: { name: contact.name } }
+      const path = `${pathOf(contact.email)}/events`
+      const reply = await track.call({ to: 'send an event', method: 'POST', path, body }, deadline)
+      if (reply.is !== 'answered') return reply
+      return isDone(reply) ? { is: 'delivered' } : judge(reply)
+    },
+
+    async check(deadline) {
+      const path = '/api/v1/accounts/region'
+      const reply = await track.call({ to: 'check the Track API key', method: 'GET', path }, deadline)
+      if (reply.is !== 'answered') return reply
+      if (reply.status !== 200 || textAt(reply.json, 'region') === undefined) return judge(reply)
+      const found = await app?.call(lookup('nobody@example.com'), deadline)
+      if (found === undefined || found.is !== 'answered') return found ?? null
+      return found.status === 200 && Array.isArray(memberAt(found.json, 'results')) ? null : judge(found)
+    },
+  }
+}
+
+const secondOf = ({ createdAt }: Contact): number => Math.floor(createdAt.getTime() / 1_000)
+
+/** Success is an empty object. */
+const isDone = ({ status, json }: Reply): boolean =>
+  status === 200 && typeof json === 'object' && json !== null && Object.keys(json).length === 0
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** A UUIDv7 as a ULID: both are 128 bits that begin with 48 of the time. https://github.com/ulid/spec */
+function ulidOf(uuid: string): string {
+  let bits = BigInt(`0x${uuid.replaceAll('-', '')}`)
+  let text = ''
+  for (let i = 0; i < 26; i++) {
+    text = CROCKFORD[Number(bits & 31n)] + text
+    bits >>= 5n
+  }
+  return text
+}

@@ -1,0 +1,172 @@
+/** What an operator asks of the deliveries in a database file, beside the service that uses it. */
+
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { type DeliveryRecord, type DeliveryState, eventId, type JoinedEvent } from '../waitlist/contact.ts'
+import { CannotOpen } from '../waitlist/ports.ts'
+import { openForReading } from './sqlite-reader.ts'
+
+export interface DeliveryFilter {
+  readonly state?: DeliveryState | undefined
+  readonly destination?: string | undefined
+  /** Rows, from 1. */
+  readonly limit: number
+}
+
+/** Either some by their numbers, or all that are abandoned. */
+export type ReplayWish =
+  | { readonly numbers: readonly number[] }
+  | { readonly abandoned: true; readonly destination?: string | undefined }
+
+/** What became of a wish. The numbers of `underWay` are leased at this moment; those of `unknown` do not exist. */
+export interface Replay {
+  readonly replayed: number
+  readonly underWay: readonly number[]
+  readonly unknown: readonly number[]
+}
+
+interface Row {
+  readonly number: number
+  readonly id: string
+  readonly destination: string
+  readonly state: DeliveryState
+  readonly attempts: number
+  readonly due_at: number
+  readonly why: string | null
+  readonly settled_at: number | null
+}
+
+interface EventRow extends Row {
+  readonly name: string
+  readonly email: string
+  readonly created_at: number
+  readonly provider_id: string | null
+  readonly event_name: string
+  readonly event_at: number
+}
+
+/** The newest first. */
+export function listDeliveries(path: string, { state, destination, limit }: DeliveryFilter): DeliveryRecord[] {
+  const conditions = [
+    // Written out, so that the indexes for one state are used.
+    ...(state === undefined ? [] : [`delivery.state = '${state}'`]),
+    ...(destination === undefined ? [] : ['destination = ?']),
+  ]
+  const sql =
+    'select delivery.number, id, destination, delivery.state, attempts, due_at, why, settled_at' +
+    ' from delivery join contact on contact.number = delivery.contact' +
+    (conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`) +
+    ' order by delivery.number desc limit ?'
+  const values = destination === undefined ? [limit] : [destination, limit]
+  return lend(path, openForReading(path), database =>
+    (database.prepare(sql).all(...values) as unknown as Row[]).map(recordOf),
+  )
+}
+
+/** One delivery with its event; undefined when there is none with this number. */
+export function showDelivery(
+  path: string,
+  number: number,
+): { readonly record: DeliveryRecord; readonly event: JoinedEvent } | undefined {
+  const sql =
+    'select delivery.number, id, destination, delivery.state, attempts, due_at, why, settled_at, contact.name, email,' +
+    ' contact.created_at, provider_id, event.name as event_name, event.created_at as event_at' +
+    ' from delivery join event on event.contact = delivery.contact join contact on contact.number = delivery.contact' +
+    ' where delivery.number = ?'
+  return lend(path, openForReading(path), database => {
+    const row = database.prepare(sql).get(number) as EventRow | undefined
+    if (row === undefined) return undefined
+    const { id, name, email } = row
+    const contact = {
+      ...{ id, name, email, state: 'listed' as const, createdAt: new Date(row.created_at) },
+      ...(row.provider_id === null ? {} : { providerId: row.provider_id }),
+    }
+    const event = { id: eventId(contact), name: row.event_name, at: new Date(row.event_at), contact }
+    return { record: recordOf(row), event }
+  })
+}
+
+const RENEW =
+  "update delivery set state = 'waiting', due_at = ?, attempts = 0, doubt = 0, token = null, why = null," +
+  ' settled_at = null where'
+
+/** Deliveries in one transaction, so that signups get between. */
+const AT_ONCE = 5_000
+
+/**
+ * Makes deliveries as if they were new and due now; whatever was in doubt about them is the operator's decision. One that
+ * is under way is left alone: it would be attempted twice at once.
+ */
+export function replayDeliveries(path: string, wish: ReplayWish, now = Date.now()): Replay {
+  return lend(path, openForWriting(path), database =>
+    'numbers' in wish ? renewSome(database, wish.numbers, now) : renewAbandoned(database, wish.destination, now),
+  )
+}
+
+function renewSome(database: DatabaseSync, numbers: readonly number[], now: number): Replay {
+  const renew = database.prepare(`${RENEW} number = ? and (token is null or due_at <= ?)`)
+  const exists = database.prepare('select 1 from delivery where number = ?')
+  const wanted = [...new Set(numbers)]
+  database.exec('begin immediate')
+  const left = wanted.filter(number => renew.run(now, number, now).changes === 0)
+  const underWay = left.filter(number => exists.get(number) !== undefined)
+  database.exec('commit')
+  const unknown = left.filter(number => !underWay.includes(number))
+  return { replayed: wanted.length - left.length, underWay, unknown }
+}
+
+function renewAbandoned(database: DatabaseSync, destination: string | undefined, now: number): Replay {
+  const renew = database.prepare(
+    `${RENEW} number in (select number from delivery where state = 'abandoned' and number > ?` +
+      `${destination === undefined ? '' : ' and destination = ?'} order by number limit ${AT_ONCE}) returning number`,
+  )
+  let replayed = 0
+  // Upwards, so that it ends, even if what is replayed is abandoned again at once.
+  for (let last = 0; ; ) {
+    const values = destination === undefined ? [now, last] : [now, last, destination]
+    const renewed = renew.all(...values) as unknown as { number: number }[]
+    replayed += renewed.length
+    if (renewed.length < AT_ONCE) return { replayed, underWay: [], unknown: [] }
+    last = renewed.reduce((most, { number }) => Math.max(most, number), last)
+  }
+}
+
+/** What has not come to its end: contacts that are pending, deliveries that wait or were given up. All 0 without a file. */
+export function backlog(path: string): { pending: number; waiting: number; abandoned: number } {
+  if (!existsSync(path)) return { pending: 0, waiting: 0, abandoned: 0 }
+  return lend(path, openForReading(path), database => {
+    const count = (rows: string) => (database.prepare(`select count(*) as n from ${rows}`).get() as { n: number }).n
+    return {
+      pending: count('registration'),
+      waiting: count("delivery where state = 'waiting'"),
+      abandoned: count("delivery where state = 'abandoned'"),
+    }
+  })
+}
+
+function recordOf({ id, due_at, settled_at, number, destination, state, attempts, why }: Row): DeliveryRecord {
+  return {
+    ...{ number, eventId: eventId({ id }), contactId: id, destination, state, attempts },
+    ...{ due: new Date(due_at), why, settledAt: settled_at === null ? null : new Date(settled_at) },
+  }
+}
+
+/** Opening for writing makes a file where there is none: opening for reading refuses that, in words. */
+function openForWriting(path: string): DatabaseSync {
+  openForReading(path).close()
+  return new DatabaseSync(path, { timeout: 5000 })
+}
+
+/** @throws {CannotOpen} when the file has no deliveries or cannot be used. */
+function lend<T>(path: string, database: DatabaseSync, use: (database: DatabaseSync) => T): T {
+  try {
+    if (database.prepare("select 1 from sqlite_schema where name = 'delivery'").get() === undefined) {
+      throw new Error('it has no deliveries. The service upgrades a database of an older Waitlist when it starts')
+    }
+    return use(database)
+  } catch (error) {
+    throw new CannotOpen(`${path} cannot be used: ${(error as Error).message}`)
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import type { Delivery, Store } from '../../src/waitlist/ports.ts'
+import { opened, signup } from '../contracts/store.place.ts'
+import { withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { spawnProgram } from '../harness/program.ts'
+
+async function run(t: TestContext, cwd: string, ...args: string[]) {
+  const program = spawnProgram(t, {}, { cwd, args: ['deliveries', ...args] })
+  const code = await program.exited
+  const [stdout, stderr] = [program.stdout(), program.stderr()]
+  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
+  return { code, stdout, stderr }
+}
+
+interface Prepared {
+  readonly cwd: string
+  readonly path: string
+  readonly store: Store
+  /** Claimed for the webhook and not settled, except for the first, which is delivered, and the second, abandoned. */
+  readonly claimed: readonly Delivery[]
+}
+
+/** A folder with `data/waitlist.db`, where the program looks by default, open in a store: 4 contacts, 8 deliveries. */
+async function prepared(t: TestContext): Promise<Prepared> {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  const options = { path, eventName: 'waitlist.joined', destinations: ['webhook', 'crm'], minimumFree: 0 }
+  const store = await opened({ open: () => sqliteStore(options), probe: { impossible: 'not needed' } }, t)
+  for (const who of ['Ada', 'Bob', 'Cyd', 'Dot']) await store.admit(signup(who, `${who}@example.com`))
+  const claimed = await store.claim('webhook', 10)
+  await store.settle(claimed[0]!, { is: 'delivered' })
+  await store.settle(claimed[1]!, { is: 'abandoned', why: 'HTTP 404:\u001b[31m not\n found' })
+  return { cwd, path, store, claimed }
+}
+
+describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
+  test('lists the newest first in an aligned table, without names and addresses', async t => {
+    const { cwd, claimed } = await prepared(t)
+    const { code, stdout, stderr } = await run(t, cwd)
+    assert.equal(stderr, '')
+    assert.equal(code, 0)
+    const lines = stdout.split('\n')
+    assert.equal(lines.pop(), '')
+    assert.match(lines[0]!, /^number {2}state +destination {2}attempts {2}due or settled +event +why$/)
+    const rows = lines.slice(1).map(line => line.split(/ {2,}/))
+    assert.deepEqual(
+      rows.map(([number, state, destination, attempts]) => [number, state, destination, attempts]),
+      [
+        ['8', 'waiting', 'crm', '0'],
+        ['7', 'waiting', 'webhook', '1'],
+        ['6', 'waiting', 'crm', '0'],
+        ['5', 'waiting', 'webhook', '1'],
+        ['4', 'waiting', 'crm', '0'],
+        ['3', 'abandoned', 'webhook', '1'],
+        ['2', 'waiting', 'crm', '0'],
+        ['1', 'delivered', 'webhook', '1'],
+      ],
+    )
+    assert.ok(rows.every(row => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(row[4]!)))
+    assert.equal(rows[5]![5], claimed[1]!.event.id)
+    assert.equal(rows[5]![6], 'HTTP 404: [31m not found', 'no control characters reach the terminal')
+    for (const column of ['state', 'destination', 'attempts', 'due or settled', 'event']) {
+      const at = lines[0]!.indexOf(column)
+      assert.ok(
+        lines.slice(1).every(line => line[at] !== ' ' && line.slice(at - 2, at) === '  '),
+        column,
+      )
+    }
+    assert.doesNotMatch(stdout, /@|Ada/)
+  })
+
+  test('state, destination and limit say which; what is left out is told', async t => {
+    const { cwd } = await prepared(t)
+    const numbers = async (...args: string[]) => {
+      const { code, stdout } = await run(t, cwd, 'list', ...args)
+      assert.equal(code, 0)
+      return [...stdout.matchAll(/^\d+/gm)].map(([number]) => Number(number))
+    }
+    assert.deepEqual(await numbers('--state', 'abandoned'), [3])
+    assert.deepEqual(await numbers('--destination', 'crm', '--limit', '2'), [8, 6])
+    const few = await run(t, cwd, '--limit', '7')
+    assert.match(few.stdout, /\nThere are more than the newest 7; --limit shows them\.\n$/)
+    assert.doesNotMatch((await run(t, cwd, '--limit', '8')).stdout, /more than/)
+    assert.equal((await run(t, cwd, '--destination', 'nobody')).stdout, 'There are no such deliveries.\n')
+  })
+
+  test('json has one object a line, and nothing else', async t => {
+    const { cwd, claimed } = await prepared(t)
+    const { code, stdout } = await run(t, cwd, '--state', 'abandoned', '--format', 'json')
+    assert.equal(code, 0)
+    const { due, settledAt, ...rest } = JSON.parse(stdout)
+    const { id, contact } = claimed[1]!.event
+    assert.deepEqual(rest, {
+      ...{ number: 3, eventId: id, contactId: contact.id, destination: 'webhook', state: 'abandoned', attempts: 1 },
+      why: 'HTTP 404:\u001b[31m not\n found',
+    })
+    assert.equal(due, settledAt)
+    assert.equal((await run(t, cwd, '-f', 'json')).stdout.trimEnd().split('\n').length, 8)
+    assert.equal((await run(t, cwd, '-f', 'json', '-l', '1')).stdout.match(/\n/g)?.length, 1)
+    assert.equal((await run(t, cwd, '-f', 'json', '-d', 'nobody')).stdout, '')
+  })
+
+  test('show tells all about one, who joined too', async t => {
+    const { cwd, claimed } = await prepared(t)
+    const { code, stdout } = await run(t, cwd, 'show', '3')
+    assert.equal(code, 0)
+    const known = Object.fromEntries(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => line.split(/ {2,}/)),
+    )
+    const { settled, joined, ...rest } = known
+    assert.deepEqual(rest, {
+      ...{ number: '3', state: 'abandoned', destination: 'webhook', attempts: '1', why: 'HTTP 404: [31m not found' },
+      ...{ event: `waitlist.joined, ${claimed[1]!.event.id}`, name: 'Bob', email: 'Bob@example.com' },
+    })
+    assert.match((await run(t, cwd, 'show', '8')).stdout, /^due +\d{4}-/m)
+    const unknown = await run(t, cwd, 'show', '99')
+    assert.deepEqual([unknown.code, unknown.stdout, unknown.stderr], [1, '', 'waitlist: There is no delivery 99.\n'])
+  })
+})
+
+describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, () => {
+  test('by number: what is over is due again, while the store is open', async t => {
+    const { cwd, store, claimed } = await prepared(t)
+    const { code, stdout, stderr } = await run(t, cwd, 'replay', '1', '3')
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.equal(stdout, '2 deliveries are due now; the running service attempts what is due.\n')
+    const again = await store.claim('webhook', 10)
+    assert.deepEqual(
+      again.map(({ event, attempts, doubt }) => [event.id, attempts, doubt]),
+      claimed.slice(0, 2).map(({ event }) => [event.id, 0, false]),
+    )
+  })
+
+  test('all that are abandoned, or those to one destination', async t => {
+    const { cwd, store } = await prepared(t)
+    const nothing = await run(t, cwd, 'replay', '--abandoned', '--destination', 'crm')
+    assert.deepEqual([nothing.code, nothing.stdout], [1, ''])
+    assert.match(nothing.stderr, /There is nothing to replay: no delivery to crm is abandoned\./)
+    assert.match((await run(t, cwd, 'replay', '--abandoned')).stdout, /^1 delivery is due now/)
+    assert.equal((await store.claim('webhook', 10)).length, 1)
+    assert.match((await run(t, cwd, 'replay', '--abandoned')).stderr, /nothing to replay: no delivery is abandoned/)
+  })
+
+  test('what cannot be replayed is told one by one; the rest is replayed', async t => {
+    const { cwd, store } = await prepared(t)
+    const { code, stdout, stderr } = await run(t, cwd, 'replay', '3', '5', '98', '99')
+    assert.equal(code, 1)
+    assert.match(stdout, /^1 delivery is due now/)
+    assert.equal(
+      stderr,
+      'waitlist: not everything could be replayed:\n  - There is no delivery 98.\n  - There is no delivery 99.\n' +
+        '  - Delivery 5 is being attempted at this moment. Try again in a minute.\n',
+    )
+    assert.equal((await store.claim('webhook', 10)).length, 1)
+  })
+
+  test('beside a store that is busy: it waits for its turn, and the store goes on', async t => {
+    const { cwd, path, store } = await prepared(t)
+    const other = new DatabaseSync(path, { timeout: 5_000 })
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const replay = run(t, cwd, 'replay', '--abandoned')
+    await wait(1_000)
+    other.exec('rollback')
+    let over = false
+    const signups: string[] = []
+    const busy = (async () => {
+      for (let i = 0; !over || i < 10; i++) {
+        signups.push((await store.admit(signup('Visitor', `visitor-${i}@example.com`))).is)
+      }
+    })()
+    const { code, stderr } = await replay
+    over = true
+    await busy
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.ok(signups.every(is => is === 'listed now'))
+  })
+})
+
+describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 }, () => {
+  test('wishes that contradict or say nothing are refused, and nothing is replayed', async t => {
+    const { cwd, store } = await prepared(t)
+    const cases: readonly (readonly [args: string[], sentence: RegExp])[] = [
+      [['replay'], /Say what to replay: the numbers of deliveries .* or --abandoned/],
+      [['replay', '--destination', 'webhook'], /Say what to replay/],
+      [['replay', '3', '--abandoned'], /either the numbers .* or --abandoned .*, not both/],
+      [['replay', '3', '--destination', 'webhook'], /not both/],
+      [['replay', 'three'], /'three' is invalid.*whole number/],
+      [['replay', '3', '0'], /'0' is invalid.*whole number/],
+      [['show'], /missing required argument 'number'/],
+      [['show', '1e3'], /'1e3' is invalid.*whole number/],
+      [['--limit', '-1'], /'-1' is invalid.*whole number/],
+      [['--state', 'lost'], /Allowed choices are waiting, delivered, abandoned/],
+      [['--format', 'csv'], /Allowed choices are table, json/],
+      [['forget', '3'], /too many arguments/],
+    ]
+    for (const [args, sentence] of cases) {
+      const { code, stdout, stderr } = await run(t, cwd, ...args)
+      assert.match(stderr, sentence, args.join(' '))
+      assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+    }
+    assert.deepEqual(await store.claim('webhook', 10), [])
+  })
+
+  test('without a database it says so and makes none', async t => {
+    const cwd = temporaryFolder(t)
+    for (const args of [[], ['show', '1'], ['replay', '--abandoned']]) {
+      const { code, stdout, stderr } = await run(t, cwd, ...args)
+      assert.deepEqual([code, stdout], [1, ''])
+      assert.match(stderr, /^waitlist: There is no database at \.\/data\/waitlist\.db\. Set DATABASE_URL/)
+    }
+    assert.equal(existsSync(join(cwd, 'data')), false)
+  })
+
+  test('a file of something else, or of an older Waitlist, is left alone', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'notes.txt'), 'nothing\n'.repeat(1_000))
+    withDatabase(join(cwd, 'other.db'), database => database.exec('create table contact (number integer)'))
+    for (const [file, sentence] of [
+      ['notes.txt', /not a database/],
+      ['other.db', /has no deliveries/],
+    ] as const) {
+      const env = { DATABASE_URL: `sqlite:${file}` }
+      const program = spawnProgram(t, env, { cwd, args: ['deliveries', 'replay', '--abandoned'] })
+      assert.equal(await program.exited, 1)
+      assert.match(program.stderr(), new RegExp(`^waitlist: ${file} cannot be used: `))
+      assert.match(program.stderr(), sentence)
+      assert.doesNotMatch(program.stderr(), /\n\s+at /)
+    }
+  })
+})

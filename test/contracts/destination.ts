@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
+import { type Destination, LEASE, type Told } from '../../src/waitlist/ports.ts'
+import { freePort } from '../harness/raw.ts'
+import type { Said } from '../harness/vendor.ts'
+import {
+  cut,
+  type Deed,
+  drip,
+  html,
+  isPrivate,
+  never,
+  noise,
+  type Received,
+  refuse,
+  reset,
+  say,
+  startReceiver,
+} from './destination.receiver.ts'
+
+export interface DestinationUnderTest {
+  readonly name: string
+  /** Opens the destination whose receiver is at `url` (no slash at the end). Closed when the test ends. */
+  open(url: string, test: Pick<TestContext, 'after'>): Destination | Promise<Destination>
+  /** Makes a receiver in good health, which may keep state; one for each test. */
+  receiver(): (received: Received) => Said
+  /** Null: this request tells of no event, such as a look-up before it. `id`: what the receiver knows the event by. */
+  telling(received: Received): { readonly id?: string } | null
+  /** `gone`: whether a 410 means that nothing more should be sent. */
+  readonly can: { readonly gone: boolean }
+  /** What must never be in the log. */
+  readonly secrets: readonly string[]
+}
+
+/** The event of a contact; `number` tells one from the other. */
+export function joined(number = 0, more: Partial<Contact> = {}): JoinedEvent {
+  const id = `01981d4f-3c00-7c4e-9d0a-${number.toString(16).padStart(12, '0')}`
+  const at = new Date('2025-07-18T09:30:00.123Z')
+  const email = `Ada.Lovelace.${number}@Example.com`
+  const contact: Contact = { id, name: 'Ada King Lovelace', email, state: 'listed', createdAt: at, ...more }
+  return { id: eventId(contact), name: 'waitlist.joined', at, contact }
+}
+
+type Outcome = { readonly is: Told['is']; readonly retryAfter?: number }
+const unclear: Outcome = { is: 'unclear' }
+const unreached: Outcome = { is: 'unreached' }
+const misconfigured: Outcome = { is: 'misconfigured' }
+const asked: Outcome = { is: 'unreached', retryAfter: 7_000 }
+
+/** What a receiver does to the request that tells of the event, and what that must be taken for. */
+const misbehaviours: Readonly<Record<string, readonly [Deed, Outcome]>> = {
+  'a reset after the request was read': [reset, unclear],
+  'an answer that is cut in the middle': [cut, unclear],
+  'a huge answer': [say({ status: 200, body: JSON.stringify({ padding: 'x'.repeat(200_000) }) }), unclear],
+  'bytes that are no HTTP': [noise, unclear],
+  '500': [refuse(500), unclear],
+  '502 with HTML': [html, unclear],
+  '504': [refuse(504), unclear],
+  '503': [refuse(503), unreached],
+  '503 with Retry-After': [refuse(503, { 'retry-after': '7' }), asked],
+  '429': [refuse(429), unreached],
+  '429 with Retry-After': [refuse(429, { 'retry-after': '7' }), asked],
+  '301': [refuse(301, { location: '/elsewhere' }), misconfigured],
+  '308': [refuse(308, { location: '/elsewhere' }), misconfigured],
+  '401': [refuse(401), misconfigured],
+  '401 with a long answer': [refuse(401, {}, 190), misconfigured],
+}
+
+/** The promises of `Destination` (waitlist/ports.ts). */
+export function destinationContract({ name, open, receiver, telling, can, secrets }: DestinationUnderTest): void {
+  /** `deed` is done to what tells of an event; all else is answered well. */
+  async function started(t: TestContext, deed: (count: number) => Deed | null) {
+    const well = receiver()
+    const told: { readonly id?: string }[] = []
+    const server = await startReceiver(t, one => {
+      const about = telling(one)
+      if (about === null) return well(one)
+      told.push(about)
+      return deed(told.length) ?? well(one)
+    })
+    return { server, told, destination: await open(server.url, t) }
+  }
+
+  /** Waits until `count` events were told of. */
+  async function heard({ server, told }: Awaited<ReturnType<typeof started>>, count: number): Promise<void> {
+    while (told.length < count) await server.arrived(server.received.length + 1)
+  }
+
+  const inTime = ({ timeout }: Destination) => AbortSignal.timeout(timeout)
+
+  function assertDiscreet(told: Told): void {
+    if (!('why' in told)) return
+    assert.notEqual(told.why, '')
+    assert.ok(!isPrivate(told.why) && !told.why.includes('\n'), told.why)
+    for (const secret of secrets) assert.ok(!told.why.includes(secret), told.why)
+  }
+
+  describe(`the destination contract, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('its numbers make sense', async t => {
+      const { destination } = await started(t, () => null)
+      assert.match(destination.name, /^[a-z]+$/)
+      assert.ok(destination.repeatable >= 0)
+      assert.ok(destination.timeout > 0 && destination.timeout < LEASE)
+      assert.ok(Number.isInteger(destination.concurrency) && destination.concurrency > 0)
+    })
+
+    test('it tells once for each call, and under the same id on every attempt, also after a restart', async t => {
+      const { server, told, destination } = await started(t, count => [reset, refuse(500)][count - 1] ?? null)
+      const outcomes: Told['is'][] = []
+      for (let i = 0; i < 3; i++) outcomes.push((await destination.deliver(joined(), inTime(destination))).is)
+      const restarted = await open(server.url, t)
+      outcomes.push((await restarted.deliver(joined(), inTime(restarted))).is)
+      assert.deepEqual(outcomes, ['unclear', 'unclear', 'delivered', 'delivered'])
+      assert.equal(told.length, 4)
+      assert.equal(new Set(told.map(({ id }) => id)).size, 1)
+      if (destination.repeatable > 0) assert.notEqual(told[0]?.id ?? '', '', 'a repetition is recognised by its id')
+    })
+
+    test('as many at once as it allows, and more, are told once each, under ids of their own', async t => {
+      const { told, destination } = await started(t, () => null)
+      const events = Array.from({ length: destination.concurrency + 2 }, (_, i) => joined(i))
+      const outcomes = await Promise.all(events.map(event => destination.deliver(event, inTime(destination))))
+      assert.deepEqual(new Set(outcomes.map(({ is }) => is)), new Set(['delivered']))
+      assert.equal(told.length, events.length)
+      if (destination.repeatable > 0) assert.equal(new Set(told.map(({ id }) => id)).size, events.length)
+    })
+
+    const answers: typeof misbehaviours = {
+      ...misbehaviours,
+      '410': [refuse(410), can.gone ? { is: 'gone' } : misconfigured],
+    }
+    for (const [what, [deed, expected]] of Object.entries(answers)) {
+      test(`${what} is ${expected.is}, after one attempt and without a word about the contact`, async t => {
+        const { server, told, destination } = await started(t, () => deed)
+        const outcome = await destination.deliver(joined(), inTime(destination))
+        assert.equal(outcome.is, expected.is, JSON.stringify(outcome))
+        if (expected.retryAfter !== undefined) {
+          assert.equal('retryAfter' in outcome && outcome.retryAfter, expected.retryAfter)
+        }
+        assert.equal(told.length, 1)
+        assert.ok(
+          server.received.every(({ path }) => path !== '/elsewhere'),
+          'a redirect was followed',
+        )
+        assertDiscreet(outcome)
+      })
+    }
+
+    for (const [what, deed] of Object.entries({ 'no answer': never, 'an answer that does not end': drip })) {
+      test(`${what} is unclear when the deadline comes, also for those who wait for their turn`, async t => {
+        const begun = await started(t, () => deed)
+        const { destination } = begun
+        const deadline = new AbortController()
+        const events = Array.from({ length: destination.concurrency * 3 }, (_, i) => joined(i))
+        const outcomes = events.map(event => destination.deliver(event, deadline.signal))
+        await heard(begun, 1)
+        deadline.abort()
+        const all = await Promise.all(outcomes)
+        assert.equal(all[0]!.is, 'unclear')
+        for (const outcome of all) {
+          assert.match(outcome.is, /^unclear$|^unreached$/)
+          assertDiscreet(outcome)
+        }
+      })
+    }
+
+    test('nothing is told when the deadline is over before the call', async t => {
+      const { server, destination } = await started(t, () => null)
+      const outcome = await destination.deliver(joined(), AbortSignal.abort())
+      assert.equal(outcome.is, 'unreached')
+      assert.equal(server.received.length, 0)
+    })
+
+    test('where nobody listens, and where nobody speaks TLS, it is unreached', async t => {
+      const { server } = await started(t, () => null)
+      for (const url of [`http://127.0.0.1:${await freePort()}`, server.url.replace('http:', 'https:')]) {
+        const destination = await open(url, t)
+        const outcome = await destination.deliver(joined(), inTime(destination))
+        assert.equal(outcome.is, 'unreached', JSON.stringify(outcome))
+        assertDiscreet(outcome)
+      }
+      assert.equal(server.received.length, 0)
+    })
+  })
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { vendors } from '../../src/providers/catalogue.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { deliveries } from '../../src/waitlist/deliver.ts'
+import { type Joined, join } from '../../src/waitlist/join.ts'
+import { register } from '../../src/waitlist/register.ts'
+import { recordingLog } from '../harness/service.ts'
+import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
+import { opened, type VendorUnderTest } from './provider.ts'
+import { signup } from './store.ts'
+
+const MINUTE = 60_000
+const SEEDS = [1, 2, 3]
+
+/** Long enough for any answer that comes, and short, since some never come. */
+const TIMEOUT = 400
+
+/** A bare 429 makes every later call wait for seconds: tested elsewhere. */
+const among: readonly Misbehaviour[] = [
+  ...(['hang after', 'reset before', 'reset after', '500 before', '500 after', '502 with HTML', '503'] as const),
+  ...(['429 with Retry-After', 'truncated JSON', 'cut in the middle', 'huge body', 'wrong types'] as const),
+]
+
+/**
+ * The whole way, with the real store: a third of all requests goes wrong, in every way. In the end every signup is
+ * listed here and there, and its automation started once; what the vendor cannot promise is allowed to it.
+ */
+export function convergence(under: VendorUnderTest): void {
+  const { promises } = vendors[under.vendor]
+  describe('a vendor that misbehaves', { concurrency: true }, () => {
+    for (const seed of SEEDS) {
+      test(`seed ${seed}: ends with every signup, each once`, { timeout: 60_000 }, async t => {
+        const fake = under.fake()
+        const server = await startVendor(t, fake.answer)
+        const provider = await opened(t, under, under.settings(server.url))
+        const automation = provider.automation!
+        let now = Date.now()
+        const clock = () => now
+        const store = await sqliteStore({
+          ...{ path: ':memory:', eventName: 'waitlist.joined', clock },
+          ...{ provider: provider.name, destinations: [automation.name] },
+        })
+        t.after(() => store.close())
+        const { log } = recordingLog()
+        const random = () => 0.5
+        const announce = () => {}
+        const registering = register({ store, provider, timeout: TIMEOUT, log, announce, clock, random })
+        const outbox = deliveries({ store, destination: automation, log, clock, random })
+        const visit = (email: string): Promise<Joined> =>
+          join(signup('Ada King Lovelace', email), { store, register: registering, timeout: TIMEOUT, announce })
+
+        const added = ['a@example.com', 'b@example.com', 'c@example.com', 'd@example.com', 'e@example.com']
+        const old = ['old-1@example.com', 'old-2@example.com']
+        for (const email of old) fake.had(email)
+        server.chaos(seed, 0.35, among)
+        const told = new Map<string, Joined[]>()
+        for (const email of [...added, ...old, added[0]!]) {
+          told.set(email, [...(told.get(email) ?? []), await visit(email)])
+          now += 1_000
+          await registering.background.once()
+        }
+        for (let round = 0; round < 12; round++) {
+          now += 2 * MINUTE
+          if (round === 8) server.behave()
+          await registering.background.once()
+          await outbox.once()
+        }
+
+        for (const email of [...added, ...old]) {
+          assert.equal((await store.admit(signup('Ada', email))).is, 'already listed', `${email} is not listed`)
+          assert.equal(fake.count(email), 1, `${email} at the vendor`)
+        }
+        for (const email of added) {
+          const starts = fake.starts(email)
+          if (promises.repeatable > 0) assert.equal(starts, 1, `automations of ${email}`)
+          else assert.ok(starts <= 1, `${starts} automations of ${email}`)
+          const existed = told.get(email)!.filter(({ is }) => is === 'known').length
+          assert.ok(
+            existed < told.get(email)!.length || email === added[0],
+            `${email} was new, and told that it existed`,
+          )
+        }
+        for (const email of old) {
+          const starts = fake.starts(email)
+          if (promises.recognisesOwn) assert.equal(starts, 0, `${email} was there before`)
+          assert.ok(starts <= 1)
+        }
+        const said = [...told.values()].flat()
+        assert.ok(said.every(({ is }) => is === 'new' || is === 'known' || is === 'kept'))
+      })
+    }
+  })
+}

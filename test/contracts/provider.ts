@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { type VendorName, vendors } from '../../src/providers/catalogue.ts'
+import { openProvider } from '../../src/providers/open.ts'
+import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
+import type { Creation, Failure, Provider, Told } from '../../src/waitlist/ports.ts'
+import { type Asked, type Misbehaviour, misbehaviours, type Said, startVendor, tookEffect } from '../harness/vendor.ts'
+import { convergence } from './provider.convergence.ts'
+
+/** A vendor's server, as its documentation describes it: keeps contacts and answers like it. */
+export interface VendorFake {
+  answer(asked: Asked): Said
+  /** Puts a contact there long ago, as if the owner had; with what its name and fields were. */
+  had(email: string): void
+  /** All that is kept of the contact of an address, in a form that shows any change; undefined: there is none. */
+  kept(email: string): unknown
+  /** How many contacts there are with this address. */
+  count(email: string): number
+  /** How often the automation started for this address: what the vendor recognises as a repetition does not count. */
+  starts(email: string): number
+}
+
+export interface VendorUnderTest {
+  readonly vendor: VendorName
+  /** The environment of an operator whose vendor answers at `url`, with an automation. */
+  settings(url: string): Record<string, string>
+  /** What to change for a key that the vendor does not know. */
+  readonly wrongKey: Record<string, string>
+  /** What to change for a list, tag or other setting that the vendor does not know, where a creation would show it. */
+  readonly wrongSetting?: Record<string, string>
+  fake(): VendorFake
+  /** An address that the fake refuses for good, as the vendor documents; absent: the vendor refuses none. */
+  readonly refused?: string
+  /** Whether a new contact gets an id; absent: yes. */
+  readonly tellsId?: boolean
+  /** Misbehaviours that this vendor's answers give another class, each with the class, because …: see the test file. */
+  readonly exceptions?: Partial<Record<Misbehaviour, readonly (Creation | Told)['is'][]>>
+}
+
+const CONTACT_ID = '01981d4f-3c00-7c4e-9d0a-3f1c2b4d5e6f'
+
+export const contactOf = (email: string, more: Partial<Contact> = {}): Contact => ({
+  ...{ id: CONTACT_ID, name: 'Ada King Lovelace', email, state: 'pending', createdAt: new Date() },
+  ...more,
+})
+
+export const eventOf = (contact: Contact): JoinedEvent => {
+  return { id: eventId(contact), name: 'waitlist.joined', at: new Date(), contact }
+}
+
+/** Opens the provider as the program does: from the environment. Closed when the test ends. */
+export async function opened(
+  t: Pick<TestContext, 'after'>,
+  { vendor }: Pick<VendorUnderTest, 'vendor'>,
+  env: Record<string, string>,
+): Promise<Provider> {
+  const result = readConfig({ PROVIDER: vendor, ...env })
+  assert.ok('config' in result, JSON.stringify(result))
+  const { provider } = result.config
+  assert.ok(provider !== null)
+  const open = await openProvider(provider, 2_000)
+  t.after(() => open.close())
+  return open
+}
+
+const soon = (milliseconds = 2_000) => AbortSignal.timeout(milliseconds)
+const isFailure = (each: { readonly is: string }): each is Failure =>
+  each.is === 'unreached' || each.is === 'unclear' || each.is === 'misconfigured'
+
+/** What each misbehaviour must be taken for when it is the answer to the only or the last request of a creation. */
+const classOf: Readonly<Record<Misbehaviour, readonly string[]>> = {
+  'hang before': ['unclear'],
+  'hang after': ['unclear'],
+  'reset before': ['unclear'],
+  'reset after': ['unclear'],
+  '500 before': ['unclear'],
+  '500 after': ['unclear'],
+  '502 with HTML': ['unclear'],
+  '503': ['unreached'],
+  '429': ['unreached'],
+  '429 with Retry-After': ['unreached'],
+  'truncated JSON': ['unclear'],
+  'cut in the middle': ['unclear'],
+  'huge body': ['unclear'],
+  'wrong types': ['unclear'],
+  slow: ['created'],
+}
+
+/** The promises of `Provider` (waitlist/ports.ts), and those of the catalogue, held against a fake of the vendor. */
+export function providerContract(under: VendorUnderTest): void {
+  const { title, promises } = vendors[under.vendor]
+
+  const started = async (t: TestContext, change: Record<string, string> = {}) => {
+    const fake = under.fake()
+    const server = await startVendor(t, fake.answer)
+    const provider = await opened(t, under, { ...under.settings(server.url), ...change })
+    return { fake, server, provider }
+  }
+
+  /** Nothing of the visitor and nothing secret is said to the log. */
+  function assertDiscreet(said: Creation | Told | null, url: string, email: string): void {
+    if (said === null || !isFailure(said)) return
+    assert.notEqual(said.why, '')
+    const text = said.why.toLowerCase()
+    for (const part of [email, email.split('@')[0]!, 'lovelace']) assert.ok(!text.includes(part), said.why)
+    for (const [name, value] of Object.entries(under.settings(url))) {
+      if (/KEY|TOKEN/.test(name)) assert.ok(!said.why.includes(value), said.why)
+    }
+  }
+
+  describe(`the provider contract, kept by ${title}`, () => {
+    test('a new address is created, once, in lower case, and with its id', async t => {
+      const { fake, provider } = await started(t)
+      const creation = await provider.createContact(contactOf('Ada@Example.com'), false, soon())
+      assert.equal(creation.is, 'created', JSON.stringify(creation))
+      if (under.tellsId !== false) assert.ok('providerId' in creation && creation.providerId)
+      assert.equal(fake.count('ada@example.com'), 1)
+      assert.equal(fake.starts('ada@example.com'), 0, 'the automation is started by the event alone')
+    })
+
+    test('an address that was there before is existing, and nothing of it is changed', async t => {
+      const { fake, provider } = await started(t)
+      fake.had('ada@example.com')
+      const before = JSON.stringify(fake.kept('ada@example.com'))
+      const creation = await provider.createContact(contactOf('ada@example.com'), false, soon())
+      assert.equal(creation.is, 'existing', JSON.stringify(creation))
+      assert.equal(JSON.stringify(fake.kept('ada@example.com')), before)
+      assert.equal(fake.starts('ada@example.com'), 0)
+    })
+
+    test('of two simultaneous creations one is created, where newness is atomic', async t => {
+      const { fake, provider } = await started(t)
+      const both = await Promise.all(
+        [1, 2].map(() => provider.createContact(contactOf('ada@example.com'), false, soon())),
+      )
+      assert.equal(fake.count('ada@example.com'), 1)
+      const kinds = both.map(({ is }) => is).sort()
+      if (promises.newness === 'atomic') assert.deepEqual(kinds, ['created', 'existing'])
+      else assert.ok(kinds.includes('created'))
+    })
+
+    test('in doubt, a contact of ours is told from one that was there before, where the vendor allows it', async t => {
+      const { fake, provider } = await started(t)
+      fake.had('old@example.com')
+      const old = await provider.createContact(contactOf('old@example.com'), true, soon())
+      assert.equal(old.is, 'existing', JSON.stringify(old))
+      if (promises.recognisesOwn) assert.equal((old as { ours?: boolean }).ours, false)
+
+      const ada = contactOf('ada@example.com')
+      await provider.createContact(ada, false, soon())
+      const again = await provider.createContact(ada, true, soon())
+      assert.ok(again.is === 'existing' || again.is === 'created', JSON.stringify(again))
+      if (again.is === 'existing') assert.notEqual(again.ours, false)
+      assert.equal(fake.count('ada@example.com'), 1)
+    })
+
+    test('a key that the vendor does not know is our mistake, in all calls', async t => {
+      const { fake, server, provider } = await started(t, under.wrongKey)
+      const ada = contactOf('ada@example.com')
+      const said = [
+        await provider.createContact(ada, false, soon()),
+        (await provider.automation?.deliver(eventOf(ada), soon())) ?? null,
+        (await provider.check?.(soon())) ?? null,
+      ]
+      for (const each of said) {
+        if (each !== null) assert.equal(each.is, 'misconfigured', JSON.stringify(each))
+        assertDiscreet(each, server.url, 'ada@example.com')
+      }
+      assert.equal(fake.count('ada@example.com'), 0)
+      assert.equal(fake.starts('ada@example.com'), 0)
+    })
+
+    test('a good key passes the check, where there is one', async t => {
+      const { fake, server, provider } = await started(t)
+      if (provider.check === undefined) return t.skip('this vendor has no cheap check')
+      assert.equal(await provider.check(soon()), null)
+      assert.ok(server.asked.length <= 2 && server.asked.every(({ method }) => method === 'GET'))
+      assert.equal(fake.count('ada@example.com'), 0)
+    })
+
+    test('a setting that the vendor does not know is our mistake, and no reason to drop the signup', async t => {
+      if (under.wrongSetting === undefined) return t.skip('no setting of this vendor takes part in a creation')
+      const { provider } = await started(t, under.wrongSetting)
+      const creation = await provider.createContact(contactOf('ada@example.com'), false, soon())
+      assert.ok(creation.is === 'misconfigured' || creation.is === 'unclear', JSON.stringify(creation))
+    })
+
+    test('an address that is refused for good is refused with a reason in plain words', async t => {
+      if (under.refused === undefined) return t.skip('this vendor refuses no address')
+      const { provider, fake } = await started(t)
+      const creation = await provider.createContact(contactOf(under.refused), false, soon())
+      assert.equal(creation.is, 'refused', JSON.stringify(creation))
+      if (creation.is === 'refused') assert.match(creation.reason, /^[a-z][^@<>{}\n]{5,120}$/)
+      assert.equal(fake.starts(under.refused), 0)
+    })
+
+    for (const what of misbehaviours) {
+      test(`a creation that meets "${what}" is taken for what it is`, async t => {
+        const { fake, server, provider } = await started(t)
+        // How many requests a creation takes; the last one meets the misbehaviour.
+        await provider.createContact(contactOf('first@example.com'), false, soon())
+        const before = Array.from({ length: server.asked.length - 1 }, () => 'slow' as const)
+        server.next(...before, what)
+        const creation = await provider.createContact(contactOf('ada@example.com'), false, soon(600))
+        const expected = under.exceptions?.[what] ?? classOf[what]
+        assert.ok(expected.includes(creation.is), `${JSON.stringify(creation)} instead of ${expected}`)
+        assertDiscreet(creation, server.url, 'ada@example.com')
+        if (creation.is === 'unreached') assert.ok(!tookEffect.has(what))
+        assert.ok(fake.count('ada@example.com') <= 1)
+      })
+    }
+
+    test('the automation starts once for one event, however often it is told where repetitions are recognised', async t => {
+      const { fake, provider } = await started(t)
+      const { automation } = provider
+      assert.ok(automation !== null, 'the settings of the test have one')
+      const ada = contactOf('ada@example.com')
+      const creation = await provider.createContact(ada, false, soon())
+      assert.ok(creation.is === 'created')
+      const { providerId } = creation
+      const event = eventOf({ ...ada, state: 'listed', ...(providerId === undefined ? {} : { providerId }) })
+      const times = automation.repeatable > 0 ? 3 : 1
+      for (let i = 0; i < times; i++) assert.deepEqual(await automation.deliver(event, soon()), { is: 'delivered' })
+      assert.equal(fake.starts('ada@example.com'), 1)
+      assert.equal(automation.repeatable, promises.repeatable)
+    })
+
+    convergence(under)
+  })
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Delivery, LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import { handClock, idOf, type MakePlace, opened, signup, stored } from './store.place.ts'
+
+const DAY = 86_400_000
+
+const later = (wait: number, doubt = false) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
+const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is: 'abandoned', why: 'HTTP 404' }]
+const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ event }) => event.contact.email)
+const numbersOf = (deliveries: readonly Delivery[]) => deliveries.map(({ number }) => number)
+
+/** Claims the only delivery there is to take. */
+async function only(store: Store, destination = 'webhook'): Promise<Delivery> {
+  const deliveries = await store.claim(destination, 10)
+  assert.equal(deliveries.length, 1)
+  return deliveries[0]!
+}
+
+/** What a store promises about the deliveries of events. */
+export function deliveryContract(name: string, place: MakePlace): void {
+  describe(`deliveries, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('each destination hears of each contact once; the event says who joined, and when', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { destinations: ['webhook', 'crm'], clock: clock.read })
+      const id = idOf(await store.admit(signup('Ada', 'Ada@example.com')))
+      await store.admit(signup('Eve', 'ada@example.com'))
+      const at = new Date(clock.read())
+      const contact = { id, name: 'Ada', email: 'Ada@example.com', state: 'listed', createdAt: at }
+      const told = [await only(store, 'webhook'), await only(store, 'crm')]
+      for (const { event, attempts, doubt } of told) {
+        assert.deepEqual(event, { id: `evt_${id}`, name: 'waitlist.joined', at, contact })
+        assert.deepEqual([attempts, doubt], [0, false])
+      }
+      assert.notEqual(told[0]!.number, told[1]!.number)
+      assert.notEqual(told[0]!.token, told[1]!.token)
+      assert.deepEqual(await store.claim('unheard', 10), [])
+      assert.equal((await stored(here, t))?.[0]?.deliveries ?? 2, 2)
+
+      // What one of them says is nothing to the other.
+      assert.equal(await store.settle(told[0]!, { is: 'delivered' }), true)
+      assert.equal(await store.settle(told[1]!, later(0)), true)
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      assert.equal((await only(store, 'crm')).number, told[1]!.number)
+    })
+
+    test('a lease lasts; when it is over the next attempt is in doubt, and only its token settles anything', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      await store.admit(signup('Ada', 'ada@example.com'))
+      const first = await only(store)
+      clock.pass(LEASE - 1)
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      clock.pass(1)
+      const second = await only(store)
+      assert.deepEqual([second.number, second.attempts, second.doubt], [first.number, 1, true])
+      assert.deepEqual(second.event, first.event)
+      assert.notEqual(second.token, first.token)
+      for (const settlement of settlements) assert.equal(await store.settle(first, settlement), false)
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      assert.equal(await store.settle(second, later(0, true)), true)
+      assert.equal(await store.settle(second, { is: 'delivered' }), false, 'the token is used up')
+      assert.equal((await only(store)).attempts, 2)
+    })
+
+    test('a lease that is over and that nobody took since is still good', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      await store.admit(signup('Ada', 'ada@example.com'))
+      const delivery = await only(store)
+      clock.pass(DAY)
+      assert.equal(await store.settle(delivery, { is: 'delivered' }), true)
+      assert.deepEqual(await store.claim('webhook', 10), [])
+    })
+
+    for (const settlement of [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }] as const) {
+      test(`what is ${settlement.is} is over`, async t => {
+        const [here, clock] = [await place(t), handClock()]
+        const store = await opened(here, t, { destinations: ['webhook'], clock: clock.read })
+        await store.admit(signup('Ada', 'ada@example.com'))
+        const delivery = await only(store)
+        assert.equal(await store.settle(delivery, settlement), true)
+        for (const after of settlements) assert.equal(await store.settle(delivery, after), false)
+        clock.pass(30 * DAY)
+        assert.deepEqual(await store.claim('webhook', 10), [])
+        assert.equal((await stored(here, t))?.[0]?.deliveries ?? 1, 1, 'and it is kept')
+      })
+    }
+
+    for (const doubt of [false, true]) {
+      test(`what waits is due after its wait; its doubt is as told: ${doubt}`, async t => {
+        const clock = handClock()
+        const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+        await store.admit(signup('Ada', 'ada@example.com'))
+        const { event, number } = await only(store).then(async delivery => {
+          assert.equal(await store.settle(delivery, later(5_000, doubt)), true)
+          return delivery
+        })
+        for (const attempts of [1, 2, 3]) {
+          clock.pass(4_999)
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          clock.pass(1)
+          const due = await only(store)
+          assert.deepEqual([due.number, due.attempts, due.doubt, due.event], [number, attempts, doubt, event])
+          assert.equal(await store.settle(due, later(5_000, doubt)), true)
+        }
+      })
+    }
+
+    test('an attempt that called nobody does not count', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      await store.admit(signup('Ada', 'ada@example.com'))
+      for (let i = 0; i < 3; i++) {
+        const delivery = await only(store)
+        assert.equal(delivery.attempts, 0)
+        assert.equal(await store.settle(delivery, { ...later(5_000, false), uncalled: true }), true)
+        clock.pass(5_000)
+      }
+    })
+
+    test('the longest due come first, and at most as many as asked for', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook', 'crm'], clock: clock.read })
+      for (const second of [40, 10, 50, 20, 30]) {
+        await store.admit(signup('Due', `due-${second}@example.com`))
+        for (const destination of ['webhook', 'crm']) {
+          await store.settle(await only(store, destination), later(second * 1_000))
+        }
+      }
+      clock.pass(40_000)
+      assert.deepEqual(
+        emailsOf(await store.claim('crm', 3)),
+        [10, 20, 30].map(second => `due-${second}@example.com`),
+      )
+      assert.deepEqual(emailsOf(await store.claim('webhook', 1)), ['due-10@example.com'])
+      assert.deepEqual(emailsOf(await store.claim('webhook', 2)), ['due-20@example.com', 'due-30@example.com'])
+      assert.deepEqual(emailsOf(await store.claim('webhook', 9)), ['due-40@example.com'])
+      assert.deepEqual(await store.claim('webhook', 9), [])
+    })
+
+    test('a crowd of 50 that claims 500 deliveries, while more are born, gets each exactly once', async t => {
+      const store = await opened(await place(t), t, { destinations: ['webhook', 'crm'] })
+      const admit = (i: number) => store.admit(signup('Visitor', `visitor-${i}@example.com`))
+      await Promise.all(Array.from({ length: 500 }, (_, i) => admit(i)))
+      const claims = Array.from({ length: 50 }, () => store.claim('webhook', 20))
+      const born = Array.from({ length: 200 }, (_, i) => admit(500 + i))
+      const claimed = await Promise.all(claims)
+      await Promise.all(born)
+      assert.ok(claimed.every(({ length }) => length <= 20))
+      assert.ok(claimed.flat().length >= 500)
+      const deliveries = [...claimed.flat(), ...(await store.claim('webhook', 1_000))]
+      assert.equal(deliveries.length, 700)
+      assert.equal(new Set(numbersOf(deliveries)).size, 700)
+      assert.equal(new Set(deliveries.map(({ token }) => token)).size, 700)
+      assert.equal(new Set(emailsOf(deliveries)).size, 700)
+      const settled = await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
+      assert.ok(settled.every(Boolean))
+    })
+
+    test('of two that settle with one token at once, one is told that it did', async t => {
+      const store = await opened(await place(t), t, { destinations: ['webhook'] })
+      await store.admit(signup('Ada', 'ada@example.com'))
+      const delivery = await only(store)
+      const answers = await Promise.all(settlements.map(each => store.settle(delivery, each)))
+      assert.deepEqual(answers.filter(Boolean).length, 1)
+    })
+
+    test('whoever opens it again finds every delivery as it was, and new ones go to the new destinations', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const before = await opened(here, t, { destinations: ['webhook', 'crm'], clock: clock.read })
+      for (const who of ['delivered', 'abandoned', 'waiting', 'leased', 'dead']) {
+        await before.admit(signup('Visitor', `${who}@example.com`))
+      }
+      const claimed = await before.claim('webhook', 10)
+      const named = (who: string) => claimed.find(({ event }) => event.contact.email === `${who}@example.com`)!
+      await before.settle(named('delivered'), { is: 'delivered' })
+      await before.settle(named('abandoned'), { is: 'abandoned', why: 'HTTP 404' })
+      await before.settle(named('waiting'), later(10_000, true))
+      await before.close()
+
+      const after = await opened(here, t, { destinations: ['webhook', 'chat'], clock: clock.read })
+      assert.deepEqual(await after.claim('webhook', 10), [])
+      assert.equal(await after.settle(named('leased'), { is: 'delivered' }), true)
+      clock.pass(10_000)
+      const due = await only(after)
+      assert.deepEqual([due.event, due.doubt, due.attempts], [named('waiting').event, true, 1])
+      clock.pass(LEASE - 10_000)
+      const taken = await only(after)
+      assert.deepEqual([taken.event, taken.doubt, taken.attempts], [named('dead').event, true, 1])
+
+      await after.admit(signup('New', 'new@example.com'))
+      assert.deepEqual(emailsOf(await after.claim('chat', 10)), ['new@example.com'])
+      assert.deepEqual(emailsOf(await after.claim('webhook', 10)), ['new@example.com'])
+      assert.equal((await after.claim('crm', 10)).length, 5, 'what was meant for a former destination is kept')
+    })
+  })
+}

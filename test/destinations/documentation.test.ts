@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parseEnv, promisify } from 'node:util'
+import { Webhook } from 'standardwebhooks'
+import { readConfig } from '../../src/config.ts'
+import { isSecret } from '../../src/destinations/secret.ts'
+import { webhook } from '../../src/destinations/webhook.ts'
+import { eventId } from '../../src/waitlist/contact.ts'
+import { untilNextDelivery } from '../../src/waitlist/retry.ts'
+import { startReceiver } from '../contracts/destination.receiver.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { runProgram, until } from '../harness/program.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const text = readFileSync(join(root, 'docs', 'events.md'), 'utf8')
+const blocks = (language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, block]) => block!.trim())
+const commands = blocks('sh').flatMap(block => block.split('\n'))
+
+const { WEBHOOK_URL = '', WEBHOOK_SECRET = '' } = parseEnv(blocks('ini')[0]!)
+
+/** Types a command in a shell; rejects when it fails. */
+const type = (command: string, cwd: string, env: Record<string, string> = {}) =>
+  promisify(execFile)('sh', ['-c', command], { cwd, env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env } })
+
+test('the request in docs/events.md is what is sent, byte for byte, with a signature that verifies', async t => {
+  const [head, body] = blocks('http')[0]!.split('\n\n') as [string, string]
+  const [first, ...fields] = head.split('\n')
+  const shown = Object.fromEntries(fields.map(field => field.toLowerCase().split(': ', 2) as [string, string]))
+  const raw = Object.fromEntries(fields.map(field => field.split(': ', 2) as [string, string]))
+
+  const { url, received } = await startReceiver(t, () => ({ status: 204 }))
+  const destination = webhook({ url: url + new URL(WEBHOOK_URL).pathname, secrets: [WEBHOOK_SECRET] })
+  t.after(destination.close)
+  const { type: name, timestamp, data } = JSON.parse(body)
+  const contact = { ...data, state: 'listed' as const, createdAt: new Date(data.createdAt) }
+  const now = Number(shown['webhook-timestamp']) * 1000
+  t.mock.timers.enable({ apis: ['Date'], now })
+  const event = { id: eventId(contact), name, at: new Date(timestamp), contact }
+  await destination.deliver(event, AbortSignal.timeout(10_000))
+
+  const [sent] = received
+  assert.equal(first, `${sent!.method} ${sent!.path} HTTP/1.1`)
+  assert.equal(sent!.text, body)
+  for (const field of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
+    assert.equal(sent!.headers[field], raw[field])
+  }
+  assert.equal(sent!.headers['content-type'], shown['content-type'])
+  assert.equal(shown.host, new URL(WEBHOOK_URL).host)
+  assert.deepEqual(new Webhook(WEBHOOK_SECRET).verify(body, raw), JSON.parse(body))
+})
+
+test('the settings in docs/events.md are accepted, and what it says of private addresses is so', () => {
+  const warningsOf = (url: string) => {
+    const result = readConfig({ ...safe, WEBHOOK_URL: url, WEBHOOK_SECRET })
+    assert.ok('config' in result, JSON.stringify(result))
+    assert.deepEqual(result.config.webhook, { url, secrets: [WEBHOOK_SECRET] })
+    assert.equal(result.config.eventName, JSON.parse(blocks('http')[0]!.split('\n\n')[1]!).type)
+    return result.config.warnings.length
+  }
+  const safe = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
+  const named = [...text.matchAll(/`(http:[^`]+)`/g)].map(([, url]) => url!)
+  assert.equal(named.length, 2)
+  for (const url of [WEBHOOK_URL, ...named]) assert.equal(warningsOf(url), 0, url)
+  assert.equal(warningsOf(WEBHOOK_URL.replace('https', 'http')), 1)
+})
+
+test('the schedule in docs/events.md is the one in force', () => {
+  const flat = text.replaceAll(/\s+/g, ' ')
+  const listed = /at once, then after (.*?), each wait longer or shorter by up to 20 %/.exec(flat)?.[1] ?? ''
+  const unit: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 }
+  const delays = [...listed.matchAll(/(\d+) (s|min|h)\b/g)].map(([, count, name]) => Number(count) * unit[name!]!)
+  const inForce: number[] = []
+  for (let attempts = 1; ; attempts++) {
+    const [least, middle, most] = [0, 0.5, 1].map(random => untilNextDelivery(attempts, random))
+    if (middle == null) break
+    assert.deepEqual([least, most], [middle * 0.8, middle * 1.2])
+    inForce.push(middle)
+  }
+  assert.deepEqual(delays, inForce)
+  assert.equal(inForce.length, 9, 'up to ten times')
+  assert.equal(Math.floor(inForce.reduce((a, b) => a + b) / 3_600_000), 75)
+})
+
+test('every file that docs/events.md links to is there', () => {
+  for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
+    assert.ok(existsSync(join(root, 'docs', target)), target)
+  }
+})
+
+test('the commands in docs/events.md work as they stand there', { timeout: 120_000 }, async t => {
+  const folder = checkout(t)
+  const [makeSecret, ...others] = commands
+  const secret = (await type(makeSecret!, folder)).stdout.trim()
+  assert.ok(isSecret(secret), secret)
+
+  // A receiver that refuses events, so that there is something to replay.
+  const { url, received } = await startReceiver(t, ({ json }) => ({
+    status: json.type === 'waitlist.check' ? 204 : 404,
+  }))
+  const env = { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, PORT: '0', SHUTDOWN_DELAY: '0' }
+  const program = await runProgram(t, env, { cwd: folder })
+  for (const name of ['ada', 'grace']) {
+    const body = JSON.stringify({ name, email: `${name}@example.com` })
+    const headers = { 'content-type': 'application/json' }
+    assert.equal((await fetch(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
+  }
+  await until(() => program.stdout().split('an event was given up').length === 3)
+  assert.equal(await program.end('SIGTERM'), 0)
+  for (const one of received) new Webhook(secret).verify(one.text, { ...one.headers })
+
+  for (const [i, command] of others.entries()) {
+    // Each on a copy, since nothing is left to replay after the first.
+    const copy = checkout(t, String(i))
+    cpSync(join(folder, 'data'), join(copy, 'data'), { recursive: true })
+    const { stdout } = await type(command, copy, env)
+    assert.notEqual(stdout, '', command)
+    if (command.includes('show')) assert.match(stdout, /404/)
+    if (command.includes('replay')) {
+      assert.match((await type('npm run -s waitlist deliveries', copy)).stdout, /waiting/, command)
+    }
+  }
+})
+
+/** A folder that looks like a clone after `npm ci`, so that nothing is written into this one. */
+function checkout(t: TestContext, name = 'waitlist'): string {
+  const folder = join(temporaryFolder(t), name)
+  mkdirSync(folder)
+  for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(folder, each))
+  return folder
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { contactsIn } from '../harness/database.ts'
+import { type Program, until } from '../harness/program.ts'
+import {
+  assertOnce,
+  CREATE,
+  completed,
+  endLeases,
+  HOOK,
+  isStalled,
+  type Scene,
+  SEND,
+  type Stored,
+  signUp,
+  stage,
+  stallBefore,
+  stored,
+  unstall,
+} from './provider.scene.ts'
+
+const EMAIL = 'zebulon@quixote.example'
+/** As many as Loops is asked about at once. */
+const crowd = Array.from({ length: 10 }, (_, i) => `sancho${i}@quixote.example`)
+
+/** A moment at which the program is killed. */
+interface Point {
+  readonly name: string
+  arrange(scene: Scene): void
+  /** Before the visitor comes. */
+  before?(scene: Scene, program: Program): Promise<void>
+  isReached(scene: Scene): boolean | Promise<boolean>
+  /** What is stored at this moment, and what the vendor has: contacts, and starts of the automation. */
+  readonly leaves: Stored
+  readonly vendorHas: readonly [contacts: number, starts: number]
+  /** Whether the visitor has been told. */
+  readonly told: boolean
+}
+
+const pending: Stored = { state: 'pending', event: 0, leased: 1, delivered: 0 }
+const listed: Stored = { state: 'listed', event: 1, leased: 0, delivered: 0 }
+const isHeld = (scene: Scene) => scene.held() > 0
+/** The other destination has been told, and its outcome is stored. */
+const isHeldAlone = (scene: Scene) => scene.held() > 0 && stored(scene, EMAIL)?.delivered === 1
+
+const points: readonly Point[] = [
+  {
+    name: 'after admit, while the vendor is busy with others and has not been asked',
+    arrange: scene => scene.hold(CREATE, 'before the effect'),
+    async before(scene, program) {
+      for (const email of crowd) signUp(program, email)
+      await until(() => scene.held() === crowd.length)
+    },
+    isReached: scene =>
+      scene.held() > 0 &&
+      stored(scene, EMAIL) !== null &&
+      scene.asked(CREATE).every(({ json }) => json.email !== EMAIL),
+    ...{ leaves: pending, vendorHas: [0, 0], told: false },
+  },
+  {
+    name: 'during create, before the effect',
+    arrange: scene => scene.hold(CREATE, 'before the effect'),
+    isReached: isHeld,
+    ...{ leaves: pending, vendorHas: [0, 0], told: false },
+  },
+  {
+    name: 'during create, after the effect',
+    arrange: scene => scene.hold(CREATE, 'after the effect'),
+    isReached: isHeld,
+    ...{ leaves: pending, vendorHas: [1, 0], told: false },
+  },
+  {
+    name: 'after create, before confirm',
+    arrange: scene => stallBefore('delete on registration', scene),
+    isReached: isStalled,
+    ...{ leaves: pending, vendorHas: [1, 0], told: false },
+  },
+  {
+    name: 'after confirm, before the deliveries are claimed',
+    arrange: scene => stallBefore('update of attempts on delivery', scene),
+    isReached: isStalled,
+    ...{ leaves: listed, vendorHas: [1, 0], told: true },
+  },
+  {
+    name: 'during the delivery to the automation, before the effect',
+    arrange: scene => scene.hold(SEND, 'before the effect'),
+    isReached: isHeldAlone,
+    ...{ leaves: { ...listed, delivered: 1 }, vendorHas: [1, 0], told: true },
+  },
+  {
+    name: 'during the delivery to the automation, after the effect',
+    arrange: scene => scene.hold(SEND, 'after the effect'),
+    isReached: isHeldAlone,
+    ...{ leaves: { ...listed, delivered: 1 }, vendorHas: [1, 1], told: true },
+  },
+  {
+    name: 'during the delivery to the webhook',
+    arrange: scene => scene.hold(HOOK, 'before the effect'),
+    isReached: isHeldAlone,
+    ...{ leaves: { ...listed, delivered: 1 }, vendorHas: [1, 1], told: true },
+  },
+  {
+    name: "after the receivers' 2xx, before settle",
+    arrange: scene => stallBefore('update of state on delivery', scene),
+    isReached: async scene => scene.asked(HOOK).length > 0 && scene.asked(SEND).length > 0 && isStalled(scene),
+    ...{ leaves: listed, vendorHas: [1, 1], told: true },
+  },
+]
+
+// Longer than any answer is held.
+const patient = { PROVIDER_TIMEOUT: '20000' }
+
+/** Everything is done, once, and the visitor who comes again is known. */
+async function assertCompleted(scene: Scene): Promise<void> {
+  const program = await scene.run()
+  await completed(scene)
+  assert.equal(contactsIn(scene.path).filter(({ email }) => email === EMAIL).length, 1)
+  const again = await signUp(program, EMAIL)
+  assert.deepEqual([again?.status, again?.alreadyExisted, again?.automationTriggered], [200, true, false])
+  assert.equal(await program.end('SIGTERM'), 0)
+}
+
+describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
+  // The second time nobody is there who asks: it is the background that comes to the same moment.
+  for (const times of ['once', 'twice'] as const) {
+    for (const { name, arrange, before, isReached, leaves, vendorHas, told } of points) {
+      test(`${times} ${name}`, async t => {
+        const scene = await stage(t, patient)
+        for (const time of times === 'once' ? [1] : [1, 2]) {
+          arrange(scene)
+          const program = await scene.run()
+          if (time === 1) await before?.(scene, program)
+          const answer = time === 1 ? signUp(program, EMAIL) : null
+          await until(() => isReached(scene))
+          if (told && answer !== null) assert.equal((await answer)?.alreadyExisted, false)
+          assert.equal(await program.end('SIGKILL'), null)
+          if (!told) assert.equal(await answer, null)
+
+          assert.deepEqual(stored(scene, EMAIL), leaves)
+          assert.deepEqual([scene.fake.count(EMAIL), scene.fake.starts(EMAIL)], vendorHas)
+          endLeases(scene)
+          unstall(scene)
+          scene.release()
+        }
+        await assertCompleted(scene)
+        assertOnce(scene)
+      })
+    }
+  }
+
+  test('before confirm, with an address that the vendor had: there is no event, then either', async t => {
+    const scene = await stage(t, patient)
+    scene.fake.had(EMAIL)
+    stallBefore('delete on registration', scene)
+    const program = await scene.run()
+    const answer = signUp(program, EMAIL)
+    await until(() => isStalled(scene))
+    await program.end('SIGKILL')
+    assert.equal(await answer, null)
+    endLeases(scene)
+    unstall(scene)
+    await assertCompleted(scene)
+    assert.equal(contactsIn(scene.path)[0]?.events, 0)
+    assert.deepEqual([scene.fake.starts(EMAIL), scene.asked(HOOK).length], [0, 0])
+  })
+
+  const slow = process.env.WAITLIST_SLOW_TESTS === undefined && 'it waits for a minute: set WAITLIST_SLOW_TESTS'
+  test('during create: what was held is taken over when the lease is over', { skip: slow }, async t => {
+    const scene = await stage(t, patient)
+    scene.hold(CREATE, 'after the effect')
+    const program = await scene.run()
+    signUp(program, EMAIL)
+    await until(() => scene.held() > 0)
+    await program.end('SIGKILL')
+    scene.release()
+    await assertCompleted(scene)
+    assertOnce(scene)
+  })
+})

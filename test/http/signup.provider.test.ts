@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { addressRefused, savedForLater } from '../../src/http/refusals.ts'
+import type { VendorFake } from '../contracts/provider.ts'
+import { assertRefused, type Client, clientOf } from '../harness/client.ts'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { until } from '../harness/program.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { type Asked, type Said, startVendor, type VendorServer } from '../harness/vendor.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+
+const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
+const options = { timeout: 60_000 }
+
+interface Started {
+  readonly fake: VendorFake
+  readonly vendor: VendorServer
+  readonly service: TestService
+  readonly client: Client
+}
+
+async function started(t: TestContext, change = (fake: VendorFake) => fake.answer): Promise<Started> {
+  const fake = loopsFake()
+  const vendor = await startVendor(t, change(fake))
+  const service = await startService(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
+  return { fake, vendor, service, client: await clientOf(service) }
+}
+
+const asked = ({ vendor }: Started, path: string) => vendor.asked.filter(request => request.path.endsWith(path))
+const eventSent = (started: Started) => until(() => asked(started, '/events/send').length > 0)
+
+test("a new address gets the provider's id, and its event is sent once", options, async t => {
+  const all = await started(t)
+  const { fake, service, client } = all
+  const { status, json, headers } = await client.signUp({ ...ada, email: 'Ada@Example.com' })
+  assert.equal(status, 200)
+  const { contactId, ...rest } = json
+  assert.equal(contactId, (fake.kept('ada@example.com') as { id: string }).id)
+  assert.deepEqual(rest, {
+    success: true,
+    message: 'You are on the waitlist.',
+    alreadyExisted: false,
+    automationTriggered: true,
+  })
+  assert.ok(headers.get('set-cookie'))
+  await eventSent(all)
+  await until(() => fake.starts('ada@example.com') === 1)
+  assert.equal(contactsIn(service.databasePath)[0]?.email, 'Ada@Example.com', 'as it was typed')
+})
+
+test('an address that the provider had is listed and told so; there is no event', options, async t => {
+  const all = await started(t)
+  const { fake, service, client } = all
+  fake.had(ada.email)
+  const { status, json, headers } = await client.signUp(ada)
+  assert.equal(status, 200)
+  assert.deepEqual(json, {
+    success: true,
+    message: 'You are already on the waitlist.',
+    alreadyExisted: true,
+    automationTriggered: false,
+  })
+  assert.ok(headers.get('set-cookie'))
+  const stored = contactsIn(service.databasePath).map(({ email, state, events }) => ({ email, state, events }))
+  assert.deepEqual(stored, [{ email: ada.email, state: 'listed', events: 0 }])
+  // The event of somebody else comes, and no other.
+  await client.signUp({ name: 'Grace', email: 'grace@example.com' })
+  await eventSent(all)
+  assert.equal(fake.starts(ada.email), 0)
+})
+
+test('a known address is answered without any call upstream, whatever the provider does', options, async t => {
+  const all = await started(t)
+  const { vendor, client } = all
+  await client.signUp(ada)
+  await eventSent(all)
+  const before = vendor.asked.length
+  vendor.chaos(1, 1, ['hang before'])
+  for (const email of [ada.email, 'ADA@EXAMPLE.COM']) {
+    const { status, json } = await client.signUp({ name: 'Somebody', email })
+    assert.deepEqual([status, json.alreadyExisted, json.automationTriggered], [200, true, false])
+    assert.equal('contactId' in json, false)
+  }
+  assert.equal(vendor.asked.length, before)
+})
+
+test('of many requests for one address at once one is new, and the provider is asked once', options, async t => {
+  const all = await started(t)
+  const { fake, vendor, client } = all
+  vendor.next('slow')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.signUp(ada)))
+  assert.ok(answers.every(({ status }) => status === 200))
+  assert.equal(answers.filter(({ json }) => json.alreadyExisted === false).length, 1)
+  assert.equal(answers.filter(({ json }) => json.automationTriggered === true).length, 1)
+  assert.equal(asked(all, '/contacts/create').length, 1)
+  await eventSent(all)
+  await until(() => fake.starts(ada.email) === 1)
+})
+
+test('an address that the provider refuses is a 400 with the reason, and can be used again later', options, async t => {
+  let refuses = true
+  const no: Said = { status: 400, body: { success: false, message: 'Invalid email address.' } }
+  const all = await started(
+    t,
+    ({ answer }) =>
+      (one: Asked) =>
+        refuses ? no : answer(one),
+  )
+  const { fake, service, client } = all
+  for (let time = 1; time <= 2; time++) {
+    assertRefused(await client.signUp(ada), 400, addressRefused('it is not valid there').error)
+    assert.deepEqual(contactsIn(service.databasePath), [], 'nothing is kept of it')
+  }
+  refuses = false
+  const { status, json } = await client.signUp(ada)
+  assert.deepEqual([status, json.alreadyExisted, json.automationTriggered], [200, false, true])
+  await until(() => fake.starts(ada.email) === 1)
+})
+
+test(
+  'a key that is refused is a 500 and a loud log line; with the right one what waited is completed',
+  options,
+  async t => {
+    const fake = loopsFake()
+    const vendor = await startVendor(t, fake.answer)
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), DATABASE_URL: `sqlite:${path}` }
+    const KEY = 'a-key-that-nobody-knows'
+    const wrong = await startService(t, { ...env, LOOPS_API_KEY: KEY })
+    const { signUp } = await clientOf(wrong)
+    assertRefused(await signUp(ada), 500, savedForLater.error)
+    assertRefused(await signUp(ada), 500, savedForLater.error)
+    const loud = wrong.logged.filter(({ level }) => Number(level) >= 50)
+    assert.deepEqual(
+      loud.map(({ provider, msg }) => [provider, msg]),
+      [['loops', 'the provider refuses our settings: signups are kept and completed later']],
+    )
+    assert.match(String(loud[0]?.why), /401/)
+    const text = JSON.stringify(wrong.logged)
+    for (const secret of [KEY, ada.email, ada.name]) assert.ok(!text.includes(secret))
+    assert.equal(contactsIn(path)[0]?.state, 'pending')
+    await wrong.stop()
+
+    await startService(t, env)
+    await until(() => fake.starts(ada.email) === 1)
+    assert.deepEqual(
+      contactsIn(path).map(({ state, events }) => [state, events]),
+      [['listed', 1]],
+    )
+  },
+)

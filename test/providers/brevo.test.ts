@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BrevoClient } from '@getbrevo/brevo'
+import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Said, startVendor } from '../harness/vendor.ts'
+import { assertSameWire, recorded } from '../harness/wire.ts'
+import { brevoFake, brevoSettings } from './brevo.fake.ts'
+
+const brevo = { vendor: 'brevo' } as const
+const never = new AbortController().signal
+const ada = contactOf('ada@example.com')
+const error = (code: string, message: string, metadata?: object): Said => ({
+  status: 400,
+  body: { code, message, ...(metadata && { metadata }) },
+})
+
+providerContract({
+  vendor: 'brevo',
+  settings: brevoSettings,
+  wrongKey: { BREVO_API_KEY: 'xkeysib-another' },
+  wrongSetting: { BREVO_LIST_IDS: '99' },
+  fake: brevoFake,
+  refused: 'refused@example.com',
+})
+
+test("our requests are those of the vendor's own client", async t => {
+  const bob = contactOf('bob@example.com', { name: 'Bob' })
+
+  const ours = await recorded(t, brevoFake().answer, async url => {
+    const provider = await opened(t, brevo, brevoSettings(url))
+    await provider.createContact(ada, false, never)
+    await provider.createContact(ada, true, never)
+    await provider.automation!.deliver(eventOf({ ...ada, providerId: '1' }), never)
+    await provider.automation!.deliver(eventOf(ada), never)
+    const { BREVO_LIST_IDS, ...withoutLists } = brevoSettings(url)
+    const attributes = { BREVO_FIRST_NAME_ATTRIBUTE: 'VORNAME', BREVO_LAST_NAME_ATTRIBUTE: 'NACHNAME' }
+    const other = await opened(t, brevo, { ...withoutLists, ...attributes })
+    await other.createContact(bob, false, never)
+  })
+
+  const theirs = await recorded(t, brevoFake().answer, async url => {
+    // Its base address has the version in it.
+    const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
+    const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
+    const request = { email: 'ada@example.com', attributes, listIds: [2, 5], updateEnabled: false }
+    await client.contacts.createContact(request)
+    await client.contacts.createContact(request).catch(() => {})
+    await client.contacts.getContactInfo({ identifier: 'ada@example.com' })
+    await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { contact_id: 1 } })
+    await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { email_id: 'ada@example.com' } })
+    await client.contacts.createContact({
+      ...{ email: 'bob@example.com', attributes: { VORNAME: 'Bob' }, updateEnabled: false },
+    })
+  })
+  assertSameWire(ours, theirs, ['content-type', 'api-key'])
+})
+
+test('there is no check, since the endpoints for it may be called a hundred times an hour', async t => {
+  const provider = await opened(t, brevo, brevoSettings('http://127.0.0.1:9'))
+  assert.equal(provider.check, undefined)
+})
+
+test('a lookup that fails after "duplicate" leaves the doubt', async t => {
+  const fake = brevoFake()
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, brevo, brevoSettings(server.url))
+  await provider.createContact(ada, false, never)
+  server.next('slow', '500 before')
+  assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+  assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
+})
+
+test('an address that is known costs one call, and no id is told', async t => {
+  const fake = brevoFake()
+  fake.had('ada@example.com')
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, brevo, brevoSettings(server.url))
+  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+  assert.equal(server.asked.length, 1)
+})
+
+const duplicate = { duplicate_identifiers: ['email'] }
+const already = 'Unable to create contact, email is already associated with another Contact'
+const answers: readonly (readonly [string, Said, string])[] = [
+  ['duplicate_parameter', error('duplicate_parameter', already, duplicate), 'existing'],
+  ['duplicate_parameter, as it was once', error('duplicate_parameter', 'Contact already exist'), 'existing'],
+  ['invalid_parameter that tells of a duplicate', error('invalid_parameter', already, duplicate), 'existing'],
+  ['invalid_parameter about the address', error('invalid_parameter', 'Invalid email address'), 'refused'],
+  ['invalid_parameter about something else', error('invalid_parameter', 'Invalid listIds'), 'misconfigured'],
+  ['missing_parameter', error('missing_parameter', 'No inputs in the body'), 'misconfigured'],
+  ['document_not_found', error('document_not_found', 'List ID does not exist'), 'misconfigured'],
+  ['401', { status: 401, body: { code: 'unauthorized', message: 'Key not found' } }, 'misconfigured'],
+  ['425', { status: 425, body: { code: 'account_in_process', message: 'Try again' } }, 'unreached'],
+  ['201 without an id', { status: 201, body: {} }, 'unclear'],
+  ['204, which only an update has', { status: 204 }, 'unclear'],
+]
+
+for (const [what, said, expected] of answers) {
+  test(`a creation that is answered with ${what} is ${expected}`, async t => {
+    const server = await startVendor(t, () => said)
+    const provider = await opened(t, brevo, brevoSettings(server.url))
+    assert.equal((await provider.createContact(ada, false, never)).is, expected)
+  })
+}
+
+test('the field of the rate limit says how long to wait', async t => {
+  const headers = { 'x-sib-ratelimit-limit': '10', 'x-sib-ratelimit-remaining': '0', 'x-sib-ratelimit-reset': '7' }
+  const server = await startVendor(t, () => ({ status: 429, body: { code: 'too_many_requests' }, headers }))
+  const provider = await opened(t, brevo, brevoSettings(server.url))
+  const creation = await provider.createContact(ada, false, never)
+  assert.ok(creation.is === 'unreached')
+  assert.equal(creation.retryAfter, 7_000)
+})
+
+test('an event that is refused, or not authorised, is our mistake', async t => {
+  for (const said of [error('invalid_parameter', 'event_name is invalid'), { status: 401, body: {} }]) {
+    const server = await startVendor(t, () => said)
+    const provider = await opened(t, brevo, brevoSettings(server.url))
+    assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'misconfigured')
+  }
+})

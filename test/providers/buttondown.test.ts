@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Creation } from '../../src/waitlist/ports.ts'
+import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { assertDocumented, recorded } from '../harness/wire.ts'
+import { buttondownCalls, errorCodes } from './buttondown.contract.ts'
+import { buttondownFake, buttondownSettings, EMAIL } from './buttondown.fake.ts'
+
+const vendor = 'buttondown'
+const never = new AbortController().signal
+const ada = contactOf('ada@example.com')
+const event = eventOf({ ...ada, providerId: 'sub_1' })
+
+providerContract({
+  vendor,
+  settings: buttondownSettings,
+  wrongKey: { BUTTONDOWN_API_KEY: 'another-key' },
+  wrongSetting: { BUTTONDOWN_TAGS: 'forbidden' },
+  fake: () => buttondownFake(),
+  refused: 'blocked@example.com',
+})
+
+/** A provider whose vendor always says the same. */
+async function saying(t: TestContext, said: Said, change: Record<string, string> = {}) {
+  const server = await startVendor(t, () => said)
+  return { server, provider: await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change }) }
+}
+
+test("our requests, and the fake's answers, are those of the vendor's own contract", async t => {
+  const fake = buttondownFake()
+  const said: [Asked, Said][] = []
+  const answer = (asked: Asked): Said => {
+    const one = fake.answer(asked)
+    said.push([asked, one])
+    return one
+  }
+  const asked = await recorded(t, answer, async url => {
+    for (const change of [{}, { BUTTONDOWN_TAGS: 'early,friends', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }]) {
+      const provider = await opened(t, { vendor }, { ...buttondownSettings(url), ...change })
+      await provider.check!(never)
+      await provider.createContact(ada, false, never)
+      await provider.createContact(ada, true, never)
+      await provider.createContact(contactOf('bob@example.com'), false, never)
+      await provider.createContact(contactOf('blocked@example.com'), false, never)
+      await provider.automation!.deliver(eventOf(ada), never)
+    }
+  })
+  for (const [request, one] of said) assertDocumented(buttondownCalls, request, one)
+  for (const { method, path, headers } of asked) {
+    assert.equal(headers['x-api-version'], '2026-04-01')
+    // A creation has none: it would repeat a refusal that is over by now.
+    assert.equal(headers['x-idempotency-key'] !== undefined, method === 'POST' && path.includes('/emails/'))
+  }
+})
+
+test('a subscriber has the name and our mark in its metadata, the tags, and is asked to confirm unless told otherwise', async t => {
+  const fake = buttondownFake()
+  const server = await startVendor(t, fake.answer)
+  const asking = await opened(t, { vendor }, buttondownSettings(server.url))
+  const change = { BUTTONDOWN_TAGS: 'early,friends', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }
+  const plain = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
+  await asking.createContact(ada, false, never)
+  await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
+  const metadata = { name: 'Ada King Lovelace', waitlist_id: ada.id }
+  assert.deepEqual(server.asked[0]!.json, { email_address: 'ada@example.com', metadata })
+  assert.deepEqual(server.asked[1]!.json, {
+    ...{ email_address: 'bob@example.com', type: 'regular', tags: ['early', 'friends'] },
+    metadata: { name: 'Bob', waitlist_id: ada.id },
+  })
+})
+
+describe('a creation', () => {
+  const rows: [number, string, Creation['is']][] = [
+    [400, 'email_already_exists', 'existing'],
+    [400, 'subscriber_already_exists', 'existing'],
+    [400, 'email_invalid', 'refused'],
+    [400, 'email_empty', 'refused'],
+    [400, 'email_blocked', 'refused'],
+    [400, 'subscriber_blocked', 'refused'],
+    [400, 'subscriber_suppressed', 'refused'],
+    [400, 'rate_limited', 'unreached'],
+    [401, 'unauthorized', 'misconfigured'],
+    [403, 'feature_disabled', 'misconfigured'],
+    [403, 'email_blocked', 'misconfigured'],
+    [409, '', 'unclear'],
+    [400, 'constructor', 'misconfigured'],
+  ]
+  for (const [status, code, is] of rows) {
+    test(`answered with ${status} ${code} is ${is}`, async t => {
+      const { provider } = await saying(t, { status, body: code === '' ? '' : { code, detail: 'Something.' } })
+      assert.equal((await provider.createContact(ada, false, never)).is, is)
+    })
+  }
+
+  test('answered with any other documented code is our mistake', async t => {
+    const others = errorCodes.filter(code => !rows.some(row => row[1] === code))
+    assert.equal(others.length, 9)
+    for (const code of others) {
+      const { provider } = await saying(t, { status: 400, body: { code, detail: 'Something.' } })
+      assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured', code)
+    }
+  })
+
+  test('over the daily limit is kept for later, though that is a 400', async t => {
+    const fake = buttondownFake(1)
+    const server = await startVendor(t, fake.answer)
+    const provider = await opened(t, { vendor }, buttondownSettings(server.url))
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    const second = await provider.createContact(contactOf('bob@example.com'), false, never)
+    assert.ok(second.is === 'unreached' && /a day/.test(second.why), JSON.stringify(second))
+    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+  })
+
+  test('answered with 429 waits as long as it says', async t => {
+    const headers = { 'retry-after': '45', 'x-ratelimit-reset': '1735776060' }
+    const { provider } = await saying(t, { status: 429, body: { detail: 'Slow down.' }, headers })
+    const creation = await provider.createContact(ada, false, never)
+    assert.ok(creation.is === 'unreached' && creation.retryAfter === 45_000, JSON.stringify(creation))
+  })
+
+  for (const [places, is] of [
+    [[['body', 'input', 'email_address']], 'refused'],
+    [[['body', 'input', 'tags', 0]], 'misconfigured'],
+    [
+      [
+        ['body', 'input', 'email_address'],
+        ['body', 'input', 'tags', 0],
+      ],
+      'misconfigured',
+    ],
+    [[], 'misconfigured'],
+  ] as const) {
+    test(`answered with 422 about ${JSON.stringify(places)} is ${is}`, async t => {
+      const detail = places.map(loc => ({ type: 'value_error', loc, msg: 'Not valid.' }))
+      const { provider } = await saying(t, { status: 422, body: { detail } })
+      assert.equal((await provider.createContact(ada, false, never)).is, is)
+    })
+  }
+
+  test('of an address that Buttondown cannot take is refused', async t => {
+    const server = await startVendor(t, buttondownFake().answer)
+    const provider = await opened(t, { vendor }, buttondownSettings(server.url))
+    assert.equal((await provider.createContact(contactOf('ada#1@example.com'), false, never)).is, 'refused')
+  })
+
+  test('in doubt, an existing subscriber is ours by its mark alone', async t => {
+    const fake = buttondownFake()
+    const server = await startVendor(t, fake.answer)
+    const provider = await opened(t, { vendor }, buttondownSettings(server.url))
+    await provider.createContact(ada, false, never)
+    const ours = await provider.createContact(ada, true, never)
+    assert.deepEqual(ours, { is: 'existing', providerId: 'sub_00000000000000000000000001', ours: true })
+    // Somebody else made it a moment ago.
+    const other = contactOf('ada@example.com', { id: '01981d4f-3c00-7c4e-9d0a-000000000000' })
+    const theirs = await provider.createContact(other, true, never)
+    assert.deepEqual(theirs, { ...ours, ours: false })
+  })
+
+  test('in doubt, looks for any address', async t => {
+    const { server, provider } = await saying(t, { status: 400, body: { code: 'email_already_exists', detail: '' } })
+    await provider.createContact(contactOf('a%41?b#c@example.com'), true, never)
+    assert.deepEqual([server.asked[1]!.path, server.asked[1]!.query], ['/v1/subscribers/a%41?b#c@example.com', {}])
+  })
+
+  test('in doubt, a lookup that fails leaves the doubt', async t => {
+    const fake = buttondownFake()
+    fake.had('ada@example.com')
+    const server = await startVendor(t, fake.answer)
+    const provider = await opened(t, { vendor }, buttondownSettings(server.url))
+    server.next('slow', '500 before')
+    assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+    server.next('slow', '429')
+    assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
+  })
+})
+
+describe('the automation', () => {
+  test("is Buttondown's own, and we start none, without a mail", async t => {
+    const { provider } = await saying(t, { status: 200 }, { BUTTONDOWN_EMAIL_ID: '' })
+    assert.equal(provider.automation, null)
+  })
+
+  test('sends one mail to the subscriber, under the id of the event', async t => {
+    const { server, provider } = await saying(t, { status: 200, body: {} })
+    assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+    const [{ method, path, headers, json }] = server.asked as [Asked]
+    assert.deepEqual([method, path], ['POST', `/v1/subscribers/sub_1/emails/${EMAIL}`])
+    assert.equal(headers['x-idempotency-key'], event.id)
+    assert.equal(json, undefined)
+    const { id, name, state, email, createdAt } = event.contact
+    await provider.automation!.deliver({ ...event, contact: { id, name, state, email, createdAt } }, never)
+    assert.equal(server.asked[1]!.path, `/v1/subscribers/ada@example.com/emails/${EMAIL}`)
+  })
+
+  for (const [status, body, is] of [
+    [404, { detail: 'Not found.' }, 'misconfigured'],
+    [400, { detail: 'It is no draft.' }, 'misconfigured'],
+    [403, { detail: 'No.' }, 'misconfigured'],
+    [409, '', 'unclear'],
+    [200, '', 'unclear'],
+    [200, [], 'unclear'],
+  ] as const) {
+    test(`answered with ${status} ${JSON.stringify(body)} is ${is}`, async t => {
+      const { provider } = await saying(t, { status, body })
+      assert.equal((await provider.automation!.deliver(event, never)).is, is)
+    })
+  }
+})

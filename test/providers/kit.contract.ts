@@ -1,0 +1,66 @@
+import type { Documented } from '../harness/wire.ts'
+
+const text = { type: 'string' }
+
+const subscriberWith = (...more: readonly string[]) => ({
+  type: 'object',
+  required: ['id', 'first_name', 'email_address', 'state', 'created_at', 'fields', ...more],
+  properties: {
+    id: { type: 'integer' },
+    first_name: { type: ['string', 'null'] },
+    email_address: text,
+    state: { enum: ['active', 'cancelled', 'bounced', 'complained', 'inactive'] },
+    created_at: text,
+    fields: { type: 'object' },
+  },
+})
+
+const answer = (...more: readonly string[]) => ({
+  type: 'object',
+  required: ['subscriber'],
+  properties: { subscriber: subscriberWith(...more) },
+})
+const errors = { type: 'object', required: ['errors'], properties: { errors: { type: 'array', items: text } } }
+
+const nothing = { type: 'object', additionalProperties: false }
+const address = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['email_address'],
+  properties: { email_address: text },
+}
+const tagged = { 200: answer('tagged_at'), 201: answer('tagged_at'), 401: errors, 404: errors }
+const added = { 200: answer('added_at'), 201: answer('added_at'), 401: errors, 404: errors, 422: errors }
+
+/** Facts of https://developers.kit.com/api-reference/v4.json (4.0) for the calls that we make. */
+export const kitCalls: Documented = {
+  'GET /v4/account': {
+    answers: {
+      200: { type: 'object', required: ['user', 'account'], properties: { account: { required: ['id', 'name'] } } },
+      401: errors,
+    },
+  },
+  'GET /v4/subscribers': {
+    answers: {
+      200: {
+        type: 'object',
+        required: ['subscribers', 'pagination'],
+        properties: { subscribers: { type: 'array', items: subscriberWith() } },
+      },
+      401: errors,
+    },
+  },
+  'POST /v4/subscribers': {
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['email_address'],
+      properties: { email_address: text, first_name: { type: ['string', 'null'] } },
+    },
+    answers: { 200: answer(), 201: answer(), 202: answer(), 401: errors, 422: errors },
+  },
+  'POST /v4/tags/{tag_id}/subscribers': { body: address, answers: tagged },
+  'POST /v4/tags/{tag_id}/subscribers/{id}': { body: nothing, answers: tagged },
+  'POST /v4/sequences/{sequence_id}/subscribers': { body: address, answers: added },
+  'POST /v4/sequences/{sequence_id}/subscribers/{id}': { body: nothing, answers: added },
+}

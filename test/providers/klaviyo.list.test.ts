@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { convergence } from '../contracts/provider.convergence.ts'
+import { contactOf, opened, type VendorUnderTest } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { type KlaviyoFake, klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
+
+/** With a list a creation takes two calls. */
+const fakes: KlaviyoFake[] = []
+const under: VendorUnderTest = {
+  vendor: 'klaviyo',
+  settings: klaviyoSettings,
+  wrongKey: {},
+  fake() {
+    const fake = klaviyoFake()
+    fakes.push(fake)
+    return fake
+  },
+}
+
+const ada = contactOf('ada@example.com')
+const never = new AbortController().signal
+
+async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
+  const fake = klaviyoFake()
+  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
+  const provider = await opened(t, { vendor: 'klaviyo' }, { ...klaviyoSettings(server.url), ...change })
+  return { fake, server, provider }
+}
+
+const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+const isListCall = ({ path }: Asked) => path.startsWith('/api/lists/')
+
+describe('Klaviyo, with a list', { timeout: 180_000 }, () => {
+  convergence(under)
+
+  test('in the end who is new there is on the list, and nobody else', () => {
+    assert.ok(fakes.length > 0)
+    for (const { listsOf } of fakes) {
+      for (const name of ['a', 'b', 'c', 'd', 'e']) assert.deepEqual(listsOf(`${name}@example.com`), ['LiSt01'])
+      for (const name of ['old-1', 'old-2']) assert.deepEqual(listsOf(`${name}@example.com`), [])
+    }
+  })
+
+  test('a known address costs one call and has its id; its lists stay as they are, also in doubt', async t => {
+    const { fake, server, provider } = await started(t)
+    fake.had('ada@example.com')
+    const known = { is: 'existing', providerId: '01PROFILE1' }
+    assert.deepEqual(await provider.createContact(ada, false, never), known)
+    assert.deepEqual(callsOf(server), ['POST /api/profiles'])
+    assert.deepEqual(await provider.createContact(ada, true, never), { ...known, ours: false })
+    assert.deepEqual(fake.listsOf('ada@example.com'), [])
+  })
+
+  test('a list step that fails leaves doubt, however it failed, and the next attempt makes up for it', async t => {
+    for (const failed of [
+      { status: 503 },
+      { status: 500 },
+      klaviyoError(404, 'not_found'),
+      { status: 200, body: {} },
+    ]) {
+      let failing = true
+      const { fake, provider } = await started(t, {}, asked => (failing && isListCall(asked) ? failed : undefined))
+      const first = await provider.createContact(ada, false, never)
+      assert.equal(first.is, 'unclear', JSON.stringify(failed))
+      assert.deepEqual(fake.listsOf('ada@example.com'), [])
+      failing = false
+      const second = await provider.createContact(ada, true, never)
+      assert.deepEqual(second, { is: 'existing', providerId: '01PROFILE1', ours: true })
+      assert.deepEqual(fake.listsOf('ada@example.com'), ['LiSt01'])
+    }
+  })
+
+  test('what it asks us to wait is kept when the profile is there already', async t => {
+    const said = { ...klaviyoError(429, 'throttled'), headers: { 'retry-after': '7' } }
+    const { provider } = await started(t, {}, asked => (isListCall(asked) ? said : undefined))
+    const creation = await provider.createContact(ada, false, never)
+    assert.ok(creation.is === 'unclear')
+    assert.equal(creation.retryAfter, 7_000)
+  })
+
+  test('the id of a list is sent as it is, whatever is in it', async t => {
+    const { fake, provider } = await started(t, { KLAVIYO_LIST_ID: 'a%2Fb?c' })
+    fake.lists.add('a%2Fb?c')
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    assert.deepEqual(fake.listsOf('ada@example.com'), ['a%2Fb?c'])
+  })
+})

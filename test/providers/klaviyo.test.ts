@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { ApiKeySession, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
+import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { assertSameWire, recorded } from '../harness/wire.ts'
+import { klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
+
+providerContract({
+  vendor: 'klaviyo',
+  // With a list: klaviyo.list.test.ts.
+  settings: url => ({ ...klaviyoSettings(url), KLAVIYO_LIST_ID: '' }),
+  wrongKey: { KLAVIYO_API_KEY: 'another-key' },
+  wrongSetting: { KLAVIYO_LIST_ID: 'NoList' },
+  fake: klaviyoFake,
+  refused: 'refused@example.com',
+})
+
+const ada = contactOf('ada@example.com')
+const event = eventOf(ada)
+const never = new AbortController().signal
+
+async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
+  const fake = klaviyoFake()
+  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
+  const provider = await opened(t, { vendor: 'klaviyo' }, { ...klaviyoSettings(server.url), ...change })
+  return { fake, server, provider }
+}
+
+const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+
+describe('Klaviyo', { timeout: 60_000 }, () => {
+  test("our requests are those of the vendor's own client", async t => {
+    const ours = await recorded(t, klaviyoFake().answer, async url => {
+      const provider = await opened(t, { vendor: 'klaviyo' }, klaviyoSettings(url))
+      await provider.check!(never)
+      const creation = await provider.createContact(ada, false, never)
+      assert.ok('providerId' in creation)
+      await provider.createContact(ada, true, never)
+      await provider.automation!.deliver(event, never)
+      const { providerId } = creation
+      await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: providerId! } }, never)
+    })
+
+    const theirs = await recorded(t, klaviyoFake().answer, async url => {
+      const session = new ApiKeySession(klaviyoSettings('').KLAVIYO_API_KEY)
+      const [profiles, lists, events] = [new ProfilesApi(session), new ListsApi(session), new EventsApi(session)]
+      for (const api of [profiles, lists, events]) api.basePath = url
+      const attributes = { email: 'ada@example.com', firstName: 'Ada', lastName: 'King Lovelace' }
+      const create = () => profiles.createProfile({ data: { type: 'profile', attributes } })
+      const join = (id: string) => lists.addProfilesToList('LiSt01', { data: [{ type: 'profile', id }] })
+      const send = (profile: { id?: string; attributes: { email?: string } }) =>
+        events.createEvent({
+          data: {
+            type: 'event',
+            attributes: {
+              properties: {},
+              metric: { data: { type: 'metric', attributes: { name: 'waitlist.joined' } } },
+              profile: { data: { type: 'profile', ...profile } },
+              uniqueId: event.id,
+            },
+          },
+        })
+      await profiles.getProfiles({ fieldsProfile: ['created'], pageSize: 1 })
+      const id = (await create()).body.data.id!
+      await join(id)
+      await create().catch(() => {})
+      await profiles.getProfile(id, { fieldsProfile: ['created'] })
+      await join(id)
+      await send({ attributes: { email: 'ada@example.com' } })
+      await send({ id, attributes: {} })
+    })
+    assertSameWire(ours, theirs, ['authorization', 'revision', 'accept'])
+    // By design: the reference says that bodies are application/vnd.api+json, the client says application/json.
+    for (const { method, headers } of ours) {
+      assert.equal(headers['content-type'], method === 'POST' ? 'application/vnd.api+json' : undefined)
+    }
+  })
+
+  test('without a list one call is enough', async t => {
+    const { server, provider } = await started(t, { KLAVIYO_LIST_ID: '' })
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    assert.deepEqual(callsOf(server), ['POST /api/profiles'])
+  })
+
+  test('429 with Retry-After: nothing is called before that', async t => {
+    const said = { ...klaviyoError(429, 'throttled'), headers: { 'retry-after': '20' } }
+    const { server, provider } = await started(t, {}, () => said)
+    const creation = await provider.createContact(ada, false, never)
+    assert.ok(creation.is === 'unreached')
+    assert.equal(creation.retryAfter, 20_000)
+    assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
+    assert.equal(server.asked.length, 1)
+  })
+
+  test('a profile that cannot be looked at is returned as it failed', async t => {
+    const noTime = { data: { type: 'profile', id: '01PROFILE1', attributes: { created: 'long ago' } } }
+    const rows: [Said, string][] = [
+      [{ status: 500 }, 'unclear'],
+      [{ status: 503 }, 'unreached'],
+      [klaviyoError(403, 'permission_denied'), 'misconfigured'],
+      [{ status: 200, body: {} }, 'unclear'],
+      [{ status: 200, body: noTime }, 'unclear'],
+    ]
+    for (const [said, is] of rows) {
+      const { fake, provider } = await started(t, {}, ({ method }) => (method === 'GET' ? said : undefined))
+      fake.had('ada@example.com')
+      assert.equal((await provider.createContact(ada, true, never)).is, is, JSON.stringify(said))
+    }
+  })
+
+  test('400, 401, 403, 404, 409, 410: what each is taken for', async t => {
+    const rows: [Said, string, string][] = [
+      [klaviyoError(400, 'invalid', '/data/attributes/email'), 'refused', 'misconfigured'],
+      [klaviyoError(400, 'invalid', '/data/attributes/first_name'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(400, 'invalid'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(401, 'not_authenticated'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(403, 'permission_denied'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(404, 'not_found'), 'misconfigured', 'misconfigured'],
+      // A conflict that does not say with whom.
+      [klaviyoError(409, 'conflict'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(410, 'gone'), 'misconfigured', 'misconfigured'],
+      [{ status: 200, body: {} }, 'unclear', 'unclear'],
+    ]
+    for (const [said, creation, told] of rows) {
+      const { provider } = await started(t, {}, () => said)
+      assert.equal((await provider.createContact(ada, false, never)).is, creation, JSON.stringify(said))
+      assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
+      assert.equal((await provider.check!(never))?.is, told)
+    }
+  })
+
+  test('the event goes to the profile by its id, and writes nothing into it', async t => {
+    const { fake, provider } = await started(t)
+    await provider.createContact(ada, false, never)
+    const before = JSON.stringify(fake.kept('ada@example.com'))
+    const told = await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: '01PROFILE1' } }, never)
+    assert.deepEqual(told, { is: 'delivered' })
+    assert.equal(JSON.stringify(fake.kept('ada@example.com')), before)
+    assert.equal(fake.starts('ada@example.com'), 1)
+  })
+})

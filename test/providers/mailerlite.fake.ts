@@ -1,0 +1,94 @@
+import type { VendorFake } from '../contracts/provider.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
+
+const KEY = 'mailerlite-key-of-the-test'
+export const GROUP = '75138557045376452'
+
+export const mailerliteSettings = (url: string) => ({
+  MAILERLITE_API_KEY: KEY,
+  MAILERLITE_GROUP_ID: GROUP,
+  MAILERLITE_BASE_URL: url,
+})
+
+/** Its times are in UTC and do not say so. */
+export const timeOf = (date: Date): string => date.toISOString().slice(0, 19).replace('T', ' ')
+
+const notFound: Said = { status: 404, body: { message: 'Resource not found.' } }
+const invalid = (field: string, text: string): Said => ({
+  status: 422,
+  body: { message: 'The given data was invalid.', errors: { [field]: [text] } },
+})
+
+interface Subscriber {
+  readonly id: string
+  readonly email: string
+  readonly created_at: string
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly groups: Set<string>
+}
+
+/** As documented at https://developers.mailerlite.com: a creation updates who exists, and groups are joined once. */
+export function mailerliteFake(): VendorFake {
+  const subscribers = new Map<string, Subscriber>()
+  const starts = new Map<string, number>()
+
+  function keep(email: string, fields: Record<string, unknown>, created: Date): Subscriber {
+    const id = String(73_871_649_530_709_291n + BigInt(subscribers.size))
+    const subscriber = { id, email, created_at: timeOf(created), fields, groups: new Set<string>() }
+    subscribers.set(email, subscriber)
+    return subscriber
+  }
+
+  const shown = ({ groups, ...more }: Subscriber) => ({
+    data: { ...more, status: 'active', source: 'api', groups: [...groups].map(id => ({ id })) },
+  })
+
+  function upsert({ email, fields = {} }: { email?: unknown; fields?: Record<string, unknown> }): Said {
+    if (typeof email !== 'string' || !/^[^@\s]+@[^@\s]+\.\w+$/.test(email) || email.startsWith('refused')) {
+      return invalid('email', 'The email must be a valid email address.')
+    }
+    const known = subscribers.get(email)
+    if (known === undefined) return { status: 201, body: shown(keep(email, fields, new Date())) }
+    const changed = { ...known, fields: { ...known.fields, ...fields } }
+    subscribers.set(email, changed)
+    return { status: 200, body: shown(changed) }
+  }
+
+  function join(id: string, group: string): Said {
+    const found = [...subscribers.values()].find(each => each.id === id || each.email === id)
+    if (found === undefined || group !== GROUP) return notFound
+    if (!found.groups.has(group)) starts.set(found.email, (starts.get(found.email) ?? 0) + 1)
+    found.groups.add(group)
+    return {
+      status: 200,
+      body: { data: { id: group, name: 'Waitlist', active_count: 1, created_at: timeOf(new Date()) } },
+    }
+  }
+
+  function answer({ method, path, json }: Asked): Said {
+    const [, api, what, id = '', more, group = ''] = path.split('/')
+    if (api !== 'api') return notFound
+    if (method === 'GET' && path === '/api/groups') return { status: 200, body: { data: [], meta: {} } }
+    if (method === 'GET' && what === 'groups') {
+      return id === GROUP && more === 'subscribers' ? { status: 200, body: { data: [], meta: {} } } : notFound
+    }
+    if (what !== 'subscribers') return notFound
+    if (method === 'POST' && id === '') return upsert(json ?? {})
+    if (method === 'POST' && more === 'groups') return join(id, group)
+    const found = method === 'GET' && more === undefined ? subscribers.get(id) : undefined
+    return found === undefined ? notFound : { status: 200, body: shown(found) }
+  }
+
+  return {
+    answer(asked) {
+      const { authorization, accept, 'content-type': type } = asked.headers
+      if (authorization !== `Bearer ${KEY}`) return { status: 401, body: { message: 'Unauthenticated.' } }
+      if (!accept?.includes('application/json') || type !== 'application/json') return { status: 406, body: {} }
+      return answer(asked)
+    },
+    had: email => void keep(email, { name: 'Old', last_name: null }, new Date('2020-01-01')),
+    kept: email => subscribers.get(email),
+    count: email => (subscribers.has(email) ? 1 : 0),
+    starts: email => starts.get(email) ?? 0,
+  }
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { plunkError, plunkFake, plunkSettings } from './plunk.fake.ts'
+
+providerContract({
+  vendor: 'plunk',
+  settings: plunkSettings,
+  wrongKey: { PLUNK_SECRET_KEY: 'sk_another', PLUNK_PUBLIC_KEY: 'pk_another' },
+  fake: plunkFake,
+  refused: 'refused@example.com',
+})
+
+const ada = contactOf('ada@example.com')
+const event = eventOf(ada)
+const never = new AbortController().signal
+
+async function started(t: TestContext, change: (answer: (asked: Asked) => Said) => (asked: Asked) => Said = a => a) {
+  const fake = plunkFake()
+  const server = await startVendor(t, change(fake.answer))
+  const provider = await opened(t, { vendor: 'plunk' }, plunkSettings(server.url))
+  return { fake, server, provider }
+}
+
+const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+
+describe('Plunk', { timeout: 60_000 }, () => {
+  test('what is sent, and with which of the two keys', async t => {
+    const { server, provider } = await started(t)
+    assert.equal(await provider.check!(never), null)
+    await provider.createContact(ada, false, never)
+    await provider.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
+    assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+    const sent = server.asked.map(({ method, path, query, headers, json }) => ({
+      call: `${method} ${path}?${new URLSearchParams(query)}`,
+      as: headers.authorization,
+      key: headers['idempotency-key'],
+      json,
+    }))
+    const as = 'Bearer sk_of-the-test'
+    const key = undefined
+    const full = { firstName: 'Ada', lastName: 'King Lovelace' }
+    assert.deepEqual(sent, [
+      { call: 'GET /contacts?limit=1', as, key, json: undefined },
+      { call: 'POST /contacts/lookup?', as, key, json: { emails: ['ada@example.com'] } },
+      { call: 'POST /contacts?', as, key, json: { email: 'ada@example.com', data: full } },
+      { call: 'POST /contacts/lookup?', as, key, json: { emails: ['bob@example.com'] } },
+      { call: 'POST /contacts?', as, key, json: { email: 'bob@example.com', data: { firstName: 'Bob' } } },
+      {
+        call: 'POST /v1/track?',
+        as: 'Bearer pk_of-the-test',
+        key: event.id,
+        json: { event: 'waitlist.joined', email: 'ada@example.com' },
+      },
+    ])
+  })
+
+  test('an address that is known costs one call, and two when there is doubt', async t => {
+    const { fake, server, provider } = await started(t)
+    fake.had('ada@example.com')
+    assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+    assert.deepEqual(callsOf(server), ['POST /contacts/lookup'])
+    const doubted = await provider.createContact(ada, true, never)
+    assert.deepEqual(doubted, { is: 'existing', providerId: 'old-1', ours: false })
+    assert.deepEqual(callsOf(server).slice(1), ['POST /contacts/lookup', 'GET /contacts'])
+  })
+
+  test('a longer address that contains ours is not taken for ours', async t => {
+    const { fake, provider } = await started(t)
+    fake.had('ada@example.com')
+    await provider.createContact(contactOf('not-ada@example.com'), false, never)
+    const creation = await provider.createContact(ada, true, never)
+    assert.deepEqual(creation, { is: 'existing', providerId: 'old-1', ours: false })
+  })
+
+  test('made by somebody else between look-up and creation: existing, and ours when it is young', async t => {
+    for (const doubt of [false, true]) {
+      const { provider } = await started(t, answer => asked => {
+        const said = answer(asked)
+        if (asked.path === '/contacts/lookup') {
+          answer({ ...asked, path: '/contacts', json: { email: ada.email } })
+        }
+        return said
+      })
+      const creation = await provider.createContact(ada, doubt, never)
+      const expected = { is: 'existing', providerId: 'contact-1' }
+      assert.deepEqual(creation, doubt ? { ...expected, ours: true } : expected)
+    }
+  })
+
+  test('the 500 of two creations at once leaves doubt, and the next attempt finds the contact', async t => {
+    const { fake, provider } = await started(t, answer => asked => {
+      const said = answer(asked)
+      return asked.path === '/contacts' && said.status === 201 ? plunkError(500, 'INTERNAL_SERVER_ERROR') : said
+    })
+    assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
+    const again = await provider.createContact(ada, true, never)
+    assert.deepEqual(again, { is: 'existing', providerId: 'contact-1', ours: true })
+    assert.equal(fake.count('ada@example.com'), 1)
+  })
+
+  test('a look-up that is no answer ends there: nothing is created', async t => {
+    const senseless: unknown[] = [
+      {},
+      { found: [], notFound: [] },
+      { found: ['ada@example.com'], notFound: ['ada@example.com'] },
+    ]
+    for (const body of senseless) {
+      const { server, provider } = await started(t, () => () => ({ status: 200, body }))
+      assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
+      assert.deepEqual(callsOf(server), ['POST /contacts/lookup'])
+    }
+  })
+
+  test('401, 402, 403, 404, 422: what each is taken for', async t => {
+    const rows: [Said, string, string][] = [
+      [plunkError(401, 'INVALID_API_KEY'), 'misconfigured', 'misconfigured'],
+      [plunkError(402, 'BILLING_LIMIT_EXCEEDED'), 'unreached', 'unreached'],
+      [plunkError(403, 'PROJECT_DISABLED'), 'misconfigured', 'misconfigured'],
+      [plunkError(404, 'NOT_FOUND'), 'misconfigured', 'misconfigured'],
+      [{ status: 400, body: { error: 'Email is required' } }, 'misconfigured', 'misconfigured'],
+      [plunkError(409, 'CONFLICT'), 'misconfigured', 'misconfigured'],
+      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] }), 'misconfigured', 'misconfigured'],
+      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'email' }] }), 'refused', 'misconfigured'],
+    ]
+    for (const [said, creation, told] of rows) {
+      const { provider } = await started(t, answer => asked => (asked.path.endsWith('/lookup') ? answer(asked) : said))
+      assert.equal((await provider.createContact(ada, false, never)).is, creation, JSON.stringify(said))
+      assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
+      assert.equal((await provider.check!(never))?.is, told)
+    }
+  })
+
+  test('a project without credit, or disabled, says so to every call', async t => {
+    const { fake, provider } = await started(t)
+    for (const [status, is] of [
+      [402, 'unreached'],
+      [403, 'misconfigured'],
+    ] as const) {
+      fake.refuse(status)
+      const said = [await provider.createContact(ada, false, never), await provider.check!(never)]
+      for (const each of said) assert.equal(each?.is, is)
+    }
+    assert.equal(fake.count('ada@example.com'), 0)
+  })
+
+  test('an event name that Plunk keeps for itself is our mistake, and its key can be used again', async t => {
+    const { fake, provider } = await started(t)
+    for (const name of ['email.sent', 'contact.subscribed', 'segment.beta.entry']) {
+      const told = await provider.automation!.deliver({ ...event, name }, never)
+      assert.equal(told.is, 'misconfigured', name)
+    }
+    assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+    assert.equal(fake.starts('ada@example.com'), 1)
+  })
+
+  test('an event that failed with 500 keeps its key, and Plunk goes on with it: told again it is delivered', async t => {
+    const { fake, provider } = await started(t)
+    fake.breakOnce('/v1/track')
+    assert.equal((await provider.automation!.deliver(event, never)).is, 'unclear')
+    assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+  })
+
+  test('an event whose first attempt is still under way is asked for again', async t => {
+    const { fake, provider } = await started(t)
+    fake.neverFinish()
+    assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+    assert.equal((await provider.automation!.deliver(event, never)).is, 'unclear')
+    assert.equal(fake.starts('ada@example.com'), 1)
+  })
+
+  test('the event changes nothing of a contact', async t => {
+    const { fake, provider } = await started(t)
+    fake.had('ada@example.com')
+    await provider.automation!.deliver(event, never)
+    const { data, subscribed } = fake.kept('ada@example.com') as Record<string, unknown>
+    assert.deepEqual({ data, subscribed }, { data: { firstName: 'Old' }, subscribed: false })
+  })
+})

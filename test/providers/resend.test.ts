@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Resend } from 'resend'
+import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { assertDocumented, assertSameWire, recorded } from '../harness/wire.ts'
+import { resendCalls } from './resend.contract.ts'
+import { resendFake, resendSendingKey, resendSettings } from './resend.fake.ts'
+
+const resend = { vendor: 'resend' } as const
+const never = new AbortController().signal
+const ada = contactOf('ada@example.com')
+const error = (status: number, name: string, message: string): Said => ({
+  status,
+  body: { statusCode: status, name, message },
+})
+
+providerContract({
+  vendor: 'resend',
+  settings: resendSettings,
+  wrongKey: { RESEND_API_KEY: 're_another-key' },
+  wrongSetting: { RESEND_SEGMENT_ID: '00000000-0000-4000-8000-000000000000' },
+  fake: resendFake,
+  refused: 'refused@example.com',
+})
+
+test("our requests are those of the vendor's own client", async t => {
+  const { RESEND_API_KEY: key, RESEND_SEGMENT_ID: segment } = resendSettings('')
+
+  const ours = await recorded(t, resendFake().answer, async url => {
+    const provider = await opened(t, resend, resendSettings(url))
+    await provider.check!(never)
+    await provider.createContact(ada, false, never)
+    await provider.createContact(ada, false, never)
+    await provider.automation!.deliver(eventOf(ada), never)
+    const { RESEND_SEGMENT_ID, ...withoutSegment } = resendSettings(url)
+    const plain = await opened(t, resend, withoutSegment)
+    await plain.check!(never)
+    await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
+  })
+
+  const theirs = await recorded(t, resendFake().answer, async baseUrl => {
+    const client = new Resend(key, { baseUrl })
+    await client.segments.get(segment)
+    await client.contacts.get({ email: 'ada@example.com' })
+    await client.contacts.create({
+      ...{ email: 'ada@example.com', firstName: 'Ada', lastName: 'King Lovelace', segments: [{ id: segment }] },
+    })
+    await client.contacts.get({ email: 'ada@example.com' })
+    await client.events.send({ event: 'waitlist.joined', email: 'ada@example.com' })
+    await client.contacts.list({ limit: 1 })
+    await client.contacts.get({ email: 'bob@example.com' })
+    await client.contacts.create({ email: 'bob@example.com', firstName: 'Bob' })
+  })
+  assertSameWire(ours, theirs, ['authorization'])
+})
+
+test('the id of a contact, where it is known, names it to the automation', async t => {
+  const contactId = 'e169aa45-1ecf-4183-9955-b1499d5701d3'
+  const answer = (): Said => ({ status: 202, body: { object: 'event', event: 'waitlist.joined' } })
+  const ours = await recorded(t, answer, async url => {
+    const provider = await opened(t, resend, resendSettings(url))
+    await provider.automation!.deliver(eventOf({ ...ada, providerId: contactId }), never)
+  })
+  const theirs = await recorded(t, answer, baseUrl =>
+    new Resend(resendSettings('').RESEND_API_KEY, { baseUrl }).events.send({ event: 'waitlist.joined', contactId }),
+  )
+  assertSameWire(ours, theirs, ['authorization'])
+})
+
+test('requests and answers are those of the contract that the vendor publishes', async t => {
+  const fake = resendFake()
+  const exchanged: [Asked, Said][] = []
+  const note = (asked: Asked): Said => {
+    const said = fake.answer(asked)
+    exchanged.push([asked, said])
+    return said
+  }
+  await recorded(t, note, async url => {
+    const provider = await opened(t, resend, resendSettings(url))
+    assert.equal(await provider.check!(never), null)
+    const creation = await provider.createContact(ada, false, never)
+    await provider.createContact(ada, true, never)
+    await provider.createContact(contactOf('refused@example.com'), false, never)
+    assert.ok(creation.is === 'created')
+    await provider.automation!.deliver(eventOf(ada), never)
+    await provider.automation!.deliver(eventOf({ ...ada, providerId: creation.providerId! }), never)
+    const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_ID: '' })
+    assert.equal(await plain.check!(never), null)
+  })
+  assert.equal(exchanged.length, 9)
+  for (const [asked, said] of exchanged) assertDocumented(resendCalls, asked, said)
+})
+
+test('an address finds its way through the path', async t => {
+  const odd = contactOf("a+b/c?d#e%20'f@example.com")
+  const fake = resendFake()
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, resend, resendSettings(server.url))
+  assert.equal((await provider.createContact(odd, false, never)).is, 'created')
+  assert.equal((await provider.createContact(odd, false, never)).is, 'existing')
+  assert.equal(fake.count(odd.email), 1)
+})
+
+test('a key that may only send mail is our mistake', async t => {
+  const server = await startVendor(t, resendFake().answer)
+  const provider = await opened(t, resend, { ...resendSettings(server.url), ...resendSendingKey })
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+  assert.equal((await provider.check!(never))?.is, 'misconfigured')
+})
+
+test('the check knows whether the segment is there', async t => {
+  const server = await startVendor(t, resendFake().answer)
+  const provider = await opened(t, resend, { ...resendSettings(server.url), RESEND_SEGMENT_ID: 'another' })
+  assert.equal((await provider.check!(never))?.is, 'misconfigured')
+})
+
+const answers: readonly (readonly [string, Said, string])[] = [
+  ['a validation error about the email', error(400, 'validation_error', 'The `email` field is invalid.'), 'refused'],
+  ['the same with 422', error(422, 'validation_error', 'Invalid `email` field.'), 'refused'],
+  ['a validation error about a segment', error(422, 'validation_error', 'Invalid `segments` field.'), 'misconfigured'],
+  ['a validation error with 403', error(403, 'validation_error', 'Only your own email address.'), 'misconfigured'],
+  ['a missing key', error(401, 'missing_api_key', 'Missing API key'), 'misconfigured'],
+  ['an unknown key', error(403, 'invalid_api_key', 'API key is invalid'), 'misconfigured'],
+  ['a segment that is not there', error(404, 'not_found', 'Segment not found'), 'misconfigured'],
+  ['a method that is not allowed', error(405, 'method_not_allowed', 'Method is not allowed'), 'misconfigured'],
+  ['a daily quota', error(429, 'daily_quota_exceeded', 'You have reached your daily quota'), 'unreached'],
+  ['an error of theirs', error(500, 'application_error', 'An unexpected error occurred'), 'unclear'],
+  ['an answer without an id', { status: 201, body: { object: 'contact' } }, 'unclear'],
+]
+
+for (const [what, said, expected] of answers) {
+  test(`a creation that meets ${what} is ${expected}`, async t => {
+    const fake = resendFake()
+    const server = await startVendor(t, asked => (asked.method === 'POST' ? said : fake.answer(asked)))
+    const provider = await opened(t, resend, resendSettings(server.url))
+    assert.equal((await provider.createContact(ada, false, never)).is, expected)
+  })
+}
+
+test('a 404 that is not theirs does not make an address new', async t => {
+  const server = await startVendor(t, () => ({ status: 404, body: '<html>Not found</html>' }))
+  const provider = await opened(t, resend, resendSettings(server.url))
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+  assert.equal(server.asked.length, 1)
+})
+
+test('what the rate limit asks for is kept, also where only its own field says it', async t => {
+  const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '0', 'ratelimit-reset': '2' }
+  const server = await startVendor(t, () => ({ ...error(429, 'rate_limit_exceeded', 'Too many requests'), headers }))
+  const provider = await opened(t, resend, resendSettings(server.url))
+  const creation = await provider.createContact(ada, false, never)
+  assert.ok(creation.is === 'unreached')
+  assert.equal(creation.retryAfter, 2_000)
+})
+
+const created: readonly (readonly [string, string, object])[] = [
+  ['long before the signup', '2023-10-06 23:47:56.678+00', { ours: false }],
+  ['at the signup', new Date().toISOString(), { ours: true }],
+  ['at a time that makes no sense', 'yesterday', {}],
+]
+
+for (const [when, created_at, expected] of created) {
+  test(`a contact that was made ${when} is told from ours`, async t => {
+    const body = { object: 'contact', id: 'c1', email: 'ada@example.com', created_at }
+    const server = await startVendor(t, () => ({ status: 200, body }))
+    const provider = await opened(t, resend, resendSettings(server.url))
+    const creation = await provider.createContact(ada, true, never)
+    assert.deepEqual(creation, { is: 'existing', providerId: 'c1', ...expected })
+  })
+}
+
+test('a 2xx that is not as documented is neither a good key nor a start of the automation', async t => {
+  for (const body of [{}, '<html>Welcome</html>']) {
+    const server = await startVendor(t, () => ({ status: 200, body }))
+    for (const change of [{}, { RESEND_SEGMENT_ID: '' }]) {
+      const provider = await opened(t, resend, { ...resendSettings(server.url), ...change })
+      assert.equal((await provider.check!(never))?.is, 'unclear')
+      assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
+    }
+  }
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { type Vendor, vendorNames, vendors } from '../../src/providers/catalogue.ts'
+import { vendorOf } from '../../src/providers/settings.ts'
+
+const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
+
+/** A value that each rule allows. */
+function allowed(name: string): string {
+  if (name === 'MAILCHIMP_API_KEY') return 'key-us21'
+  if (name === 'HUBSPOT_PROPERTY') return 'waitlist=yes'
+  const texts = ['7', 'true', 'https://api.example.com']
+  const { read } = (vendors[vendorOf(name)!] as Vendor).settings[name]!
+  return texts.find(text => read(text) !== undefined)!
+}
+
+describe('the settings of the providers', () => {
+  for (const name of vendorNames) {
+    const { settings }: Vendor = vendors[name]
+    const needed = Object.keys(settings).filter(setting => settings[setting]!.required)
+
+    test(`${name}: what is missing is named, with where to find it`, () => {
+      const result = readConfig({ PROVIDER: name })
+      assert.ok('mistakes' in result)
+      assert.deepEqual(result.mistakes.map(mistake => mistake.split(' ')[0]).sort(), [...needed].sort())
+      for (const mistake of result.mistakes) {
+        const { where, meaning } = settings[mistake.split(' ')[0]!]!
+        assert.ok(mistake.includes(where) && mistake.includes(meaning), mistake)
+      }
+    })
+
+    test(`${name}: all of its settings are read, alone and together`, () => {
+      const least = Object.fromEntries(needed.map(setting => [setting, allowed(setting)]))
+      const all = Object.fromEntries(Object.keys(settings).map(setting => [setting, allowed(setting)]))
+      for (const values of [least, all]) {
+        const result = readConfig({ ...https, PROVIDER: name, ...values })
+        assert.ok('config' in result, JSON.stringify(result))
+        assert.equal(result.config.provider?.vendor, name)
+        assert.deepEqual(result.config.warnings, [])
+        const given = Object.keys(result.config.provider.settings)
+        const expected = Object.keys(settings).filter(each => each in values || settings[each]!.default !== undefined)
+        assert.deepEqual(given, expected)
+      }
+    })
+
+    test(`${name}: a wrong value is refused, with what is allowed, and is not repeated`, () => {
+      for (const [setting, { read, allowed: rule }] of Object.entries(settings)) {
+        const wrong = ['se Cret', 'seCret', 'ftp://seCret'].find(text => read(text) === undefined)
+        if (wrong === undefined) continue
+        const values = Object.fromEntries(needed.map(each => [each, allowed(each)]))
+        const result = readConfig({ PROVIDER: name, ...values, [setting]: wrong })
+        assert.ok('mistakes' in result, setting)
+        assert.equal(result.mistakes.length, 1)
+        assert.ok(result.mistakes[0]!.startsWith(`${setting} ${rule}`), result.mistakes.join())
+        assert.doesNotMatch(result.mistakes[0]!, /se.?Cret/)
+      }
+    })
+
+    test(`${name}: every setting begins with its name, every default is allowed`, () => {
+      for (const [setting, { read, default: standard }] of Object.entries(settings)) {
+        assert.match(setting, new RegExp(`^${name.toUpperCase()}_`))
+        if (standard !== undefined) assert.notEqual(read(standard), undefined, setting)
+      }
+    })
+  }
+
+  test('what is not meant is warned of: a misspelt setting, one of another provider, a key in the clear', () => {
+    const loops = { ...https, PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
+    const warnings = (env: Record<string, string>) => {
+      const result = readConfig(env)
+      assert.ok('config' in result)
+      return result.config.warnings
+    }
+    assert.deepEqual(warnings(loops), [])
+    assert.match(
+      warnings({ ...loops, LOOPS_MAILING_LIST: 'a' }).join(),
+      /^LOOPS_MAILING_LIST is no setting .*LOOPS_MAILING_LISTS/,
+    )
+    assert.match(warnings({ ...https, LOOPS_API_KEY: 'key' }).join(), /^LOOPS_API_KEY has no effect/)
+    assert.match(warnings({ ...loops, KIT_TAG_ID: '7' }).join(), /^KIT_TAG_ID has no effect/)
+    assert.match(
+      warnings({ ...loops, LOOPS_BASE_URL: 'http://loops.example' }).join(),
+      /plain HTTP to a public address/,
+    )
+    assert.deepEqual(warnings({ ...loops, LOOPS_BASE_URL: 'http://10.0.0.7:8080' }), [])
+  })
+
+  test('settings that contradict each other are refused', () => {
+    const mailchimp = { PROVIDER: 'mailchimp', MAILCHIMP_API_KEY: 'key-us21', MAILCHIMP_AUDIENCE_ID: 'a1' }
+    for (const change of [{ MAILCHIMP_JOURNEY_ID: '7' }, { MAILCHIMP_STEP_ID: '7' }, { MAILCHIMP_API_KEY: 'key' }]) {
+      const result = readConfig({ ...mailchimp, ...change })
+      assert.ok('mistakes' in result, JSON.stringify(change))
+      assert.match(result.mistakes[0]!, /^MAILCHIMP_/)
+    }
+  })
+})

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import type { Conclusion, Delivery, Registration, Settlement } from '../../src/waitlist/ports.ts'
+import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+
+const provider = 'provider'
+const clock = handClock().read
+const postponed: Conclusion = { is: 'pending', wait: 5_000, doubt: true, why: 'no connection' }
+const waiting: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: 'HTTP 503' }
+
+interface UnderWay {
+  readonly path: string
+  readonly registrations: Registration[]
+  readonly deliveries: Delivery[]
+  /** Opens the file again, on a disk with less room. */
+  again(options: Partial<SqliteStoreOptions>): Promise<Store>
+}
+
+/** A file in which attempts are under way, and as many contacts and deliveries are still to be attempted. */
+async function underWay(t: TestContext, count: number): Promise<UnderWay> {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const again = async (rest: Partial<SqliteStoreOptions>) => {
+    const destinations = ['webhook']
+    const options = { path, eventName: 'waitlist.joined', provider, destinations, minimumFree: 0, clock, ...rest }
+    const store = await sqliteStore(options)
+    let closed: Promise<void> | undefined
+    const close = () => (closed ??= store.close())
+    t.after(close)
+    return { ...store, close }
+  }
+  const store = await again({})
+  const all = await Promise.all(
+    Array.from({ length: 4 * count }, (_, i) => pendingNow(store, `visitor-${i}@example.com`)),
+  )
+  const conclude = (from: number, conclusion: Conclusion) =>
+    Promise.all(all.slice(from * count, (from + 1) * count).map(each => store.conclude(each, conclusion)))
+  await conclude(0, { is: 'created' })
+  await conclude(1, { is: 'created' })
+  await conclude(2, { is: 'pending', wait: 0, doubt: false, why: 'no connection' })
+  const deliveries = [...(await store.claim('webhook', count))]
+  await store.close()
+  return { path, registrations: all.slice(3 * count), deliveries, again }
+}
+
+const hasFailed = (store: Store): Promise<boolean> =>
+  Promise.race([store.failure.then(() => true), new Promise<false>(resolve => setTimeout(resolve, 50, false))])
+
+describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () => {
+  test('with too little free space nothing is begun, and everything that is under way can be ended', async t => {
+    const { path, registrations, deliveries, again } = await underWay(t, 4)
+    const store = await again({ minimumFree: Number.MAX_SAFE_INTEGER })
+    await assert.rejects(store.admit(signup('Late', 'late@example.com')), StoreUnavailable)
+    await assert.rejects(store.begin(registrations[0]!.contact.id, provider), StoreUnavailable)
+    await assert.rejects(store.beginDue(provider, 10, true), StoreUnavailable)
+    await assert.rejects(store.claim('webhook', 10), StoreUnavailable)
+
+    const conclusions: Conclusion[] = [{ is: 'created' }, { is: 'existing' }, { is: 'refused' }, postponed]
+    for (const [i, conclusion] of conclusions.entries()) {
+      assert.equal(await store.conclude(registrations[i]!, conclusion), true)
+    }
+    const settlements: Settlement[] = [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }, waiting]
+    for (const [i, settlement] of settlements.entries()) {
+      assert.equal(await store.settle(deliveries[i]!, settlement), true)
+    }
+    await store.hasten()
+    assert.equal(contactsIn(path).length, 15)
+    assert.equal(await hasFailed(store), false)
+  })
+
+  test('a beginning that is refused does not keep an ending of the same moment from being stored', async t => {
+    const { registrations, deliveries, again } = await underWay(t, 4)
+    const store = await again({ minimumFree: Number.MAX_SAFE_INTEGER })
+    const [beginnings, endings] = await Promise.all([
+      Promise.allSettled([store.claim('webhook', 10), store.beginDue(provider, 10, true)]),
+      Promise.all([
+        ...registrations.map(each => store.conclude(each, postponed)),
+        store.settle(deliveries[0]!, waiting),
+      ]),
+    ])
+    assert.ok(endings.every(Boolean))
+    assert.ok(beginnings.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
+  })
+
+  test('in a file that is full what needs no room is stored, a refusal changes nothing, and room heals all', async t => {
+    const { path, registrations, deliveries, again } = await underWay(t, 200)
+    const pages = withDatabase(path, database => database.prepare('pragma page_count').get()) as { page_count: number }
+    const store = await again({ maxPages: pages.page_count })
+    let admitted = 0
+    const full = async () => {
+      for (;;) await pendingNow(store, `late-${++admitted}@example.com`)
+    }
+    await assert.rejects(full(), StoreUnavailable)
+    // A row with a lease is longer than one without.
+    await assert.rejects(store.claim('webhook', 1_000), StoreUnavailable)
+    await assert.rejects(store.beginDue(provider, 1_000, true), StoreUnavailable)
+
+    for (const each of deliveries) assert.equal(await store.settle(each, { is: 'delivered' }), true)
+    for (const each of registrations.slice(100)) assert.equal(await store.conclude(each, { is: 'refused' }), true)
+    for (const each of registrations.slice(0, 100)) assert.equal(await store.conclude(each, { is: 'created' }), true)
+    const contacts = contactsIn(path)
+    assert.equal(contacts.length, 700 + admitted - 1)
+    assert.equal(contacts.filter(({ events, deliveries }) => events === 1 && deliveries === 1).length, 500)
+    assert.equal(await hasFailed(store), false)
+    await store.close()
+
+    const roomy = await again({})
+    const rest = await roomy.claim('webhook', 1_000)
+    assert.equal(rest.length, 300)
+    assert.ok(rest.every(({ attempts, doubt }) => attempts === 0 && !doubt))
+  })
+})
