@@ -75,6 +75,25 @@ export async function startBare(cache: string): Promise<BareServer> {
   }
 }
 
+export interface VendorServer extends Omit<Server, 'startUp'> {
+  /** From now on it answers at once, or never. */
+  hangs(hangs: boolean): Promise<void>
+}
+
+export async function startVendor(): Promise<VendorServer> {
+  const child = remember(fork(fileHere('vendor.ts'), { execArgv: [] }))
+  const [{ port }] = (await replyOf(child)) as [{ port: number }]
+  return {
+    port,
+    pid: child.pid!,
+    stop: signal => end(child, signal),
+    async hangs(hangs) {
+      child.send({ hangs })
+      await replyOf(child)
+    },
+  }
+}
+
 export interface Generator {
   run(job: Job): Promise<Measured>
   stop(): Promise<void>

@@ -31,8 +31,8 @@ const ratios = (rounds: readonly Round[]): readonly number[] =>
 
 export const isMet = ({ rounds, goal }: Comparison): boolean => median(ratios(rounds)) >= goal
 
-/** The median with the least and the most of all rounds. */
-function spread(values: readonly number[], digits: number): string {
+/** The median with the least and the most. */
+export function spread(values: readonly number[], digits: number): string {
   const text = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(digits))
   return `${text(median(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`
 }

@@ -5,6 +5,7 @@
  *   --quick     a smoke run of a few seconds; its figures mean nothing
  *   --no-large  leaves out the comparison of a large file with a small one
  *   --large     fills the large file to the end, however long that takes
+ *   --provider  measures what a provider costs and spoils, and nothing else
  *   --check     holds the load generator against autocannon instead
  */
 
@@ -18,6 +19,7 @@ import { compareFileSizes } from './large.ts'
 import { machineFacts } from './machine.ts'
 import { measure } from './measure.ts'
 import { startBare, startGenerator, startService } from './processes.ts'
+import { providerFigures } from './provider.ts'
 import { record, requireSame } from './record.ts'
 import { type Comparison, comparisonTable, figureTable, isMet, type Round } from './report.ts'
 import { knownSignup, largeGoal, openLimiter, type Scenario, scenarios, shutLimiter } from './scenarios.ts'
@@ -28,6 +30,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     large: { type: 'boolean', default: false },
     'no-large': { type: 'boolean', default: false },
+    provider: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
   },
 })
@@ -37,7 +40,7 @@ const connections = 64
 const plan = options.quick
   ? { longest: 60, rounds: 1, seconds: 0.1, warmUp: 0, starts: 1, settle: 0, contacts: 2_000, patience: 5 }
   : {
-      longest: options.large ? 1_800 : 420,
+      longest: options.large ? 1_900 : 500,
       rounds: 5,
       seconds: 2,
       warmUp: 1.5,
@@ -60,8 +63,14 @@ setTimeout(() => {
 for (const fact of machineFacts(folder)) say(fact)
 say(`${connections} connections, ${plan.rounds} rounds of ${plan.seconds} s for each server\n`)
 
-progress('start-up')
 const settings = ownTemporaryFolder(folder)
+if (options.provider) {
+  const bare = await startBare(settings.TMPDIR)
+  say(figureTable(await providerFigures({ folder, settings, generator: startGenerator(), bare, progress }, plan)))
+  process.exit()
+}
+
+progress('start-up')
 const startUp = await startUpFigures(folder, settings, plan.starts)
 
 const service = (name: string, limiter: object) =>
@@ -107,7 +116,9 @@ for (let round = plan.warmUp > 0 ? 0 : 1; round <= plan.rounds; round++) {
   }
 }
 const afterwards = memoryAfterwards(servers.open, bare)
-for (const server of [...Object.values(servers), bare]) await server.stop()
+for (const server of Object.values(servers)) await server.stop()
+const provider = await providerFigures({ folder, settings, generator, bare, progress }, plan)
+await bare.stop()
 
 const comparisons: Comparison[] = measured.map(({ scenario, rounds }) => ({ ...scenario, rounds }))
 if (!options['no-large']) {
@@ -118,7 +129,7 @@ if (!options['no-large']) {
 
 say(comparisonTable(comparisons))
 say('')
-say(figureTable([...startUp, atRest, ...afterwards]))
+say(figureTable([...startUp, atRest, ...afterwards, ...provider]))
 const missed = comparisons.filter(comparison => !isMet(comparison)).map(({ name }) => name)
 if (!options.quick && missed.length > 0) say(`\nMissed: ${missed.join('; ')}`)
 process.exit()

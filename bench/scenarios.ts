@@ -35,6 +35,10 @@ export const largeGoal = 0.85
 export const memoryGoals = { idle: 90, after: 200 }
 export const startUpGoal = 200
 
+/** Signups at once while the provider hangs, and the milliseconds within which 99 of 100 health reports come then. */
+export const crowd = 1_000
+export const healthGoal = 50
+
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
 export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }
 export const shutLimiter = { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '86400' }

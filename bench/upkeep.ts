@@ -54,7 +54,7 @@ export function ownTemporaryFolder(folder: string): Settings {
   return { TMPDIR: own }
 }
 
-const megabytes = (bytes: number | undefined) => (bytes === undefined ? '–' : `${(bytes / MB).toFixed(1)} MB`)
+export const megabytes = (bytes: number | undefined) => (bytes === undefined ? '–' : `${(bytes / MB).toFixed(1)} MB`)
 
 export async function memoryAtRest(service: Server, bare: Server, settle: number): Promise<Figure> {
   await sleep(settle * 1000)
