@@ -90,7 +90,7 @@ export function readConfig(env: Environment): ConfigResult {
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
   const vendor = setting('PROVIDER')
-  const provider = vendor === 'none' ? null : readProvider(vendor, env, mistakes)
+  const provider = vendor === 'none' ? null : readProvider(vendor, env, setting('EVENT_NAME'), mistakes)
 
   const webhookUrl = given('WEBHOOK_URL')
   const secrets = given('WEBHOOK_SECRET')

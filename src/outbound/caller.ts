@@ -10,6 +10,8 @@ export interface Call {
   /** What it is for, in words for the log: "create a contact". Never with what a visitor sent. */
   readonly to: string
   readonly method: 'GET' | 'POST' | 'PUT'
+  /** Whether it changes nothing, whatever becomes of it (RFC 9110 §9.2.1); absent: a GET does not. */
+  readonly safe?: boolean
   /** Begins with a slash; follows the path of the base address. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
@@ -100,7 +102,8 @@ export function caller(settings: CallerSettings): Caller {
     }
   }
 
-  async function send({ to, method, path, query, headers: more, body }: Call, deadline: AbortSignal) {
+  async function send(call: Call, deadline: AbortSignal) {
+    const { to, method, safe = method === 'GET', path, query, headers: more, body } = call
     let begun = false
     let status: number
     let fields: Record<string, string>
@@ -141,7 +144,7 @@ export function caller(settings: CallerSettings): Caller {
       note(false)
       const why = `${to}: ${deadline.aborted ? 'no answer in time' : reasonOf(error as Error)}`
       // Before the first byte was sent it is certainly without effect; anything later may have come too late.
-      return { is: begun ? 'unclear' : 'unreached', why } as const
+      return { is: begun && !safe ? 'unclear' : 'unreached', why } as const
     }
     note(status < 500)
     const json = parsed(text)
@@ -152,11 +155,11 @@ export function caller(settings: CallerSettings): Caller {
       if (asked !== undefined) heldUntil = Math.max(heldUntil, performance.now() + Math.min(asked, LONGEST_HOLD))
       return { is: 'unreached', why: summary, ...(asked === undefined ? {} : { retryAfter: asked }) } as const
     }
-    if (status >= 500) return { is: 'unclear', why: summary } as const
+    if (status >= 500) return { is: safe ? 'unreached' : 'unclear', why: summary } as const
     if (status >= 300 && status < 400) {
       return { is: 'misconfigured', why: `${summary}, and redirects are not followed: set the final address` } as const
     }
-    return { is: 'answered', status, fields, json, summary } as const
+    return { is: 'answered', status, safe, fields, json, summary } as const
   }
 
   return { call, close: () => agent.destroy() }

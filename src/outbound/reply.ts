@@ -5,6 +5,8 @@ export interface Reply {
   readonly is: 'answered'
   /** 2xx or 4xx. */
   readonly status: number
+  /** Whether the call changed nothing in any case. */
+  readonly safe: boolean
   /** Lower-case names; of a repeated field the values are joined. */
   readonly fields: Readonly<Record<string, string>>
   /** The body as JSON; undefined when it is none. */
@@ -37,9 +39,9 @@ export function idAt(json: unknown, ...path: readonly (string | number)[]): stri
 }
 
 /** What a status means where nothing more is known of it: RFC 9110 §15. */
-export function judge({ status, summary }: Reply): Failure {
+export function judge({ status, safe, summary }: Reply): Failure {
   // It should have had a certain shape or number, and has not: nobody knows what was done.
-  if (status < 300) return { is: 'unclear', why: `${summary}, which makes no sense here` }
+  if (status < 300) return { is: safe ? 'unreached' : 'unclear', why: `${summary}, which makes no sense here` }
   // Nothing was done, and may be done later.
   if (status === 408 || status === 425) return { is: 'unreached', why: summary }
   return { is: 'misconfigured', why: summary }

@@ -34,3 +34,7 @@ export function isYoungerThanSignup(created: string | undefined, contact: Contac
   const time = Date.parse(created ?? '')
   return Number.isNaN(time) ? undefined : time >= contact.createdAt.getTime() - CLOCKS
 }
+
+/** Whether a refusal is about the form of the address, and not about a mail that the owner has yet to set up. */
+export const saysInvalidAddress = (said: string | undefined): boolean =>
+  /e-?mail.*(?:invalid|valid|format|blank|empty)|invalid.*e-?mail/i.test(said ?? '')

@@ -31,7 +31,7 @@ export interface Vendor {
   readonly rate: Rate
   readonly promises: Promises
   /** What is wrong with settings that are right one by one. */
-  readonly contradiction?: (values: Readonly<Record<string, unknown>>) => string | null
+  readonly contradiction?: (values: Readonly<Record<string, unknown>>, eventName: string) => string | null
 }
 
 const SECOND = 1_000
@@ -140,14 +140,15 @@ export const vendors = {
     },
     rate: { calls: 100, per: SECOND, connections: 10 },
     promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0 },
-    contradiction({
-      MAILCHIMP_API_KEY: key,
-      MAILCHIMP_BASE_URL: url,
-      MAILCHIMP_JOURNEY_ID: journey,
-      MAILCHIMP_STEP_ID: step,
-    }) {
+    contradiction(
+      { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
+      eventName,
+    ) {
       if ((journey === undefined) !== (step === undefined)) {
         return 'MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID belong together: set both or none'
+      }
+      if (journey === undefined && (eventName.length < 2 || eventName.length > 30)) {
+        return 'EVENT_NAME must have 2 to 30 characters'
       }
       const hasDataCentre = /-[a-z]{2,4}\d{1,3}$/.test(String(key))
       return hasDataCentre || url !== undefined
@@ -165,6 +166,10 @@ export const vendors = {
     // 1,000 a minute, and 50 that change contacts a second: the slower one, evenly.
     rate: { calls: 16, per: SECOND, connections: 10 },
     promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY },
+    contradiction: (_, eventName) =>
+      /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/.test(eventName)
+        ? 'EVENT_NAME must not be one of Plunk itself: email.…, contact.subscribed, contact.unsubscribed, segment.…'
+        : null,
   },
   listmonk: {
     title: 'listmonk',
@@ -224,7 +229,7 @@ export const vendors = {
       ),
       HUBSPOT_EVENT: optional(
         word,
-        'Custom event to send (pe…_name); needs an Enterprise plan.',
+        'Custom event to send (pe…_name); needs an Enterprise plan and the scope analytics.behavioral_events.send.',
         'HubSpot: Data Management, Custom events.',
       ),
       HUBSPOT_BASE_URL: base('https://api.hubapi.com'),

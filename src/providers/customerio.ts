@@ -48,8 +48,12 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
     if (found.is !== 'answered') return found
     const attributes = memberAt(found.json, 'customer', 'attributes')
     if (found.status !== 200 || attributes === undefined) return judge(found)
-    // Attributes are texts. Ours has the second of its signup.
-    return { is: 'existing', providerId, ours: memberAt(attributes, 'created_at') === `${secondOf(contact)}` } as const
+    // Ours has the second of its signup. Attributes are texts, it says.
+    return {
+      is: 'existing',
+      providerId,
+      ours: Number(memberAt(attributes, 'created_at')) === secondOf(contact),
+    } as const
   }
 
   return {

@@ -1,7 +1,7 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
+import { type Adapter, type Connect, isYoungerThanSignup, saysInvalidAddress, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
 
 /** Milliseconds after a 429, which does not say how long: the window of the limit. */
@@ -43,7 +43,7 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): Adapter {
       if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
       // Somebody else added it since we looked.
       if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? judge(reply)
-      if (status === 422 && /e-?mail/i.test(JSON.stringify(memberAt(json, 'errors')) ?? '')) {
+      if (status === 422 && saysInvalidAddress(JSON.stringify(memberAt(json, 'errors')))) {
         return { is: 'refused', reason: 'it is not valid there' }
       }
       return judge(reply)

@@ -63,7 +63,9 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Adap
       if (reply.status === 201 && id !== undefined) return onList({ is: 'created', providerId: id }, id, deadline)
       if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
       const known = idAt(reply.json, 'errors', 0, 'meta', 'duplicate_profile_id')
-      if (reply.status !== 409 || known === undefined) return judge(reply)
+      if (reply.status !== 409) return judge(reply)
+      // The status says enough; the id is told by the vendor, but not documented.
+      if (known === undefined) return doubt ? judge(reply) : { is: 'existing' }
       return doubt ? existing(contact, known, deadline) : { is: 'existing', providerId: known }
     },
 

@@ -1,5 +1,5 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
-import { type Adapter, type Connect, splitName } from './adapter.ts'
+import { type Adapter, type Connect, saysInvalidAddress, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
 
 /** Says in Loops where a contact comes from, and later which ones we made. */
@@ -23,7 +23,7 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): Adapter 
       const id = idAt(reply.json, 'id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
       // The signup is dropped only when it is certain that the address is what is refused.
-      if (reply.status === 400 && /e-?mail/i.test(textAt(reply.json, 'message') ?? '')) {
+      if (reply.status === 400 && saysInvalidAddress(textAt(reply.json, 'message'))) {
         return { is: 'refused', reason: 'it is not valid there' }
       }
       if (reply.status !== 409) return judge(reply)

@@ -33,7 +33,7 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): Adapter 
       const { name, email } = contact
       const emails = [email]
       const looked = await call(
-        { to: 'look an address up', method: 'POST', path: '/contacts/lookup', body: { emails } },
+        { to: 'look an address up', method: 'POST', safe: true, path: '/contacts/lookup', body: { emails } },
         deadline,
       )
       if (looked.is !== 'answered') return looked

@@ -20,7 +20,7 @@ export const vendorOf = (setting: string): VendorName | undefined =>
  * The settings of a vendor. Adds every mistake to `mistakes`, naming the variable and where its value is found; the
  * result is of use only when there was none.
  */
-export function readProvider(name: VendorName, env: Environment, mistakes: string[]): Choice {
+export function readProvider(name: VendorName, env: Environment, eventName: string, mistakes: string[]): Choice {
   const { title, settings, contradiction }: Vendor = vendors[name]
   const before = mistakes.length
   const values: Record<string, unknown> = {}
@@ -35,9 +35,18 @@ export function readProvider(name: VendorName, env: Environment, mistakes: strin
     if (value === undefined) mistakes.push(`${setting} ${allowed}. ${meaning} Where to find it: ${where}`)
     else values[setting] = value
   }
-  const contradicting = mistakes.length === before ? contradiction?.(values) : null
+  // Somebody who misspelt a setting misses one.
+  if (mistakes.length > before) mistakes.push(...misspelt(name, env))
+  const contradicting = mistakes.length === before ? contradiction?.(values, eventName) : null
   if (contradicting) mistakes.push(`${contradicting} (${title})`)
   return { vendor: name, settings: values as SettingsOf<VendorName> }
+}
+
+function misspelt(name: VendorName, env: Environment): readonly string[] {
+  const known = Object.keys(vendors[name].settings)
+  return Object.keys(env)
+    .filter(each => each.startsWith(`${name.toUpperCase()}_`) && !known.includes(each))
+    .map(each => `${each} is no setting of Waitlist; ${name} has ${known.join(', ')}.`)
 }
 
 /** What is allowed, but perhaps not meant or not safe. `chosen` is null when there is no provider. */
@@ -50,8 +59,7 @@ export function providerWarnings(chosen: VendorName | null, env: Environment): r
       if (unused.length > 0) warnings.push(`${unused.join(', ')} has no effect, since PROVIDER is not ${name}.`)
       continue
     }
-    const unknown = Object.keys(env).filter(each => each.startsWith(`${name.toUpperCase()}_`) && !known.includes(each))
-    for (const each of unknown) warnings.push(`${each} is no setting of Waitlist; ${name} has ${known.join(', ')}.`)
+    warnings.push(...misspelt(name, env))
     for (const setting of known.filter(each => each.endsWith('BASE_URL'))) {
       const address = given(env, setting)
       if (address?.startsWith('http:') && !isPrivate(address)) {

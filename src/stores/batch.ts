@@ -36,11 +36,13 @@ interface Waiting<Item, Answer> {
  * `commit` gets 1 to `bounds.batch` items in order of arrival and answers each of them; it is called for one batch at a
  * time. When it rejects, every item of the batch is refused with that reason. When it is slower than
  * `bounds.patience`, its items are refused although they may yet be stored: nothing untrue is said, and a repeated
- * signup does no harm.
+ * signup does no harm. Should their answers come after all, `unheard` is told of each, to undo what only its caller could
+ * have used.
  */
 export function naturalBatches<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
   bounds: Bounds = storeBounds,
+  unheard: (item: Item, answer: Answer) => void = () => {},
 ): Batches<Item, Answer> {
   let queue: Waiting<Item, Answer>[] = []
   let busy = false
@@ -73,8 +75,10 @@ export function naturalBatches<Item, Answer>(
       }, bounds.patience)
       try {
         const answers = await commit(batch.map(({ item }) => item))
-        batch.forEach(({ resolve }, position) => {
-          resolve(answers[position] as Answer)
+        batch.forEach(({ item, resolve }, position) => {
+          const answer = answers[position] as Answer
+          if (stalled) unheard(item, answer)
+          else resolve(answer)
         })
       } catch (reason) {
         refuse(batch, reason)

@@ -1,6 +1,16 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type Admission, CannotOpen, type Store, StoreUnavailable } from '../waitlist/ports.ts'
+import {
+  type Admission,
+  type Beginning,
+  CannotOpen,
+  type Conclusion,
+  type Delivery,
+  type Registration,
+  type Settlement,
+  type Store,
+  StoreUnavailable,
+} from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from './batch.ts'
 import { leadsOutside, type Result, type Results, STILL_PENDING, type Step } from './sqlite-steps.ts'
@@ -25,38 +35,64 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { bounds, clock = Date.now, provider = null, ...rest } = options
   const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest })
 
-  const signups = naturalBatches<Signup, Admission>(async signups => {
-    const now = clock()
-    const reply = await thread.ask({
-      do: 'admit',
-      batch: {
-        names: signups.map(({ name }) => name).join('\n'),
-        emails: signups.map(({ email }) => email).join('\n'),
-      },
-      now,
-    })
-    if (reply.is !== 'admitted') throw unavailable(reply)
-    return reply.ids.split('\n').map((id, i) => {
-      if (id === '') return { is: 'already listed' }
-      if (id.startsWith(STILL_PENDING)) return { is: 'still pending', contactId: id.slice(STILL_PENDING.length) }
-      if (provider === null) return { is: 'listed now', contactId: id }
-      const { name, email } = signups[i]!
-      const contact = { id, name, email, state: 'pending', createdAt: new Date(now) } as const
-      return { is: 'pending now', registration: { contact, token: id, doubt: false, attempts: 0 } }
-    })
-  }, bounds)
-
-  const stepped = () =>
-    naturalBatches<Step, Result>(async steps => {
-      const reply = await thread.ask({ do: 'steps', steps, now: clock() })
-      if (reply.is !== 'stepped') throw unavailable(reply)
-      return reply.results
-    }, bounds)
+  const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
+    const reply = await thread.ask({ do: 'steps', steps, now: clock() })
+    if (reply.is !== 'stepped') throw unavailable(reply)
+    return reply.results
+  }
   // Apart, so that an attempt can be ended on a disk that is too full to begin another.
-  const beginnings = stepped()
-  const endings = stepped()
+  const endings = naturalBatches<Step, Result>(step, bounds)
+  const beginnings = naturalBatches<Step, Result>(step, bounds, (begun, result) => {
+    if (begun.do === 'claim') giveBack({ deliveries: result as Results['claim'] })
+    if (begun.do === 'begin due') giveBack({ registrations: result as Results['begin due'] })
+    const beginning = begun.do === 'begin' && (result as Beginning)
+    if (beginning && beginning.is === 'ours') giveBack({ registrations: [beginning.registration] })
+  })
   const take = <Do extends Step['do']>(step: Step & { readonly do: Do }) =>
     (leadsOutside(step) ? beginnings : endings).submit(step) as Promise<Results[Do]>
+
+  const conclude = ({ contact, token }: Registration, conclusion: Conclusion) =>
+    take({ do: 'conclude', contactId: contact.id, token, conclusion })
+  const settle = ({ number, token }: Delivery, settlement: Settlement) =>
+    take({ do: 'settle', number, token, settlement })
+
+  /** What was leased too late for whoever asked: nobody was called, so nothing is in doubt. */
+  function giveBack({ registrations = [], deliveries = [] }: Leased): void {
+    const again = { wait: 0, why: 'taken too late to begin', uncalled: true } as const
+    const given = [
+      ...registrations.map(each => conclude(each, { is: 'pending', doubt: each.doubt, ...again })),
+      ...deliveries.map(each => settle(each, { is: 'waiting', doubt: each.doubt, ...again })),
+    ]
+    // Where that fails too, the lease ends by itself.
+    for (const each of given) each.catch(() => {})
+  }
+
+  const signups = naturalBatches<Signup, Admission>(
+    async signups => {
+      const now = clock()
+      const reply = await thread.ask({
+        do: 'admit',
+        batch: {
+          names: signups.map(({ name }) => name).join('\n'),
+          emails: signups.map(({ email }) => email).join('\n'),
+        },
+        now,
+      })
+      if (reply.is !== 'admitted') throw unavailable(reply)
+      return reply.ids.split('\n').map((id, i) => {
+        if (id === '') return { is: 'already listed' }
+        if (id.startsWith(STILL_PENDING)) return { is: 'still pending', contactId: id.slice(STILL_PENDING.length) }
+        if (provider === null) return { is: 'listed now', contactId: id }
+        const { name, email } = signups[i]!
+        const contact = { id, name, email, state: 'pending', createdAt: new Date(now) } as const
+        return { is: 'pending now', registration: { contact, token: id, doubt: false, attempts: 0 } }
+      })
+    },
+    bounds,
+    (_, admission) => {
+      if (admission.is === 'pending now') giveBack({ registrations: [admission.registration] })
+    },
+  )
 
   let checking: Promise<Reply> | undefined
 
@@ -64,13 +100,13 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     admit: signups.submit,
     begin: (contactId, provider) => take({ do: 'begin', contactId, provider }),
     beginDue: (provider, most, early) => take({ do: 'begin due', provider, most, early }),
-    conclude: ({ contact, token }, conclusion) => take({ do: 'conclude', contactId: contact.id, token, conclusion }),
+    conclude,
     async hasten() {
       let more = true
       while (more) more = await take({ do: 'hasten' })
     },
     claim: (destination, most) => take({ do: 'claim', destination, most }),
-    settle: ({ number, token }, settlement) => take({ do: 'settle', number, token, settlement }),
+    settle,
     failure: thread.failure,
     async check() {
       // While a slow disk owes an answer, nobody asks again.
@@ -85,6 +121,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       await thread.close()
     },
   }
+}
+
+interface Leased {
+  readonly registrations?: readonly Registration[]
+  readonly deliveries?: readonly Delivery[]
 }
 
 const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')

@@ -23,6 +23,9 @@ export interface DeliverParts {
 /** Milliseconds between two looks at the outbox when nobody wakes the loop. */
 const REST = 1_000
 
+/** Milliseconds without a look after a call was kept back: the rest of a backlog would only be taken and given back. */
+const KEPT_BACK = 5_000
+
 /** Attempts to record an outcome, a second apart: an outcome that is forgotten means telling it twice. */
 const SETTLE_ATTEMPTS = 20
 
@@ -32,6 +35,7 @@ const SETTLE_ATTEMPTS = 20
  */
 export function deliveries({ store, destination, log, clock = Date.now, random = Math.random }: DeliverParts): Loop {
   let gone = false
+  let keptBackUntil = Number.NEGATIVE_INFINITY
 
   async function attempt(delivery: Delivery, deadline: AbortSignal): Promise<void> {
     // Clocks may differ: no event is younger than new.
@@ -40,6 +44,7 @@ export function deliveries({ store, destination, log, clock = Date.now, random =
     const told = late ? 'not asked' : await tell(delivery, deadline)
     const settlement = judge(told, delivery, destination, random())
     if (told !== 'not asked' && told.is === 'gone') gone = true
+    if (settlement.is === 'waiting' && settlement.uncalled) keptBackUntil = clock() + KEPT_BACK
     if (settlement.is !== 'delivered') {
       const { id } = delivery.event
       const details = { destination: destination.name, event: id, attempt: delivery.attempts + 1, why: settlement.why }
@@ -70,7 +75,7 @@ export function deliveries({ store, destination, log, clock = Date.now, random =
   }
 
   return loop<Delivery>({
-    take: most => (gone ? Promise.resolve([]) : store.claim(destination.name, most)),
+    take: async most => (gone || clock() < keptBackUntil ? [] : store.claim(destination.name, most)),
     do: attempt,
     concurrency: destination.concurrency,
     timeout: destination.timeout,

@@ -102,10 +102,10 @@ export function loop<Item>(work: Work<Item>): Loop {
     async stop(grace) {
       stopped = true
       wake()
-      await running
       const timer = setTimeout(() => {
         for (const controller of underWay.values()) controller.abort()
       }, grace)
+      await running
       await Promise.all(underWay.keys())
       clearTimeout(timer)
     },

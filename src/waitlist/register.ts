@@ -156,6 +156,14 @@ export function register(parts: RegisterParts): Register {
     // The lease was lost: this process slept for longer than that. Whoever has it now concludes.
     if (!stored) return { is: 'kept', because: 'unreachable' }
     if (conclusion.is === 'created') announce()
+    if (conclusion.is === 'refused' && registration.attempts > 0) {
+      const { id } = registration.contact
+      const why = creation.is === 'refused' ? creation.reason : ''
+      log.warn(
+        { provider: provider.name, contact: id, why },
+        'the provider refuses an address that was kept for it: the signup is dropped',
+      )
+    }
     return registeredOf(creation, conclusion)
   }
 

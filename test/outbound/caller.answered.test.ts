@@ -106,12 +106,17 @@ describe('a redirect is misconfigured, and nothing goes to where it points', { t
 })
 
 describe('what a status means where nothing more is known', () => {
+  const reply = { is: 'answered', safe: false, fields: {}, json: undefined, summary: 'told' } as const
   const meant = { 200: 'unclear', 204: 'unclear', 400: 'misconfigured', 401: 'misconfigured', 404: 'misconfigured' }
   for (const [status, is] of Object.entries({ ...meant, 408: 'unreached', 410: 'misconfigured', 425: 'unreached' })) {
     test(`${status}: ${is}`, () => {
-      const outcome = judge({ is: 'answered', status: Number(status), fields: {}, json: undefined, summary: 'told' })
+      const outcome = judge({ ...reply, status: Number(status) })
       assert.equal(outcome.is, is)
       assert.match(outcome.why, /^told/)
     })
   }
+
+  test('a look that makes no sense, or fails, has changed nothing in any case', () => {
+    assert.equal(judge({ ...reply, safe: true, status: 200 }).is, 'unreached')
+  })
 })

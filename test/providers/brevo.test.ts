@@ -66,7 +66,7 @@ test('a lookup that fails after "duplicate" leaves the doubt', async t => {
   const provider = await opened(t, brevo, brevoSettings(server.url))
   await provider.createContact(ada, false, never)
   server.next('slow', '500 before')
-  assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+  assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
   assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
 })
 

@@ -169,7 +169,7 @@ describe('a creation', () => {
     const server = await startVendor(t, fake.answer)
     const provider = await opened(t, { vendor }, buttondownSettings(server.url))
     server.next('slow', '500 before')
-    assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+    assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
     server.next('slow', '429')
     assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
   })

@@ -115,14 +115,14 @@ describe('with the key of the App API', () => {
     const old = await provider.createContact(contactOf('old@example.com'), true, never)
     assert.deepEqual(old, { is: 'existing', providerId: 'a3000002', ours: false })
     server.next('slow', '500 before')
-    assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+    assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
   })
 
   for (const body of [{}, { results: null }, { results: {} }, { results: [{}] }, []]) {
     test(`a lookup that says ${JSON.stringify(body)} makes nobody new`, async t => {
       const server = await startVendor(t, () => ({ status: 200, body }))
       const provider = await opened(t, { vendor }, customerioSettings(server.url))
-      assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
+      assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
       assert.equal(server.asked.length, 1)
     })
   }
@@ -130,7 +130,7 @@ describe('with the key of the App API', () => {
   test('a lookup that fails adds nobody', async t => {
     const { fake, server, provider } = await started(t)
     for (const [what, is] of [
-      ['500 before', 'unclear'],
+      ['500 before', 'unreached'],
       ['429 with Retry-After', 'unreached'],
     ] as const) {
       server.next(what)

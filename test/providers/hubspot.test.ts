@@ -108,12 +108,12 @@ describe('HubSpot', { timeout: 60_000 }, () => {
 
   test('a contact that cannot be looked at is returned as it failed', async t => {
     const rows: [Said, string][] = [
-      [{ status: 500 }, 'unclear'],
+      [{ status: 500 }, 'unreached'],
       [{ status: 503 }, 'unreached'],
       [hubspotError(403, 'MISSING_SCOPES', 'This app does not have …'), 'misconfigured'],
       [hubspotError(404, 'OBJECT_NOT_FOUND', 'resource not found'), 'misconfigured'],
-      [{ status: 200, body: {} }, 'unclear'],
-      [{ status: 200, body: { id: '1001', createdAt: 'long ago' } }, 'unclear'],
+      [{ status: 200, body: {} }, 'unreached'],
+      [{ status: 200, body: { id: '1001', createdAt: 'long ago' } }, 'unreached'],
     ]
     for (const [said, is] of rows) {
       const { fake, provider } = await started(t, {}, ({ method }) => (method === 'GET' ? said : undefined))

@@ -160,7 +160,7 @@ test('a 2xx that is not as documented is neither a good key nor a start of the a
   for (const body of [{}, '<html>Welcome</html>']) {
     const server = await startVendor(t, () => ({ status: 200, body }))
     const provider = await opened(t, kit, kitSettings(server.url))
-    assert.equal((await provider.check!(never))?.is, 'unclear')
+    assert.equal((await provider.check!(never))?.is, 'unreached')
     assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
   }
 })

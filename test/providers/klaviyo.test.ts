@@ -96,11 +96,11 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
   test('a profile that cannot be looked at is returned as it failed', async t => {
     const noTime = { data: { type: 'profile', id: '01PROFILE1', attributes: { created: 'long ago' } } }
     const rows: [Said, string][] = [
-      [{ status: 500 }, 'unclear'],
+      [{ status: 500 }, 'unreached'],
       [{ status: 503 }, 'unreached'],
       [klaviyoError(403, 'permission_denied'), 'misconfigured'],
-      [{ status: 200, body: {} }, 'unclear'],
-      [{ status: 200, body: noTime }, 'unclear'],
+      [{ status: 200, body: {} }, 'unreached'],
+      [{ status: 200, body: noTime }, 'unreached'],
     ]
     for (const [said, is] of rows) {
       const { fake, provider } = await started(t, {}, ({ method }) => (method === 'GET' ? said : undefined))
@@ -118,7 +118,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
       [klaviyoError(403, 'permission_denied'), 'misconfigured', 'misconfigured'],
       [klaviyoError(404, 'not_found'), 'misconfigured', 'misconfigured'],
       // A conflict that does not say with whom.
-      [klaviyoError(409, 'conflict'), 'misconfigured', 'misconfigured'],
+      [klaviyoError(409, 'conflict'), 'existing', 'misconfigured'],
       [klaviyoError(410, 'gone'), 'misconfigured', 'misconfigured'],
       [{ status: 200, body: {} }, 'unclear', 'unclear'],
     ]
@@ -126,7 +126,8 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
       const { provider } = await started(t, {}, () => said)
       assert.equal((await provider.createContact(ada, false, never)).is, creation, JSON.stringify(said))
       assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
-      assert.equal((await provider.check!(never))?.is, told)
+      // A look that makes no sense has changed nothing.
+      assert.equal((await provider.check!(never))?.is, told === 'unclear' ? 'unreached' : told)
     }
   })
 

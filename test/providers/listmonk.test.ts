@@ -95,9 +95,9 @@ describe('listmonk', { timeout: 60_000 }, () => {
   test('a search that fails is returned as it failed', async t => {
     for (const [status, is] of [
       [403, 'misconfigured'],
-      [500, 'unclear'],
+      [500, 'unreached'],
       [503, 'unreached'],
-      [200, 'unclear'],
+      [200, 'unreached'],
     ] as const) {
       const { fake, provider } = await started(t, {}, ({ method }) =>
         method === 'GET' ? { status, body: {} } : undefined,

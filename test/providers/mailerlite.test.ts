@@ -81,8 +81,8 @@ describe('a creation', () => {
   const answers: [Record<string, Said>, Creation['is']][] = [
     [{ GET: { status: 401, body: { message: 'Unauthenticated.' } } }, 'misconfigured'],
     [{ GET: { status: 403, body: { message: 'No.' } } }, 'misconfigured'],
-    [{ GET: { status: 200, body: { data: {} } } }, 'unclear'],
-    [{ GET: { status: 500, body: '' } }, 'unclear'],
+    [{ GET: { status: 200, body: { data: {} } } }, 'unreached'],
+    [{ GET: { status: 500, body: '' } }, 'unreached'],
     [{ POST: { status: 401, body: { message: 'Unauthenticated.' } } }, 'misconfigured'],
     [{ POST: { status: 404, body: { message: 'No.' } } }, 'misconfigured'],
     [{ POST: { status: 422, body: { message: 'No.', errors: { email: ['It is not valid.'] } } } }, 'refused'],

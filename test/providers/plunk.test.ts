@@ -108,7 +108,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
     ]
     for (const body of senseless) {
       const { server, provider } = await started(t, () => () => ({ status: 200, body }))
-      assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
+      assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
       assert.deepEqual(callsOf(server), ['POST /contacts/lookup'])
     }
   })
