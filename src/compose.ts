@@ -18,7 +18,7 @@ import { readContacts } from './stores/sqlite-reader.ts'
 import type { Contact, DeliveryRecord } from './waitlist/contact.ts'
 import { deliveries } from './waitlist/deliver.ts'
 import { type Joined, type JoinParts, join } from './waitlist/join.ts'
-import type { Failure, Provider } from './waitlist/ports.ts'
+import type { Provider } from './waitlist/ports.ts'
 import { register } from './waitlist/register.ts'
 import type { Signup } from './waitlist/signup.ts'
 
@@ -108,10 +108,11 @@ function tracked(visits: Set<Promise<Joined>>, parts: JoinParts): (signup: Signu
   }
 }
 
-/** What came of trying one thing outside: words that it works, or why it does not. */
+/** What came of trying one thing outside, and what there is to say about it. */
 export interface Trial {
   readonly what: string
-  readonly result: string | Failure
+  readonly is: 'ok' | 'wrong' | 'untried'
+  readonly why: string
 }
 
 /** Tries the provider's key and the webhook; neither is changed by it. */
@@ -119,7 +120,9 @@ export async function tryOutside(config: Config): Promise<readonly Trial[]> {
   const { provider, webhook } = await openOutside(config)
   const deadline = () => AbortSignal.timeout(config.providerTimeout)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
-    return { what, result: check === undefined ? NOT_TRIED : ((await check(deadline())) ?? good) }
+    if (check === undefined) return { what, is: 'untried', why: UNTRIED }
+    const failure = await check(deadline())
+    return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
   }
   try {
     return await Promise.all([
@@ -131,9 +134,9 @@ export async function tryOutside(config: Config): Promise<readonly Trial[]> {
   }
 }
 
-const NOT_TRIED = 'not tried, since it offers no call that is cheap and changes nothing'
-const NO_PROVIDER: Trial = { what: 'provider', result: 'none; the database is the list' }
-const NO_WEBHOOK: Trial = { what: 'webhook', result: 'none' }
+const UNTRIED = 'the key is not tried, since it offers no call that is cheap and changes nothing'
+const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
+const NO_WEBHOOK: Trial = { what: 'webhook', is: 'ok', why: 'none' }
 
 interface Outside {
   readonly provider: Provider | null
