@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { isSecret } from './destinations/secret.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
+import { httpUrl } from './outbound/http-url.ts'
 import { vendorNames } from './providers/catalogue.ts'
 
 /**
@@ -46,10 +47,8 @@ const file = { allowed: 'must be the path of a file', read: (text: string): stri
 
 /** Scheme, host and port, as a browser writes an origin. */
 function readOrigin(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const { protocol, origin, pathname, search, hash, username, password } = new URL(text)
-  const bare = pathname === '/' && !search && !hash && !username && !password
-  return bare && (protocol === 'http:' || protocol === 'https:') ? origin : undefined
+  const url = httpUrl(text)
+  return url?.pathname === '/' && !url.search ? url.origin : undefined
 }
 
 function readOrigins(text: string): readonly string[] | undefined {
@@ -65,12 +64,6 @@ function readProxies(text: string): TrustedProxies | undefined {
   if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
   const networks = text.split(',').map(item => item.trim())
   return networks.every(isNetwork) ? { kind: 'networks', networks } : undefined
-}
-
-function readWebhook(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const { protocol, href, hash, username, password } = new URL(text)
-  return /^https?:$/.test(protocol) && !hash && !username && !password ? href : undefined
 }
 
 function readSecrets(text: string): readonly string[] | undefined {
@@ -162,7 +155,7 @@ export const settings = {
   WEBHOOK_URL: {
     meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',
     allowed: 'must be an http or https address without user and fragment',
-    read: readWebhook,
+    read: text => httpUrl(text)?.href,
   },
   WEBHOOK_SECRET: {
     meaning: 'Secret that signs what is sent there (whsec_…); two, separated by a space, while it is changed.',

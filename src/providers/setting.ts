@@ -1,3 +1,5 @@
+import { httpUrl } from '../outbound/http-url.ts'
+
 /** One environment variable of a vendor. */
 export interface VendorSetting<Value> {
   readonly meaning: string
@@ -43,11 +45,6 @@ export const yesOrNo: Kind<boolean> = {
   read: text => ({ true: true, false: false })[text],
 }
 
-export const oneOf = <const Choice extends string>(...choices: Choice[]): Kind<Choice> => ({
-  allowed: `must be one of ${choices.join(', ')}`,
-  read: text => choices.find(choice => choice === text),
-})
-
 export const assignment: Kind<{ readonly name: string; readonly value: string }> = {
   allowed: 'must be name=value',
   read(text) {
@@ -60,10 +57,8 @@ export const assignment: Kind<{ readonly name: string; readonly value: string }>
 export const address: Kind<string> = {
   allowed: 'must be an http or https address such as https://api.example.com, without user, query or fragment',
   read(text) {
-    if (!URL.canParse(text)) return undefined
-    const { protocol, origin, pathname, search, hash, username, password } = new URL(text)
-    if (!/^https?:$/.test(protocol) || search || hash || username || password) return undefined
-    return (origin + pathname).replace(/\/+$/, '')
+    const url = httpUrl(text)
+    return url === undefined || url.search ? undefined : (url.origin + url.pathname).replace(/\/+$/, '')
   },
 }
 
@@ -72,23 +67,17 @@ function listOf<Value>({ read }: Kind<Value>, text: string): readonly Value[] | 
   return values.length <= 20 && values.every(value => value !== undefined) ? (values as Value[]) : undefined
 }
 
-type About = Pick<VendorSetting<unknown>, 'meaning' | 'where'>
-
 export const required = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({
-  ...({ meaning, where } satisfies About),
-  required: true as const,
+  ...{ meaning, where, required: true as const },
   ...kind,
 })
 
 export const optional = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({
-  ...({ meaning, where } satisfies About),
-  required: false as const,
+  ...{ meaning, where, required: false as const },
   ...kind,
 })
 
 export const withDefault = <Value>(kind: Kind<Value>, value: string, meaning: string, where: string) => ({
-  ...({ meaning, where } satisfies About),
-  required: false as const,
+  ...optional(kind, meaning, where),
   default: value,
-  ...kind,
 })

@@ -35,10 +35,13 @@ export function readProvider(name: VendorName, env: Environment, eventName: stri
     if (value === undefined) mistakes.push(`${setting} ${allowed}. ${meaning} Where to find it: ${where}`)
     else values[setting] = value
   }
-  // Somebody who misspelt a setting misses one.
-  if (mistakes.length > before) mistakes.push(...misspelt(name, env))
-  const contradicting = mistakes.length === before ? contradiction?.(values, eventName) : null
-  if (contradicting) mistakes.push(`${contradicting} (${title})`)
+  if (mistakes.length > before) {
+    // Somebody who misspelt a setting misses one.
+    mistakes.push(...misspelt(name, env))
+  } else {
+    const contradicting = contradiction?.(values, eventName)
+    if (contradicting) mistakes.push(`${contradicting} (${title})`)
+  }
   return { vendor: name, settings: values as SettingsOf<VendorName> }
 }
 

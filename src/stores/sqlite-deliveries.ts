@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { type DeliveryRecord, type DeliveryState, eventId, type JoinedEvent } from '../waitlist/contact.ts'
 import { CannotOpen } from '../waitlist/ports.ts'
+import { EVENT_COLUMNS, type EventRow, eventOf, JOIN_EVENT } from './sqlite-events.ts'
 import { openForReading } from './sqlite-reader.ts'
 
 export interface DeliveryFilter {
@@ -36,15 +37,6 @@ interface Row {
   readonly settled_at: number | null
 }
 
-interface EventRow extends Row {
-  readonly name: string
-  readonly email: string
-  readonly created_at: number
-  readonly provider_id: string | null
-  readonly event_name: string
-  readonly event_at: number
-}
-
 /** The newest first. */
 export function listDeliveries(path: string, { state, destination, limit }: DeliveryFilter): DeliveryRecord[] {
   const conditions = [
@@ -69,20 +61,11 @@ export function showDelivery(
   number: number,
 ): { readonly record: DeliveryRecord; readonly event: JoinedEvent } | undefined {
   const sql =
-    'select delivery.number, id, destination, delivery.state, attempts, due_at, why, settled_at, contact.name, email,' +
-    ' contact.created_at, provider_id, event.name as event_name, event.created_at as event_at' +
-    ' from delivery join event on event.contact = delivery.contact join contact on contact.number = delivery.contact' +
-    ' where delivery.number = ?'
+    `select delivery.number, destination, delivery.state, attempts, due_at, why, settled_at, ${EVENT_COLUMNS}` +
+    ` from delivery ${JOIN_EVENT} where delivery.number = ?`
   return lend(path, openForReading(path), database => {
-    const row = database.prepare(sql).get(number) as EventRow | undefined
-    if (row === undefined) return undefined
-    const { id, name, email } = row
-    const contact = {
-      ...{ id, name, email, state: 'listed' as const, createdAt: new Date(row.created_at) },
-      ...(row.provider_id === null ? {} : { providerId: row.provider_id }),
-    }
-    const event = { id: eventId(contact), name: row.event_name, at: new Date(row.event_at), contact }
-    return { record: recordOf(row), event }
+    const row = database.prepare(sql).get(number) as (Row & EventRow) | undefined
+    return row && { record: recordOf(row), event: eventOf(row) }
   })
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { eventId } from '../waitlist/contact.ts'
 import type { Beginning, Conclusion, Delivery, Registration, Settlement } from '../waitlist/ports.ts'
 import { LEASE } from '../waitlist/ports.ts'
+import { EVENT_COLUMNS, type EventRow, eventOf, JOIN_EVENT } from './sqlite-events.ts'
 
 /** What the background and the provider's answers do to the database. Each step is atomic within its transaction. */
 export type Step =
@@ -48,18 +48,11 @@ interface PendingRow {
   readonly token: string | null
 }
 
-interface DeliveryRow {
+interface DeliveryRow extends EventRow {
   readonly number: number
   readonly attempts: number
   readonly doubt: number
   readonly token: string | null
-  readonly event_name: string
-  readonly event_at: number
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly created_at: number
-  readonly provider_id: string | null
 }
 
 const PENDING =
@@ -75,6 +68,23 @@ export function announcing(database: DatabaseSync, eventName: string, destinatio
   return (contact, now) => {
     insertEvent.run(contact, eventName, now)
     for (const destination of destinations) insertDelivery.run(contact, destination, now)
+  }
+}
+
+/** The two ends of a pending contact: on the list, or off it. */
+export function endingPending(database: DatabaseSync) {
+  const forget = database.prepare('delete from registration where contact = ?')
+  const listed = database.prepare("update contact set state = 'listed', provider_id = ? where number = ?")
+  const removed = database.prepare('delete from contact where number = ?')
+  return {
+    list(contact: number, providerId: string | undefined): void {
+      forget.run(contact)
+      listed.run(providerId ?? null, contact)
+    },
+    remove(contact: number): void {
+      forget.run(contact)
+      removed.run(contact)
+    },
   }
 }
 
@@ -94,17 +104,13 @@ export function steps(database: DatabaseSync, announce: Announce): (step: Step, 
   const postpone = database.prepare(
     'update registration set token = null, due_at = ?, doubt = ?, why = ?, attempts = attempts - ? where contact = ?',
   )
-  const forget = database.prepare('delete from registration where contact = ?')
-  const list = database.prepare("update contact set state = 'listed', provider_id = ? where number = ?")
-  const remove = database.prepare('delete from contact where number = ?')
+  const { list, remove } = endingPending(database)
   const hasten = database.prepare(
     'update registration set due_at = ? where contact in' +
       ' (select contact from registration where token is null and due_at > ? order by due_at limit ?)',
   )
   const dueDeliveries = database.prepare(
-    'select delivery.number, attempts, doubt, token, event.name as event_name, event.created_at as event_at,' +
-      ' id, contact.name, email, contact.created_at, provider_id' +
-      ' from delivery join event on event.contact = delivery.contact join contact on contact.number = delivery.contact' +
+    `select delivery.number, attempts, doubt, token, ${EVENT_COLUMNS} from delivery ${JOIN_EVENT}` +
       " where destination = ? and delivery.state = 'waiting' and due_at <= ? order by due_at limit ?",
   )
   const leaseDelivery = database.prepare(
@@ -149,9 +155,8 @@ export function steps(database: DatabaseSync, announce: Announce): (step: Step, 
       )
       return true
     }
-    forget.run(number)
-    if (conclusion.is === 'refused') remove.run(number)
-    else list.run(conclusion.providerId ?? null, number)
+    if (conclusion.is === 'refused') remove(number)
+    else list(number, conclusion.providerId)
     if (conclusion.is === 'created') announce(number, now)
     return true
   }
@@ -160,14 +165,9 @@ export function steps(database: DatabaseSync, announce: Announce): (step: Step, 
     return (dueDeliveries.all(destination, now, most) as unknown as DeliveryRow[]).map(row => {
       const token = randomUUID()
       leaseDelivery.run(token, now + LEASE, row.number)
-      const { number, id, name, email, attempts } = row
-      const contact = {
-        ...{ id, name, email, state: 'listed' as const, createdAt: new Date(row.created_at) },
-        ...(row.provider_id === null ? {} : { providerId: row.provider_id }),
-      }
-      const event = { id: eventId(contact), name: row.event_name, at: new Date(row.event_at), contact }
+      const { number, attempts } = row
       // Still leased when it is due again: whoever had it died with the outcome.
-      return { number, token, event, attempts, doubt: row.doubt === 1 || row.token !== null }
+      return { number, token, event: eventOf(row), attempts, doubt: row.doubt === 1 || row.token !== null }
     })
   }
 

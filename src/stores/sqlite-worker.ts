@@ -10,7 +10,15 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { CannotOpen, LEASE } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
 import { type OpenOptions, openSqliteFile, type SqliteFile } from './sqlite-file.ts'
-import { announcing, leadsOutside, type Result, STILL_PENDING, type Step, steps } from './sqlite-steps.ts'
+import {
+  announcing,
+  endingPending,
+  leadsOutside,
+  type Result,
+  STILL_PENDING,
+  type Step,
+  steps,
+} from './sqlite-steps.ts'
 
 export interface SqliteOptions extends OpenOptions {
   /** The name that every event is given. */
@@ -76,8 +84,7 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
   const register = database.prepare(
     'insert into registration (contact, provider, attempts, doubt, due_at, token) values (?, ?, 1, 1, ?, ?)',
   )
-  const forget = database.prepare('delete from registration where contact = ?')
-  const list = database.prepare("update contact set state = 'listed' where number = ?")
+  const { list } = endingPending(database)
   // Without a provider some may still wait for one that was configured earlier.
   const mayBePending = options.provider !== null || database.prepare('select 1 from registration').get() !== undefined
   const requireRoom = options.path === ':memory:' ? () => {} : roomOn(file.path, options.minimumFree)
@@ -108,8 +115,7 @@ function serve(options: SqliteOptions, reply: (message: Reply) => void): (reques
     const pending = pendingIn.get(key, 'pending') as { number: number; id: string } | undefined
     if (pending === undefined) return ''
     if (options.provider !== null) return STILL_PENDING + pending.id
-    forget.run(pending.number)
-    list.run(pending.number)
+    list(pending.number, undefined)
     announce(pending.number, now)
     return pending.id
   }

@@ -115,7 +115,6 @@ export function judge(
       return { is: 'abandoned', why: `${told.why}; nothing more is sent there until the service is started again` }
     case 'unreached':
     case 'unclear': {
-      const inDoubt = doubt || told.is === 'unclear'
       if (told.is === 'unclear' && repeatable === 0) {
         return { is: 'abandoned', why: `${told.why}; it may have arrived, and a second one would not be recognised` }
       }
@@ -130,7 +129,7 @@ export function judge(
       }
       const wait = untilNextDelivery(attempts + 1, random, told.retryAfter)
       if (wait === null) return { is: 'abandoned', why: `${told.why}; that was the last attempt for ${event.name}` }
-      return { is: 'waiting', wait, doubt: inDoubt, why: told.why }
+      return { is: 'waiting', wait, doubt: doubt || told.is === 'unclear', why: told.why }
     }
   }
 }

@@ -2,12 +2,9 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import type { Asked, Said } from '../harness/vendor.ts'
+import { type Received, readRequest, type Said } from '../harness/vendor.ts'
 
-/** One request as it arrived, with the text of its body. */
-export interface Received extends Asked {
-  readonly text: string
-}
+export type { Received } from '../harness/vendor.ts'
 
 /** What a receiver does with a request instead of answering it well. */
 export type Deed = (response: ServerResponse, received: Received) => void
@@ -27,17 +24,7 @@ export async function startReceiver(
 ): Promise<Receiver> {
   const received: Received[] = []
   const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request.setEncoding('utf8')) text += chunk
-    const url = new URL(request.url!, 'http://receiver')
-    const one: Received = {
-      method: request.method!,
-      path: decodeURIComponent(url.pathname),
-      query: Object.fromEntries(url.searchParams),
-      headers: Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
-      json: parsed(text),
-      text,
-    }
+    const one = await readRequest(request)
     received.push(one)
     const said = answer(one)
     if (typeof said === 'function') said(response, one)
@@ -55,14 +42,6 @@ export async function startReceiver(
     async arrived(count) {
       while (received.length < count) await once(server, 'arrived')
     },
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -15,6 +15,11 @@ export interface Asked {
   readonly json: any
 }
 
+/** One request, with the text of its body. */
+export interface Received extends Asked {
+  readonly text: string
+}
+
 export interface Said {
   readonly status: number
   /** Sent as JSON; a text is sent as it is. */
@@ -73,7 +78,7 @@ export async function startVendor(
   let choose: () => Misbehaviour | undefined = () => undefined
 
   const server = createServer(async (request, response) => {
-    const one = await read(request)
+    const one = await readRequest(request)
     asked.push(one)
     serve(one, planned.shift() ?? choose(), response)
   })
@@ -130,7 +135,8 @@ export async function startVendor(
   }
 }
 
-async function read(request: IncomingMessage): Promise<Asked> {
+/** Resolves when all of it has arrived. */
+export async function readRequest(request: IncomingMessage): Promise<Received> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) text += chunk
   const url = new URL(request.url!, 'http://vendor')
@@ -141,6 +147,7 @@ async function read(request: IncomingMessage): Promise<Asked> {
     query: Object.fromEntries(url.searchParams),
     headers: Object.fromEntries(headers),
     json: parsed(text),
+    text,
   }
 }
 

@@ -23,6 +23,22 @@ export async function recorded(
   return server.asked
 }
 
+/** The same, with the answer to each request. */
+export async function exchanged(
+  t: Pick<TestContext, 'after'>,
+  answer: (asked: Asked) => Said,
+  use: (url: string) => Promise<unknown>,
+): Promise<readonly (readonly [Asked, Said])[]> {
+  const all: [Asked, Said][] = []
+  const noted = (asked: Asked): Said => {
+    const said = answer(asked)
+    all.push([asked, said])
+    return said
+  }
+  await recorded(t, noted, use)
+  return all
+}
+
 /** The requests of a vendor's official client and ours, equal in everything but fields that identify the client. */
 export function assertSameWire(
   ours: readonly Asked[],
@@ -75,6 +91,15 @@ export function assertDocumented(calls: Documented, { method, path, json }: Aske
   assert.ok(answer !== undefined, `${where} is not documented to answer with ${status}`)
   if (answer !== null) assertValid(answer, body, `the answer of ${where} (${status})`)
 }
+
+/** An answer function each of whose exchanges is held against the vendor's own contract. */
+export const documented =
+  (calls: Documented, answer: (asked: Asked) => Said) =>
+  (asked: Asked): Said => {
+    const said = answer(asked)
+    assertDocumented(calls, asked, said)
+    return said
+  }
 
 function assertValid(schema: object, value: unknown, what: string): void {
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema)

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Creation } from '../../src/waitlist/ports.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, recorded } from '../harness/wire.ts'
+import { assertDocumented, exchanged } from '../harness/wire.ts'
 import { buttondownCalls, errorCodes } from './buttondown.contract.ts'
 import { buttondownFake, buttondownSettings, EMAIL } from './buttondown.fake.ts'
 
@@ -28,14 +28,7 @@ async function saying(t: TestContext, said: Said, change: Record<string, string>
 }
 
 test("our requests, and the fake's answers, are those of the vendor's own contract", async t => {
-  const fake = buttondownFake()
-  const said: [Asked, Said][] = []
-  const answer = (asked: Asked): Said => {
-    const one = fake.answer(asked)
-    said.push([asked, one])
-    return one
-  }
-  const asked = await recorded(t, answer, async url => {
+  const said = await exchanged(t, buttondownFake().answer, async url => {
     for (const change of [{}, { BUTTONDOWN_TAGS: 'early,friends', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }]) {
       const provider = await opened(t, { vendor }, { ...buttondownSettings(url), ...change })
       await provider.check!(never)
@@ -47,7 +40,7 @@ test("our requests, and the fake's answers, are those of the vendor's own contra
     }
   })
   for (const [request, one] of said) assertDocumented(buttondownCalls, request, one)
-  for (const { method, path, headers } of asked) {
+  for (const [{ method, path, headers }] of said) {
     assert.equal(headers['x-api-version'], '2026-04-01')
     // A creation has none: it would repeat a refusal that is over by now.
     assert.equal(headers['x-idempotency-key'] !== undefined, method === 'POST' && path.includes('/emails/'))

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { APIClient, IdentifierType, TrackClient } from 'customerio-node'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, assertSameWire, recorded } from '../harness/wire.ts'
+import { startVendor } from '../harness/vendor.ts'
+import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'
 import { customerioCalls } from './customerio.contract.ts'
 import { API_KEY, APP_KEY, customerioFake, customerioSettings, SITE_ID } from './customerio.fake.ts'
+import { starting } from './started.ts'
 
 const vendor = 'customerio'
 const never = new AbortController().signal
@@ -23,21 +24,10 @@ providerContract({
   exceptions: { 'wrong types': ['created'] },
 })
 
-async function started(t: TestContext, change: Record<string, string> = {}) {
-  const fake = customerioFake()
-  const server = await startVendor(t, fake.answer)
-  return { fake, server, provider: await opened(t, { vendor }, { ...customerioSettings(server.url), ...change }) }
-}
+const started = starting('customerio', customerioFake, customerioSettings)
 
 test("our requests are those of the vendor's own client, and of its documents", async t => {
-  const fake = customerioFake()
-  const said: [Asked, Said][] = []
-  const answer = (asked: Asked): Said => {
-    const one = fake.answer(asked)
-    said.push([asked, one])
-    return one
-  }
-  const ours = await recorded(t, answer, async url => {
+  const said = await exchanged(t, customerioFake().answer, async url => {
     const provider = await opened(t, { vendor }, customerioSettings(url))
     await provider.check!(never)
     await provider.createContact(ada, false, never)
@@ -57,6 +47,7 @@ test("our requests are those of the vendor's own client, and of its documents", 
     const event = { name: 'waitlist.joined', id: '01K0EMYF00FH79T2HZ3GNMTQKF', data: { name: 'Ada King Lovelace' } }
     await track.track(id, event)
   })
+  const ours = said.map(([asked]) => asked)
   assertSameWire(ours, theirs, ['authorization'])
   for (const [asked, one] of said) assertDocumented(customerioCalls, asked, one)
 })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Client } from '@hubspot/api-client'
 import { readConfig } from '../../src/config.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import type { Said } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { hubspotError, hubspotFake, hubspotSettings, notValid } from './hubspot.fake.ts'
+import { callsOf, starting } from './started.ts'
 
 providerContract({
   vendor: 'hubspot',
@@ -20,14 +21,7 @@ const ada = contactOf('ada@example.com')
 const event = eventOf(ada)
 const never = new AbortController().signal
 
-async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
-  const fake = hubspotFake()
-  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
-  const provider = await opened(t, { vendor: 'hubspot' }, { ...hubspotSettings(server.url), ...change })
-  return { fake, server, provider }
-}
-
-const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+const started = starting('hubspot', hubspotFake, hubspotSettings)
 
 describe('HubSpot', { timeout: 60_000 }, () => {
   test("our requests are those of the vendor's own client", async t => {

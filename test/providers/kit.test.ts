@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, recorded } from '../harness/wire.ts'
+import { assertDocumented, exchanged } from '../harness/wire.ts'
 import { kitCalls } from './kit.contract.ts'
 import { kitFake, kitInactiveSequence, kitSequence, kitSettings } from './kit.fake.ts'
+import { starting } from './started.ts'
 
 const kit = { vendor: 'kit' } as const
 const never = new AbortController().signal
@@ -18,23 +19,12 @@ providerContract({
   refused: 'refused@example.com',
 })
 
-async function started(t: TestContext, change: Record<string, string> = {}) {
-  const fake = kitFake()
-  const server = await startVendor(t, fake.answer)
-  return { fake, server, provider: await opened(t, kit, { ...kitSettings(server.url), ...change }) }
-}
+const started = starting('kit', kitFake, kitSettings)
 
 const sent = ({ method, path, json }: Asked) => [method, path, json]
 
 test('requests and answers are those of the contract that the vendor publishes', async t => {
-  const fake = kitFake()
-  const exchanged: [Asked, Said][] = []
-  const note = (asked: Asked): Said => {
-    const said = fake.answer(asked)
-    exchanged.push([asked, said])
-    return said
-  }
-  await recorded(t, note, async url => {
+  const exchanges = await exchanged(t, kitFake().answer, async url => {
     const provider = await opened(t, kit, { ...kitSettings(url), ...kitSequence })
     assert.equal(await provider.check!(never), null)
     await provider.createContact(ada, false, never)
@@ -44,8 +34,8 @@ test('requests and answers are those of the contract that the vendor publishes',
       assert.deepEqual(await provider.automation!.deliver(eventOf(contact), never), { is: 'delivered' })
     }
   })
-  assert.equal(exchanged.length, 10)
-  for (const [asked, said] of exchanged) assertDocumented(kitCalls, asked, said)
+  assert.equal(exchanges.length, 10)
+  for (const [asked, said] of exchanges) assertDocumented(kitCalls, asked, said)
 })
 
 test('a creation looks for the address in every state, then sends it with the first name', async t => {

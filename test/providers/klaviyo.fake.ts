@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { assertDocumented } from '../harness/wire.ts'
+import { documented } from '../harness/wire.ts'
 import { klaviyoContract } from './klaviyo.contract.ts'
 
 const KEY = 'klaviyo-key-of-the-test'
@@ -106,11 +106,7 @@ export function klaviyoFake(): KlaviyoFake {
   return {
     lists,
     listsOf,
-    answer(asked) {
-      const said = answer(asked)
-      assertDocumented(klaviyoContract, asked, said)
-      return said
-    },
+    answer: documented(klaviyoContract, answer),
     had: email => void make({ email, first_name: 'Old' }, '2020-01-01T00:00:00+00:00'),
     kept: email => (profiles.has(email) ? { ...profiles.get(email), lists: listsOf(email) } : undefined),
     count: email => (profiles.has(email) ? 1 : 0),

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { convergence } from '../contracts/provider.convergence.ts'
-import { contactOf, opened, type VendorUnderTest } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { contactOf, type VendorUnderTest } from '../contracts/provider.ts'
+import type { Asked } from '../harness/vendor.ts'
 import { type KlaviyoFake, klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
+import { callsOf, starting } from './started.ts'
 
 /** With a list a creation takes two calls. */
 const fakes: KlaviyoFake[] = []
@@ -21,14 +22,8 @@ const under: VendorUnderTest = {
 const ada = contactOf('ada@example.com')
 const never = new AbortController().signal
 
-async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
-  const fake = klaviyoFake()
-  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
-  const provider = await opened(t, { vendor: 'klaviyo' }, { ...klaviyoSettings(server.url), ...change })
-  return { fake, server, provider }
-}
+const started = starting('klaviyo', klaviyoFake, klaviyoSettings)
 
-const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
 const isListCall = ({ path }: Asked) => path.startsWith('/api/lists/')
 
 describe('Klaviyo, with a list', { timeout: 180_000 }, () => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ApiKeySession, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import type { Said } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
+import { callsOf, starting } from './started.ts'
 
 providerContract({
   vendor: 'klaviyo',
@@ -20,14 +21,7 @@ const ada = contactOf('ada@example.com')
 const event = eventOf(ada)
 const never = new AbortController().signal
 
-async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
-  const fake = klaviyoFake()
-  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
-  const provider = await opened(t, { vendor: 'klaviyo' }, { ...klaviyoSettings(server.url), ...change })
-  return { fake, server, provider }
-}
-
-const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+const started = starting('klaviyo', klaviyoFake, klaviyoSettings)
 
 describe('Klaviyo', { timeout: 60_000 }, () => {
   test("our requests are those of the vendor's own client", async t => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { assertDocumented } from '../harness/wire.ts'
+import { documented } from '../harness/wire.ts'
 import { listmonkContract } from './listmonk.contract.ts'
 
 export const listmonkSettings = (url: string) => ({
@@ -96,11 +96,7 @@ export function listmonkFake(): ListmonkFake {
   return {
     lists,
     templates,
-    answer(asked) {
-      const said = answer(asked)
-      assertDocumented(listmonkContract, asked, said)
-      return said
-    },
+    answer: documented(listmonkContract, answer),
     had(email) {
       const id = ++ids
       const old = { name: 'Old', status: 'enabled', attribs: { city: 'Berlin' }, lists: [] }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { listmonkFake, listmonkSettings } from './listmonk.fake.ts'
+import { callsOf, starting } from './started.ts'
 
 providerContract({
   vendor: 'listmonk',
@@ -17,14 +18,7 @@ const ada = contactOf('ada@example.com')
 const event = eventOf(ada)
 const never = new AbortController().signal
 
-async function started(t: TestContext, change: Record<string, string> = {}, said?: (asked: Asked) => Said | undefined) {
-  const fake = listmonkFake()
-  const server = await startVendor(t, asked => said?.(asked) ?? fake.answer(asked))
-  const provider = await opened(t, { vendor: 'listmonk' }, { ...listmonkSettings(server.url), ...change })
-  return { fake, server, provider }
-}
-
-const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
+const started = starting('listmonk', listmonkFake, listmonkSettings)
 
 describe('listmonk', { timeout: 60_000 }, () => {
   test('what is sent', async t => {

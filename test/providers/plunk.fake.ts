@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { assertDocumented } from '../harness/wire.ts'
+import { documented } from '../harness/wire.ts'
 import { plunkContract } from './plunk.contract.ts'
 
 const SECRET = 'sk_of-the-test'
@@ -133,11 +133,7 @@ export function plunkFake(): PlunkFake {
   }
 
   return {
-    answer(asked) {
-      const said = answer(asked)
-      assertDocumented(plunkContract, asked, said)
-      return said
-    },
+    answer: documented(plunkContract, answer),
     refuse(status) {
       refused = plunkError(status, status === 402 ? 'BILLING_LIMIT_EXCEEDED' : 'PROJECT_DISABLED')
     },

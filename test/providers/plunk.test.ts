@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { plunkError, plunkFake, plunkSettings } from './plunk.fake.ts'
+import { callsOf } from './started.ts'
 
 providerContract({
   vendor: 'plunk',
@@ -22,8 +23,6 @@ async function started(t: TestContext, change: (answer: (asked: Asked) => Said) 
   const provider = await opened(t, { vendor: 'plunk' }, plunkSettings(server.url))
   return { fake, server, provider }
 }
-
-const callsOf = ({ asked }: { asked: readonly Asked[] }) => asked.map(({ method, path }) => `${method} ${path}`)
 
 describe('Plunk', { timeout: 60_000 }, () => {
   test('what is sent, and with which of the two keys', async t => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Resend } from 'resend'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, assertSameWire, recorded } from '../harness/wire.ts'
+import { type Said, startVendor } from '../harness/vendor.ts'
+import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'
 import { resendCalls } from './resend.contract.ts'
 import { resendFake, resendSendingKey, resendSettings } from './resend.fake.ts'
 
@@ -69,14 +69,7 @@ test('the id of a contact, where it is known, names it to the automation', async
 })
 
 test('requests and answers are those of the contract that the vendor publishes', async t => {
-  const fake = resendFake()
-  const exchanged: [Asked, Said][] = []
-  const note = (asked: Asked): Said => {
-    const said = fake.answer(asked)
-    exchanged.push([asked, said])
-    return said
-  }
-  await recorded(t, note, async url => {
+  const exchanges = await exchanged(t, resendFake().answer, async url => {
     const provider = await opened(t, resend, resendSettings(url))
     assert.equal(await provider.check!(never), null)
     const creation = await provider.createContact(ada, false, never)
@@ -88,8 +81,8 @@ test('requests and answers are those of the contract that the vendor publishes',
     const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_ID: '' })
     assert.equal(await plain.check!(never), null)
   })
-  assert.equal(exchanged.length, 9)
-  for (const [asked, said] of exchanged) assertDocumented(resendCalls, asked, said)
+  assert.equal(exchanges.length, 9)
+  for (const [asked, said] of exchanges) assertDocumented(resendCalls, asked, said)
 })
 
 test('an address finds its way through the path', async t => {
