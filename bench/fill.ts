@@ -1,4 +1,4 @@
-import { openSqliteFile } from '../src/stores/sqlite-file.ts'
+import { openSqliteFile } from '../src/stores/sqlite/file.ts'
 
 /** Contacts in one statement. */
 const CHUNK = 100_000

@@ -3,22 +3,12 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { webhook } from './destinations/webhook.ts'
 import { memoryLimiter } from './limiters/memory.ts'
-import { sqliteStore } from './stores/sqlite.ts'
-import { backUp } from './stores/sqlite-backup.ts'
-import {
-  backlog,
-  type DeliveryFilter,
-  listDeliveries,
-  type Replay,
-  type ReplayWish,
-  replayDeliveries,
-  showDelivery,
-} from './stores/sqlite-deliveries.ts'
-import { readContacts } from './stores/sqlite-reader.ts'
-import type { Contact, DeliveryRecord } from './waitlist/contact.ts'
+import { nameOf, type RedisPlace } from './limiters/redis-url.ts'
+import { storeName } from './stores/place.ts'
+import type { Records } from './stores/records.ts'
 import { deliveries } from './waitlist/deliver.ts'
 import { type Joined, type JoinParts, join } from './waitlist/join.ts'
-import type { Provider } from './waitlist/ports.ts'
+import { CannotOpen, type Limiter, type Log, type Provider, type Store } from './waitlist/ports.ts'
 import { register } from './waitlist/register.ts'
 import type { Signup } from './waitlist/signup.ts'
 
@@ -29,6 +19,8 @@ export const { version } = JSON.parse(readFileSync(new URL('../package.json', im
 /** The running service. */
 export interface Service {
   readonly baseUrl: string
+  /** The names of those who are told of new contacts. */
+  readonly destinations: readonly string[]
   /** Resolves, if ever, when what is stored can no longer be trusted: the process must end at once. */
   readonly failure: Promise<Error>
   reloadCertificate(): void
@@ -50,12 +42,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const { providerTimeout: timeout } = config
   const { provider, webhook } = await openOutside(config)
   const destinations = [provider?.automation ?? null, webhook].filter(each => each !== null)
+  const names = destinations.map(({ name }) => name)
   // The store opens in its own thread while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([
-    sqliteStore({
-      ...{ path: config.store.path, eventName: config.eventName },
-      ...{ provider: provider?.name ?? null, destinations: destinations.map(({ name }) => name) },
-    }),
+    openStore(config, log, { provider: provider?.name ?? null, destinations: names }),
     import('./http/server.ts'),
   ])
   if (opened.status === 'rejected') throw opened.reason
@@ -74,11 +64,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     /** Without a provider nothing outlasts the answer to a visitor, who is waited for anyway. */
     const visit = registering === null ? (signup: Signup) => join(signup, parts) : tracked(visits, parts)
 
-    const limiter = memoryLimiter(config.door.quota)
+    const limiter = await openLimiter(config, log)
     const door = await http.value.openDoor({ ...config.door, version }, { store, join: visit, limiter, log })
     for (const loop of loops) loop.start()
     return {
       baseUrl: door.baseUrl,
+      destinations: names,
       failure: store.failure,
       reloadCertificate: door.reloadCertificate,
       async stop() {
@@ -95,6 +86,29 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     await store.close()
     throw error
   }
+}
+
+/** The code of the engine that is not used is not loaded. */
+async function openStore(
+  { store, storeConnections: connections, eventName }: Config,
+  log: Log,
+  outside: { readonly provider: string | null; readonly destinations: readonly string[] },
+): Promise<Store> {
+  if (store.kind === 'sqlite') {
+    return (await import('./stores/sqlite.ts')).sqliteStore({ path: store.path, eventName, ...outside })
+  }
+  const { postgresStore } = await import('./stores/postgres.ts')
+  return postgresStore({ url: store.url, connections, eventName, log, ...outside })
+}
+
+async function openLimiter({ door: { quota }, redis: place }: Config, log: Log): Promise<Limiter> {
+  const local = memoryLimiter(quota)
+  if (place === null) return local
+  const [{ redisLimiter }, { insured }] = await Promise.all([
+    import('./limiters/redis.ts'),
+    import('./limiters/insured.ts'),
+  ])
+  return insured(redisLimiter({ place, ...quota }), local, log)
 }
 
 /** Visits that are under way, so that each ends before the store does. */
@@ -115,8 +129,9 @@ export interface Trial {
   readonly why: string
 }
 
-/** Tries the provider's key and the webhook; neither is changed by it. */
+/** Tries the store, the shared limiter, the provider's key and the webhook; none of them is changed by it. */
 export async function tryOutside(config: Config): Promise<readonly Trial[]> {
+  const { redis } = config
   const { provider, webhook } = await openOutside(config)
   const deadline = () => AbortSignal.timeout(config.providerTimeout)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
@@ -126,11 +141,41 @@ export async function tryOutside(config: Config): Promise<readonly Trial[]> {
   }
   try {
     return await Promise.all([
+      tried('database', async () => (await recordsOf(config)).look()),
+      tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
       webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
     ])
   } finally {
     await Promise.all([provider?.close(), webhook?.close()])
+  }
+}
+
+async function tried(what: string, look: () => Promise<string>): Promise<Trial> {
+  try {
+    return { what, is: 'ok', why: await look() }
+  } catch (error) {
+    if (!(error instanceof CannotOpen)) throw error
+    return { what, is: 'wrong', why: error.message }
+  }
+}
+
+/** One attempt under a name that no client has. It fails while there is no connection yet. */
+async function askLimiter(place: RedisPlace): Promise<string> {
+  const { redisLimiter } = await import('./limiters/redis.ts')
+  const limiter = redisLimiter({ place, limit: 1_000, window: 1, patience: 1_000 })
+  try {
+    for (let left = 20; ; left--) {
+      try {
+        await limiter.take('waitlist check')
+        return `${nameOf(place)} counts`
+      } catch (error) {
+        if (left === 0) throw new CannotOpen(`${nameOf(place)}: ${(error as Error).message}`)
+        await new Promise(resolve => setTimeout(resolve, 100))
+      }
+    }
+  } finally {
+    await limiter.close()
   }
 }
 
@@ -152,11 +197,11 @@ async function openOutside({ provider, webhook, providerTimeout }: Config): Prom
 }
 
 /** What is in force, for the start-up line: no secret, no surprise. */
-export function inForce({ door, store, provider, webhook, eventName }: Config): Record<string, unknown> {
+export function inForce({ door, store, redis, provider, webhook, eventName }: Config): Record<string, unknown> {
   const { proxies, ipv6Prefix } = door.client
   return {
-    store: `sqlite:${store.path}`,
-    limiter: `memory, ${door.quota.limit} attempts in ${door.quota.window} s`,
+    store: storeName(store),
+    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${door.quota.limit} attempts in ${door.quota.window} s`,
     clients: `IPv4 address or IPv6 /${ipv6Prefix}, ${
       { none: 'of the socket', hops: 'told by trusted proxies', networks: 'told by trusted proxies' }[proxies.kind]
     }`,
@@ -167,32 +212,9 @@ export function inForce({ door, store, provider, webhook, eventName }: Config): 
   }
 }
 
-/** All contacts in the order in which they joined. Works beside a running service. */
-export function contactsOf(config: Config): Iterable<Contact> {
-  return readContacts(config.store.path)
-}
-
-/** Copies the database to a new file. Works beside a running service. */
-export function backUpTo(config: Config, target: string): void {
-  backUp(config.store.path, target)
-}
-
-/** What has not come to its end, as numbers. Works beside a running service. */
-export function backlogOf(config: Config): ReturnType<typeof backlog> {
-  return backlog(config.store.path)
-}
-
-/** The newest deliveries first. Works beside a running service. */
-export function deliveriesOf(config: Config, filter: DeliveryFilter): readonly DeliveryRecord[] {
-  return listDeliveries(config.store.path, filter)
-}
-
-/** One delivery and its event; undefined when there is none with this number. Works beside a running service. */
-export function deliveryOf(config: Config, number: number): ReturnType<typeof showDelivery> {
-  return showDelivery(config.store.path, number)
-}
-
-/** Makes deliveries due again, as if they were new. A running service finds them within a second or so. */
-export function replay(config: Config, wish: ReplayWish): Replay {
-  return replayDeliveries(config.store.path, wish)
+/** What an operator asks of the store, beside the running services. */
+export async function recordsOf({ store }: Pick<Config, 'store'>): Promise<Records> {
+  return store.kind === 'sqlite'
+    ? (await import('./stores/sqlite/records.ts')).sqliteRecords(store.path)
+    : (await import('./stores/postgres/records.ts')).postgresRecords(store.url)
 }

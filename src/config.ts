@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { DoorSettings } from './http/server.ts'
+import type { RedisPlace } from './limiters/redis-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
 import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
 import { type SettingName, settings } from './settings.ts'
+import type { StorePlace } from './stores/place.ts'
 import { CannotOpen } from './waitlist/ports.ts'
 
 export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['read']>>
@@ -11,8 +13,11 @@ export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['re
 /** What the service is told to be: complete and free of contradictions. */
 export interface Config {
   readonly door: Omit<DoorSettings, 'version'>
-  /** `path` may be `:memory:`. */
-  readonly store: { readonly kind: 'sqlite'; readonly path: string }
+  readonly store: StorePlace
+  /** Connections at most, where the store is a server. */
+  readonly storeConnections: number
+  /** Null: this process counts attempts by itself. */
+  readonly redis: RedisPlace | null
   /** Null: the store is the list. */
   readonly provider: Choice | null
   /** Milliseconds. */
@@ -117,7 +122,9 @@ export function readConfig(env: Environment): ConfigResult {
       description: setting('SERVICE_DESCRIPTION'),
       shutdownDelay: setting('SHUTDOWN_DELAY'),
     },
-    store: { kind: 'sqlite', path: setting('DATABASE_URL') },
+    store: setting('DATABASE_URL'),
+    storeConnections: setting('DATABASE_CONNECTIONS'),
+    redis: given('REDIS_URL') ?? null,
     provider,
     providerTimeout: setting('PROVIDER_TIMEOUT'),
     webhook,
@@ -153,7 +160,13 @@ function warningsFor({ door, store, provider, webhook }: Config, env: Environmen
       'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
     )
   }
-  if (store.path === ':memory:')
+  if (store.kind === 'postgres' && !store.url.includes('sslmode=') && !isPrivate(store.url)) {
+    warnings.push(
+      'DATABASE_URL has no sslmode and a public host: names and addresses may travel in the clear. Add ' +
+        '?sslmode=verify-full.',
+    )
+  }
+  if (store.kind === 'sqlite' && store.path === ':memory:')
     warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
   return warnings
 }

@@ -12,7 +12,7 @@ import {
 import { exportContacts, type Format, formats } from './cli/export.ts'
 import { settingsHelp } from './cli/help.ts'
 import { serve } from './cli/serve.ts'
-import { backUpTo, version } from './compose.ts'
+import { recordsOf, version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
 import { deliveryStates } from './waitlist/contact.ts'
 import { CannotOpen } from './waitlist/ports.ts'
@@ -42,7 +42,7 @@ program
   .command('backup')
   .description('copy the database to a new file; works beside a running service')
   .argument('<file>', 'where to; it must not exist')
-  .action((file: string) => backUpTo(configured().config, file))
+  .action(async (file: string) => (await recordsOf(configured().config)).backUp(file))
 
 const deliveries = program
   .command('deliveries')
@@ -77,7 +77,7 @@ deliveries
 
 program
   .command('check')
-  .description("try the provider's key and the webhook, and say what is wrong")
+  .description("try the database, the provider's key and whatever else is set, and say what is wrong")
   .action(async () => {
     const { config, warnings } = configured()
     if (!(await check(config, warnings))) process.exitCode = 1

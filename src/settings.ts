@@ -3,8 +3,10 @@ import ipaddr from 'ipaddr.js'
 import { isSecret } from './destinations/secret.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
+import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
 import { vendorNames } from './providers/catalogue.ts'
+import { readStorePlace } from './stores/place.ts'
 
 /**
  * Every setting: its name, what it means, its default, and how its text is read. The configuration, `waitlist --help`,
@@ -91,10 +93,22 @@ export const settings = {
     ...yesOrNo,
   },
   DATABASE_URL: {
-    meaning: 'Where the list is kept: a SQLite file. Its folder is created.',
+    meaning: 'Where the list is kept: a SQLite file, or a PostgreSQL database that several instances share.',
     default: 'sqlite:./data/waitlist.db',
-    allowed: 'must be sqlite:<path>',
-    read: (text: string): string | undefined => /^sqlite:(?!\/\/[^/])(.+)$/.exec(text)?.[1],
+    allowed:
+      'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database> with an sslmode that PostgreSQL ' +
+      'knows, if any, and %-encoded where a part has special characters',
+    read: readStorePlace,
+  },
+  DATABASE_CONNECTIONS: {
+    meaning: 'Connections of one instance to PostgreSQL at most.',
+    default: '10',
+    ...whole(2, 1_000, ''),
+  },
+  REDIS_URL: {
+    meaning: 'Redis or Valkey where several instances count attempts together; without it each counts by itself.',
+    allowed: redisUrlAllowed,
+    read: readRedisUrl,
   },
   RATE_LIMIT: {
     meaning: 'Signup attempts that one client may make at once.',

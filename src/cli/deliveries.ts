@@ -1,4 +1,4 @@
-import { deliveriesOf, deliveryOf, replay } from '../compose.ts'
+import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { complain } from './complain.ts'
@@ -16,7 +16,7 @@ export interface ListOptions {
 /** Writes the newest deliveries to standard output: a table, or JSON with one object a line. */
 export async function listDeliveries(config: Config, { format, limit, ...which }: ListOptions): Promise<void> {
   // One more than asked for, to know whether there are more.
-  const found = deliveriesOf(config, { ...which, limit: limit + 1 })
+  const found = await (await recordsOf(config)).deliveries({ ...which, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (format === 'json') return print(shown.map(record => `${JSON.stringify(record)}\n`))
   if (shown.length === 0) return print(['There are no such deliveries.\n'])
@@ -51,7 +51,7 @@ const line = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' 
 
 /** Writes all that is known of one delivery: who joined too. */
 export async function showDelivery(config: Config, number: number): Promise<void> {
-  const found = deliveryOf(config, number)
+  const found = await (await recordsOf(config)).delivery(number)
   if (found === undefined) return fail(`There is no delivery ${number}.`)
   const { record, event } = found
   const known: Record<string, string> = {
@@ -86,8 +86,7 @@ export async function replayDeliveries(
   if (numbers.length === 0 && abandoned === undefined) {
     return fail('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
   }
-  const { replayed, underWay, unknown } = replay(
-    config,
+  const { replayed, underWay, unknown } = await (await recordsOf(config)).replay(
     numbers.length > 0 ? { numbers } : { abandoned: true, destination },
   )
   if (replayed > 0) await print([`${counted(replayed)} due now; the running service attempts what is due.\n`])

@@ -1,4 +1,4 @@
-import { contactsOf } from '../compose.ts'
+import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import { print } from './print.ts'
@@ -8,15 +8,17 @@ export type Format = (typeof formats)[number]
 
 /** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
 export async function exportContacts(config: Config, format: Format): Promise<void> {
-  const contacts = contactsOf(config)
+  const contacts = await (await recordsOf(config)).contacts()
   await print(format === 'csv' ? csv(contacts) : json(contacts))
 }
 
 const columns = ['id', 'name', 'email', 'state', 'createdAt'] as const
 
-function* csv(contacts: Iterable<Contact>): Generator<string> {
+type Contacts = Iterable<Contact> | AsyncIterable<Contact>
+
+async function* csv(contacts: Contacts): AsyncGenerator<string> {
   yield `${columns.join(',')}\r\n`
-  for (const contact of contacts) {
+  for await (const contact of contacts) {
     const { id, name, email, state, createdAt } = contact
     yield `${[id, name, email, state, createdAt.toISOString()].map(csvField).join(',')}\r\n`
   }
@@ -31,6 +33,6 @@ function csvField(text: string): string {
   return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-function* json(contacts: Iterable<Contact>): Generator<string> {
-  for (const contact of contacts) yield `${JSON.stringify(contact)}\n`
+async function* json(contacts: Contacts): AsyncGenerator<string> {
+  for await (const contact of contacts) yield `${JSON.stringify(contact)}\n`
 }

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { backlogOf, inForce, start } from '../compose.ts'
+import { inForce, recordsOf, start } from '../compose.ts'
 import type { Config } from '../config.ts'
 
 /** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
@@ -26,15 +26,21 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
 
   log.info({ url: service.baseUrl, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
-  tellBacklog(config, log)
   process.stderr.write(welcome(service.baseUrl, config))
+  tellBacklog(config, service.destinations, log).catch(error =>
+    log.warn({ why: String(error) }, 'what waits could not be counted'),
+  )
 }
 
 /** What waits for the operator rather than for time. */
-function tellBacklog(config: Config, log: Logger): void {
-  const { pending, abandoned } = backlogOf(config)
+async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
+  const { pending, waiting, abandoned } = await (await recordsOf(config)).backlog()
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
+  }
+  for (const [destination, deliveries] of Object.entries(waiting)) {
+    if (destinations.includes(destination)) continue
+    log.warn({ destination, deliveries }, 'events wait for a destination that is not set: nobody is told of them')
   }
   if (abandoned > 0) {
     log.warn({ abandoned }, 'events were given up: see waitlist deliveries list --state abandoned')
@@ -45,7 +51,7 @@ function tellBacklog(config: Config, log: Logger): void {
 function welcome(url: string, config: Config): string {
   return [
     '',
-    `Waitlist is listening on ${url} and keeps its list in ${config.store.path}`,
+    `Waitlist is listening on ${url} and keeps its list in ${inForce(config).store}`,
     '',
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,

@@ -1,11 +1,5 @@
 import type { Attempt, Limiter } from '../waitlist/ports.ts'
-
-export interface Quota {
-  /** Attempts that a client may make at once, at least 1. */
-  readonly limit: number
-  /** Seconds in which a used-up quota is refilled, one attempt after the other. */
-  readonly window: number
-}
+import { gcra, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {
   /** Clients that are remembered at most; 100,000 take about 15 MB. */
@@ -15,10 +9,7 @@ export interface MemoryLimiterOptions extends Quota {
 }
 
 /**
- * A limiter in the memory of this process: GCRA (ITU-T I.371), one number for each client.
- *
- * That number is the moment at which the client's quota is full again. An attempt moves it one interval further; where
- * that would be more than a window ahead, the attempt is refused and the number stays.
+ * A limiter in the memory of this process: one number for each client.
  *
  * The table is bounded: two generations of at most half of `clients` each. Whoever tries is kept in the younger one;
  * when that is a window old, or full, it becomes the older one and the older one is forgotten. After a whole window
@@ -29,10 +20,7 @@ export interface MemoryLimiterOptions extends Quota {
 export function memoryLimiter({ limit, window, clients = 100_000, now = monotonic }: MemoryLimiterOptions): Limiter {
   let younger = new Map<string, number>()
   let older = new Map<string, number>()
-  const windowMs = window * 1000
-  const interval = windowMs / limit
-  // Absorbs rounding, so that a client who waits exactly as long as it was told is admitted. In milliseconds.
-  const tolerance = Math.min(1e-3, interval / 100)
+  const { windowMs, interval, tolerance, attempt } = gcra({ limit, window })
   let nextGeneration = now() + windowMs
 
   function take(client: string): Attempt {
@@ -50,11 +38,7 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
     // Also when refused: a client that keeps trying stays in the younger generation.
     younger.set(client, fullAgainAt)
 
-    const used = fullAgainAt - present
-    const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
-    // Until one attempt more than now is left.
-    const wait = used - (windowMs - (remaining + 1) * interval)
-    return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
+    return attempt(admitted, fullAgainAt - present)
   }
 
   return {

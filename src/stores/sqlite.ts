@@ -13,8 +13,9 @@ import {
 } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from './batch.ts'
-import { leadsOutside, type Result, type Results, STILL_PENDING, type Step } from './sqlite-steps.ts'
-import type { Reply, Request, SqliteOptions } from './sqlite-worker.ts'
+import { givingBack } from './give-back.ts'
+import { leadsOutside, type Result, type Results, STILL_PENDING, type Step } from './sqlite/steps.ts'
+import type { Reply, Request, SqliteOptions } from './sqlite/worker.ts'
 
 /** Room for the write-ahead log, a checkpoint and a person at work. */
 const MINIMUM_FREE = 64 * 1024 * 1024
@@ -56,16 +57,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const settle = ({ number, token }: Delivery, settlement: Settlement) =>
     take({ do: 'settle', number, token, settlement })
 
-  /** What was leased too late for whoever asked: nobody was called, so nothing is in doubt. */
-  function giveBack({ registrations = [], deliveries = [] }: Leased): void {
-    const again = { wait: 0, why: 'taken too late to begin', uncalled: true } as const
-    const given = [
-      ...registrations.map(each => conclude(each, { is: 'pending', doubt: each.doubt, ...again })),
-      ...deliveries.map(each => settle(each, { is: 'waiting', doubt: each.doubt, ...again })),
-    ]
-    // Where that fails too, the lease ends by itself.
-    for (const each of given) each.catch(() => {})
-  }
+  const giveBack = givingBack({ conclude, settle })
 
   const signups = naturalBatches<Signup, Admission>(
     async signups => {
@@ -123,11 +115,6 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-interface Leased {
-  readonly registrations?: readonly Registration[]
-  readonly deliveries?: readonly Delivery[]
-}
-
 const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')
 
 interface Thread {
@@ -140,7 +127,7 @@ interface Thread {
 async function startThread(options: SqliteOptions): Promise<Thread> {
   // The same ending as this file: .ts in the repository, .js in the package. A thread has a compile cache of its own,
   // to be turned on before its first file is read (bin/waitlist.js says why).
-  const file = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url).href
+  const file = new URL(`./sqlite/worker${extname(import.meta.url)}`, import.meta.url).href
   const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(file)})`
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData: options })
   const asked: ((reply: Reply) => void)[] = []

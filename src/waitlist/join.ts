@@ -1,5 +1,6 @@
+import type { Registered } from './conclude.ts'
 import type { Store } from './ports.ts'
-import type { Register, Registered } from './register.ts'
+import type { Register } from './register.ts'
 import type { Signup } from './signup.ts'
 
 /** What is true for a visitor once the signup is recorded. `new`: its event is stored, and will be delivered. */

@@ -69,9 +69,9 @@ export type Settlement =
 
 /**
  * Milliseconds for which a registration or a delivery is leased. Longer than any attempt, so two are never under way;
- * what a dead process held is taken over when it is over.
+ * what a dead process held is taken over when it is over, and found by others within a minute in all.
  */
-export const LEASE = 60_000
+export const LEASE = 55_000
 
 /**
  * Keeps contacts, their events and the deliveries of those. Every method rejects with `StoreUnavailable` when nothing

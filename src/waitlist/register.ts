@@ -1,71 +1,14 @@
+import { conclude, isUncalled, type Registered, registeredOf } from './conclude.ts'
 import { type Loop, loop } from './loop.ts'
-import type { Conclusion, Creation, Log, Provider, Registration, Store } from './ports.ts'
-import { untilNextRegistration, untilNextTurn } from './retry.ts'
-
-/** What came of asking the provider. */
-export type Registered =
-  | { readonly is: 'new'; readonly contactId?: string }
-  | { readonly is: 'known'; readonly contactId?: string }
-  /** The signup is stored, and is completed in the background. */
-  | { readonly is: 'kept'; readonly because: 'unreachable' | 'misconfigured' }
-  | { readonly is: 'refused'; readonly reason: string }
-
-/**
- * The state machine of a pending contact. An attempt begins by storing "in doubt" with the lease, so that a crash at any
- * moment leaves the truth behind: what began and was not concluded may have taken effect.
- *
- * | the provider says        | in doubt before | the contact           | event | in doubt after | the visitor hears         |
- * |--------------------------|-----------------|-----------------------|-------|----------------|---------------------------|
- * | created                  | either          | is listed             | yes   | –              | new                       |
- * | existing                 | no              | is listed             | no    | –              | known                     |
- * | existing, ours           | yes             | is listed             | yes   | –              | new                       |
- * | existing, not ours       | yes             | is listed             | no    | –              | known                     |
- * | existing, cannot tell    | yes             | is listed             | yes   | –              | new                       |
- * | refused                  | either          | is removed            | no    | –              | why the address is refused |
- * | unreached, misconfigured | no / yes        | stays, tried again    | no    | no / yes       | kept                      |
- * | unclear                  | either          | stays, tried again    | no    | yes            | kept                      |
- * | nothing: we died         | either          | stays, when the lease ends | no | yes          | nothing                   |
- */
-export function conclude(creation: Creation, { doubt, attempts }: Registration, random: number): Conclusion {
-  switch (creation.is) {
-    case 'refused':
-      return { is: 'refused' }
-    case 'created':
-    case 'existing': {
-      const { is, providerId } = creation
-      const added = is === 'created' || (doubt && creation.ours !== false)
-      return { is: added ? 'created' : 'existing', ...(providerId === undefined ? {} : { providerId }) }
-    }
-    case 'unclear':
-    case 'unreached':
-    case 'misconfigured': {
-      const { is, why } = creation
-      const retryAfter = 'retryAfter' in creation ? creation.retryAfter : undefined
-      if (isUncalled(creation)) {
-        return { is: 'pending', wait: untilNextTurn('registration', random, retryAfter), doubt, why, uncalled: true }
-      }
-      const wait = untilNextRegistration(attempts + 1, random, retryAfter)
-      return { is: 'pending', wait, doubt: doubt || is === 'unclear', why }
-    }
-  }
-}
-
-const isUncalled = (creation: Creation): boolean => creation.is === 'unreached' && creation.uncalled === true
-
-/** What the visitor hears: the creation, seen with what was concluded of it. */
-function registeredOf(creation: Creation, conclusion: Conclusion): Registered {
-  switch (conclusion.is) {
-    case 'created':
-    case 'existing': {
-      const { is, providerId } = conclusion
-      return { is: is === 'created' ? 'new' : 'known', ...(providerId === undefined ? {} : { contactId: providerId }) }
-    }
-    case 'pending':
-      return { is: 'kept', because: creation.is === 'misconfigured' ? 'misconfigured' : 'unreachable' }
-    case 'refused':
-      return { is: 'refused', reason: creation.is === 'refused' ? creation.reason : '' }
-  }
-}
+import {
+  type Conclusion,
+  type Creation,
+  type Log,
+  type Provider,
+  type Registration,
+  type Store,
+  StoreUnavailable,
+} from './ports.ts'
 
 export interface RegisterParts {
   readonly store: Store
@@ -106,6 +49,8 @@ const FRUITLESS = 3
 const RARELY_HASTEN = 3_600_000
 /** Each kind of outage is told at once, then this often at most, even where it comes and goes with every call. */
 const QUIET = 60_000
+/** Attempts to store what the provider said, a second apart: about as long as the lease. */
+const CONCLUDE_AGAIN = 30
 /** Attempts in the background at once: few, since visitors wait for the same provider. */
 const CONCURRENCY = 4
 
@@ -113,6 +58,8 @@ export function register(parts: RegisterParts): Register {
   const { store, provider, timeout, log, announce, clock = () => performance.now(), random = Math.random } = parts
   let answering = true
   let lastAsked = 0
+  /** Before, nobody is asked who is not due: the provider said for how long it wants to be left alone. */
+  let probeFrom = 0
   // Whoever starts the service may just have mended what kept contacts waiting.
   let hasten = true
   let lastHastened = Number.NEGATIVE_INFINITY
@@ -130,6 +77,7 @@ export function register(parts: RegisterParts): Register {
         fruitless++
       }
       answering = false
+      probeFrom = clock() + ('retryAfter' in creation ? (creation.retryAfter ?? 0) : 0)
       const what = creation.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
       if (clock() - (toldAt.get(what) ?? Number.NEGATIVE_INFINITY) < QUIET) return
       toldAt.set(what, clock())
@@ -138,7 +86,11 @@ export function register(parts: RegisterParts): Register {
       log.error({ provider: provider.name, why: creation.why }, message)
       return
     }
-    if (attempts > 0) fruitless = 0
+    if (attempts > 0) {
+      fruitless = 0
+      // It had failed, perhaps in another instance, and then others have that this one knows nothing of.
+      hasten = true
+    }
     if (answering) return
     answering = true
     hasten = true
@@ -152,7 +104,7 @@ export function register(parts: RegisterParts): Register {
     const creation = await provider.createContact(registration.contact, registration.doubt, deadline)
     note(creation, registration.attempts)
     const conclusion = conclude(creation, registration, random())
-    const stored = await store.conclude(registration, conclusion)
+    const stored = await concluded(registration, conclusion)
     // The lease was lost: this process slept for longer than that. Whoever has it now concludes.
     if (!stored) return { is: 'kept', because: 'unreachable' }
     if (conclusion.is === 'created') announce()
@@ -165,6 +117,30 @@ export function register(parts: RegisterParts): Register {
       )
     }
     return registeredOf(creation, conclusion)
+  }
+
+  /** What the provider said must not be forgotten with the visitor, who is not kept waiting for a store that is away. */
+  async function concluded(registration: Registration, conclusion: Conclusion): Promise<boolean> {
+    try {
+      return await store.conclude(registration, conclusion)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) concludeLater(registration, conclusion, CONCLUDE_AGAIN)
+      throw error
+    }
+  }
+
+  function concludeLater(registration: Registration, conclusion: Conclusion, left: number): void {
+    const timer = setTimeout(() => {
+      store.conclude(registration, conclusion).then(
+        stored => {
+          if (stored && conclusion.is === 'created') announce()
+        },
+        error => {
+          if (error instanceof StoreUnavailable && left > 1) concludeLater(registration, conclusion, left - 1)
+        },
+      )
+    }, REST)
+    timer.unref()
   }
 
   async function again(contactId: string, deadline: AbortSignal): Promise<Registered | 'gone'> {
@@ -198,7 +174,7 @@ export function register(parts: RegisterParts): Register {
     }
     if (answering) return store.beginDue(provider.name, most, false)
     const idle = clock() - lastAsked
-    return idle < REST ? [] : store.beginDue(provider.name, 1, idle >= PROBE)
+    return idle < REST ? [] : store.beginDue(provider.name, 1, idle >= PROBE && clock() >= probeFrom)
   }
 
   const background = loop<Registration>({

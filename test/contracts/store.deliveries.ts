@@ -152,7 +152,6 @@ export function deliveryContract(name: string, place: MakePlace): void {
       const deliveries = [...claimed.flat(), ...(await store.claim('webhook', 1_000))]
       assert.equal(deliveries.length, 700)
       assert.equal(new Set(numbersOf(deliveries)).size, 700)
-      assert.equal(new Set(deliveries.map(({ token }) => token)).size, 700)
       assert.equal(new Set(emailsOf(deliveries)).size, 700)
       const settled = await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
       assert.ok(settled.every(Boolean))

@@ -26,6 +26,8 @@ export interface PlaceOptions {
 export interface Place {
   /** Opens the store; its events are named `waitlist.joined`. After `close` it is called again to find what was kept. */
   open(options?: PlaceOptions): Promise<Store>
+  /** Opens one more store beside the first, as another instance does; where it is missing, only one may be open. */
+  another?(options?: PlaceOptions): Promise<Store>
   /** All contacts in the order in which they joined, read past the store; or why nobody else can read them. */
   readonly probe: (() => Promise<readonly StoredContact[]>) | { readonly impossible: string }
   /** Why nothing is there any more after `close`, where that is so. */
@@ -48,6 +50,15 @@ export async function opened({ open }: Place, t: TestContext, options: PlaceOpti
   const close = () => (closed ??= store.close())
   t.after(close)
   return { ...store, close }
+}
+
+/** As many instances as asked for on one place, or the only one there may be. */
+export async function instances(place: Place, t: TestContext, most: number, options: PlaceOptions = {}) {
+  const first = await opened(place, t, options)
+  const { another } = place
+  if (another === undefined) return [first] as const
+  const others = Array.from({ length: most - 1 }, () => opened({ ...place, open: another }, t, options))
+  return [first, ...(await Promise.all(others))] as const
 }
 
 export async function stored({ probe }: Place, t: TestContext): Promise<readonly StoredContact[] | null> {

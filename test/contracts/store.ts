@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { dueContract } from './store.due.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
@@ -210,4 +211,5 @@ export function storeContract(name: string, place: MakePlace): void {
   registrationContract(name, place)
   dueContract(name, place)
   deliveryContract(name, place)
+  crowdContract(name, place)
 }

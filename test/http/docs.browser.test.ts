@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { readContacts } from '../../src/stores/sqlite-reader.ts'
+import { readContacts } from '../../src/stores/sqlite/reader.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { startService } from '../harness/service.ts'
 

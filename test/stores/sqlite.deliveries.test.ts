@@ -2,14 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import type { DeliveryFilter } from '../../src/stores/records.ts'
+import { backlog, listDeliveries, replayDeliveries, showDelivery } from '../../src/stores/sqlite/deliveries.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import {
-  backlog,
-  type DeliveryFilter,
-  listDeliveries,
-  replayDeliveries,
-  showDelivery,
-} from '../../src/stores/sqlite-deliveries.ts'
 import { CannotOpen, LEASE, type Store } from '../../src/waitlist/ports.ts'
 import { handClock, opened, pendingNow, signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -90,15 +85,15 @@ describe('reading deliveries beside an open store', { concurrency: true, timeout
 
   test('the backlog counts what has not come to its end', async t => {
     const { path, store } = await busyStore(t, 'provider')
-    assert.deepEqual(backlog(path), { pending: 0, waiting: 0, abandoned: 0 })
+    assert.deepEqual(backlog(path), { pending: 0, waiting: {}, abandoned: 0 })
     for (const who of ['ada', 'bob', 'cyd']) {
       await store.conclude(await pendingNow(store, `${who}@example.com`), { is: 'created' })
     }
     await pendingNow(store, 'dot@example.com')
     await store.settle((await store.claim('webhook', 1))[0]!, abandoned)
     await store.settle((await store.claim('crm', 1))[0]!, { is: 'delivered' })
-    assert.deepEqual(backlog(path), { pending: 1, waiting: 4, abandoned: 1 })
-    assert.deepEqual(backlog(`${path}.none`), { pending: 0, waiting: 0, abandoned: 0 })
+    assert.deepEqual(backlog(path), { pending: 1, waiting: { crm: 2, webhook: 2 }, abandoned: 1 })
+    assert.deepEqual(backlog(`${path}.none`), { pending: 0, waiting: {}, abandoned: 0 })
   })
 })
 

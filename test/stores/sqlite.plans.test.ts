@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { openSqliteFile } from '../../src/stores/sqlite-file.ts'
-import { announcing, steps } from '../../src/stores/sqlite-steps.ts'
+import { openSqliteFile } from '../../src/stores/sqlite/file.ts'
+import { announcing, steps } from '../../src/stores/sqlite/steps.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 /** Reads rows in the order of an index and stops at the limit: it passes over what is leased, and that is little. */

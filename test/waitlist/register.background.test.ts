@@ -64,6 +64,21 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     })
   }
 
+  test('an outage that another instance saw, and did not live to see the end of, ends for all with its first contact', async t => {
+    const here = await scene(t, () => up)
+    const other = here.restarted()
+    await other.background.once()
+    await putOff(here, 20)
+    const admission = await here.store.admit(signup('Ada Lovelace', 'ada@example.com'))
+    assert.ok(admission.is === 'pending now')
+    await here.store.conclude(admission.registration, { is: 'pending', wait: 5_000, doubt: false, why: 'down' })
+    for (let second = 0; second < 30; second++) {
+      here.clock.now += 1_000
+      while ((await other.background.once()) > 0);
+    }
+    assert.equal(listed(here), 21)
+  })
+
   test('the same after each of many outages, one right after the other', async t => {
     const here = await scene(t)
     for (let round = 1; round <= 6; round++) {
@@ -87,6 +102,18 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     await here.pass(600)
     const asked = here.asked.length - before
     assert.ok(asked >= 55 && asked <= 75, `${asked} times in ten minutes: every ten seconds, and when one was due`)
+  })
+
+  test('while it asks to be left alone for an hour, nobody is asked about before that', async t => {
+    const here = await scene(t, () => ({ is: 'unreached', why: 'HTTP 429', retryAfter: HOUR * 1_000 }))
+    await here.pass(1)
+    await putOff(here, 5)
+    await here.visit('ada@example.com')
+    await here.pass(600)
+    assert.equal(here.asked.length, 1)
+    here.clock.now += HOUR * 1_000
+    await here.pass(1)
+    assert.equal(here.asked.length, 2)
   })
 
   test('what is due while it does not answer is asked one by one, a second apart', async t => {

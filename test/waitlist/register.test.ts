@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { join } from '../../src/waitlist/join.ts'
-import { type Conclusion, type Creation, LEASE, type Registration, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { conclude, type Registered } from '../../src/waitlist/register.ts'
-import { signup } from '../contracts/store.ts'
-import { deadline, moment, scene, TIMEOUT } from './scene.ts'
+import { conclude, type Registered } from '../../src/waitlist/conclude.ts'
+import type { Conclusion, Creation, Registration } from '../../src/waitlist/ports.ts'
+import { deadline, moment, scene } from './scene.ts'
 
 const EMAIL = 'ada@example.com'
 const kept = { is: 'kept', because: 'unreachable' } as const
@@ -203,48 +201,5 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
   test('nobody knows a contact that is not there', async t => {
     const here = await scene(t)
     assert.equal(await here.registering.again('no such id', deadline()), 'gone')
-  })
-})
-
-describe('an attempt that is not concluded', { timeout: 60_000 }, () => {
-  test('we died before the call or during it: in doubt when the lease is over, and completed once', async t => {
-    const here = await scene(t, () => ({ is: 'existing', ours: true }))
-    const admission = await here.store.admit(signup('Ada Lovelace', EMAIL))
-    assert.equal(admission.is, 'pending now')
-    here.clock.now += LEASE - 1
-    assert.equal(await here.restarted().background.once(), 0)
-    here.clock.now += 1
-    assert.equal(await here.restarted().background.once(), 1)
-    assert.deepEqual(here.asked, [{ email: EMAIL, doubt: true, at: here.clock.now }])
-    assert.deepEqual([here.contacts()[0]!.state, here.contacts()[0]!.events], ['listed', 1])
-  })
-
-  test('a process that slept for longer than its lease changes nothing, and says nothing untrue', async t => {
-    const here = await scene(t, () => ({ is: 'created', providerId: 'second' }))
-    const admission = await here.store.admit(signup('Ada Lovelace', EMAIL))
-    assert.ok(admission.is === 'pending now')
-    here.provider.answer = async () => {
-      here.clock.now += LEASE
-      here.provider.answer = () => ({ is: 'created', providerId: 'second' })
-      await here.restarted().background.once()
-      return { is: 'refused', reason: 'late' }
-    }
-    assert.deepEqual(await here.registering.attempt(admission.registration, deadline()), kept)
-    assert.deepEqual([here.contacts()[0]!.state, here.contacts()[0]!.events, here.announced()], ['listed', 1, 1])
-  })
-
-  test('the store is unavailable at the end: an error for the visitor, completed when the lease is over', async t => {
-    const here = await scene(t, () => ({ is: 'created' }))
-    const failing = { ...here.store, conclude: () => Promise.reject(new StoreUnavailable('full')) }
-    const parts = { store: failing, register: here.restarted(failing), timeout: TIMEOUT, announce: () => {} }
-    await assert.rejects(join(signup('Ada Lovelace', EMAIL), parts), StoreUnavailable)
-    here.clock.now += LEASE
-    await parts.register.background.once()
-    assert.equal(here.lines.at(-1)?.message, 'what the provider said was not stored')
-    assert.equal(here.announced(), 0)
-    here.provider.answer = () => ({ is: 'existing' })
-    here.clock.now += LEASE
-    await here.registering.background.once()
-    assert.deepEqual([here.contacts()[0]!.events, here.announced()], [1, 1])
   })
 })

@@ -16,6 +16,8 @@ export interface Line {
   always(what: Trouble | null): void
   /** Nothing will happen to the next call. */
   isClear(): boolean
+  /** Whether anybody was asked to wait. */
+  hasAskedToWait(): boolean
   /** `about`: the address or event; two calls about one at the same time are a fault. */
   carry<Answer>(about: string, deadline: AbortSignal, effect: () => Answer): Promise<Answer | Failure>
   /** Effects that are still on their way happen now. */
@@ -31,13 +33,14 @@ export interface Witness {
 /** Milliseconds there and back: long enough that others get between. */
 const LATENCY = 20
 /** What the other side asks for when it asks to wait. */
-const ASKED_TO_WAIT = 30 * 60_000
+export const ASKED_TO_WAIT = 30 * 60_000
 
 export function line(name: string, time: Time, { seen, fault }: Witness): Line {
   let planned: Trouble[] = []
   let lasting: Trouble | null = null
   const onTheWay: (() => void)[] = []
   const underWay = new Set<string>()
+  let asked = false
 
   const unclear: Failure = { is: 'unclear', why: 'no answer' }
   const over = (deadline: AbortSignal) =>
@@ -58,7 +61,10 @@ export function line(name: string, time: Time, { seen, fault }: Witness): Line {
     if (trouble === 'unclear, effect later') onTheWay.push(effect)
     await (trouble.startsWith('hang') ? over(deadline) : time.pause(LATENCY))
     if (trouble === 'unreached') return { is: 'unreached', why: 'nobody there' }
-    if (trouble === 'asked to wait') return { is: 'unreached', why: 'too many', retryAfter: ASKED_TO_WAIT }
+    if (trouble === 'asked to wait') {
+      asked = true
+      return { is: 'unreached', why: 'too many', retryAfter: ASKED_TO_WAIT }
+    }
     return trouble === 'misconfigured' ? { is: 'misconfigured', why: 'wrong key' } : unclear
   }
 
@@ -70,6 +76,7 @@ export function line(name: string, time: Time, { seen, fault }: Witness): Line {
       lasting = what
     },
     isClear: () => planned.length === 0 && lasting === null,
+    hasAskedToWait: () => asked,
     async carry(about, deadline, effect) {
       if (deadline.aborted) return { is: 'unreached', why: 'too late' }
       if (underWay.has(about)) fault(`two calls about ${about} to the ${name} at the same time`)

@@ -43,9 +43,11 @@ export function virtualTime(start: number): Time {
   }
 
   Object.assign(globalThis, {
-    setTimeout: (callback: (...values: unknown[]) => void, milliseconds = 0, ...values: unknown[]) =>
-      after(milliseconds, () => callback(...values)),
-    clearTimeout: (id: number | undefined) => void (id !== undefined && timers.delete(id)),
+    setTimeout(callback: (...values: unknown[]) => void, milliseconds = 0, ...values: unknown[]) {
+      const id = after(milliseconds, () => callback(...values))
+      return { id, unref: () => {} }
+    },
+    clearTimeout: (timer: { readonly id: number } | undefined) => void (timer && timers.delete(timer.id)),
   })
   AbortSignal.timeout = milliseconds => {
     const controller = new AbortController()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { replay } from './commands.ts'
+import { ASKED_TO_WAIT } from './line.ts'
 import { type Abilities, VENDOR } from './vendor.ts'
 import type { World } from './world.ts'
 
@@ -19,6 +20,8 @@ export async function comeToRest(world: World): Promise<void> {
 
   // What one process has seen of an outage the others do not know; but one that starts takes nothing for granted.
   if (processes.wereSeveral()) processes.restart()
+  // Whoever was asked to wait is not looked for before, unless somebody else finds that all is well.
+  if (vendor.creating.hasAskedToWait()) await processes.pass(ASKED_TO_WAIT)
   const held = new Set(place.pending().flatMap(({ id, leased }) => (leased ? [id] : [])))
   const waiting = () => place.pending().filter(({ id }) => !held.has(id))
   for (let second = 0; second < 30 && waiting().length > 0; second++) {

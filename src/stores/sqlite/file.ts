@@ -1,8 +1,8 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { CannotOpen } from '../waitlist/ports.ts'
-import { pendingMigrations, readMigrations } from './migrate.ts'
+import { CannotOpen } from '../../waitlist/ports.ts'
+import { pendingMigrations, readMigrations } from '../migrate.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
@@ -10,7 +10,7 @@ const APPLICATION_ID = 0x77616974
 /** Earlier releases can corrupt a WAL database that two connections use (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = [3, 51, 3]
 
-const migrations = new URL('./migrations/sqlite/', import.meta.url)
+const migrations = new URL('../migrations/sqlite/', import.meta.url)
 
 /**
  * Each setting is made and read back: SQLite ignores what it does not know or cannot do, and a store that is not synced

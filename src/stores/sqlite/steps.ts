@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Beginning, Conclusion, Delivery, Registration, Settlement } from '../waitlist/ports.ts'
-import { LEASE } from '../waitlist/ports.ts'
-import { EVENT_COLUMNS, type EventRow, eventOf, JOIN_EVENT } from './sqlite-events.ts'
+import type { Beginning, Conclusion, Delivery, Registration, Settlement } from '../../waitlist/ports.ts'
+import { LEASE } from '../../waitlist/ports.ts'
+import { EVENT_COLUMNS, type EventRow, eventOf, joinEvent } from '../delivery-rows.ts'
 
 /** What the background and the provider's answers do to the database. Each step is atomic within its transaction. */
 export type Step =
@@ -110,7 +110,7 @@ export function steps(database: DatabaseSync, announce: Announce): (step: Step, 
       ' (select contact from registration where token is null and due_at > ? order by due_at limit ?)',
   )
   const dueDeliveries = database.prepare(
-    `select delivery.number, attempts, doubt, token, ${EVENT_COLUMNS} from delivery ${JOIN_EVENT}` +
+    `select delivery.number, attempts, doubt, token, ${EVENT_COLUMNS} from delivery ${joinEvent()}` +
       " where destination = ? and delivery.state = 'waiting' and due_at <= ? order by due_at limit ?",
   )
   const leaseDelivery = database.prepare(

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { CannotOpen } from '../waitlist/ports.ts'
-import { sync } from './sqlite-file.ts'
-import { openForReading } from './sqlite-reader.ts'
+import { CannotOpen } from '../../waitlist/ports.ts'
+import { sync } from './file.ts'
+import { openForReading } from './reader.ts'
 
 /**
  * Copies a database file to `target` as it stands at one moment; a service that uses it goes on. The copy appears under

@@ -7,18 +7,10 @@ import { randomUUIDv7 } from 'node:crypto'
 import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { CannotOpen, LEASE } from '../waitlist/ports.ts'
-import { emailKey } from '../waitlist/signup.ts'
-import { type OpenOptions, openSqliteFile, type SqliteFile } from './sqlite-file.ts'
-import {
-  announcing,
-  endingPending,
-  leadsOutside,
-  type Result,
-  STILL_PENDING,
-  type Step,
-  steps,
-} from './sqlite-steps.ts'
+import { CannotOpen, LEASE } from '../../waitlist/ports.ts'
+import { emailKey } from '../../waitlist/signup.ts'
+import { type OpenOptions, openSqliteFile, type SqliteFile } from './file.ts'
+import { announcing, endingPending, leadsOutside, type Result, STILL_PENDING, type Step, steps } from './steps.ts'
 
 export interface SqliteOptions extends OpenOptions {
   /** The name that every event is given. */
@@ -190,7 +182,7 @@ function rollBack({ database }: SqliteFile): void {
 }
 
 const port = parentPort
-if (port === null) throw new Error('sqlite-worker.ts runs as a worker thread')
+if (port === null) throw new Error('worker.ts runs as a worker thread')
 try {
   const handle = serve(workerData as SqliteOptions, message => port.postMessage(message))
   port.on('message', (request: Request) => {

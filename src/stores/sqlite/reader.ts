@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import type { Contact, ContactState } from '../waitlist/contact.ts'
-import { CannotOpen } from '../waitlist/ports.ts'
+import type { Contact, ContactState } from '../../waitlist/contact.ts'
+import { CannotOpen } from '../../waitlist/ports.ts'
 
 interface Row {
   readonly id: string

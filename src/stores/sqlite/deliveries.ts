@@ -2,40 +2,19 @@
 
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { type DeliveryRecord, type DeliveryState, eventId, type JoinedEvent } from '../waitlist/contact.ts'
-import { CannotOpen } from '../waitlist/ports.ts'
-import { EVENT_COLUMNS, type EventRow, eventOf, JOIN_EVENT } from './sqlite-events.ts'
-import { openForReading } from './sqlite-reader.ts'
-
-export interface DeliveryFilter {
-  readonly state?: DeliveryState | undefined
-  readonly destination?: string | undefined
-  /** Rows, from 1. */
-  readonly limit: number
-}
-
-/** Either some by their numbers, or all that are abandoned. */
-export type ReplayWish =
-  | { readonly numbers: readonly number[] }
-  | { readonly abandoned: true; readonly destination?: string | undefined }
-
-/** What became of a wish. The numbers of `underWay` are leased at this moment; those of `unknown` do not exist. */
-export interface Replay {
-  readonly replayed: number
-  readonly underWay: readonly number[]
-  readonly unknown: readonly number[]
-}
-
-interface Row {
-  readonly number: number
-  readonly id: string
-  readonly destination: string
-  readonly state: DeliveryState
-  readonly attempts: number
-  readonly due_at: number
-  readonly why: string | null
-  readonly settled_at: number | null
-}
+import type { DeliveryRecord } from '../../waitlist/contact.ts'
+import { CannotOpen } from '../../waitlist/ports.ts'
+import {
+  EVENT_COLUMNS,
+  type EventRow,
+  eventOf,
+  joinEvent,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../delivery-rows.ts'
+import type { Backlog, Delivered, DeliveryFilter, Replay, ReplayWish } from '../records.ts'
+import { openForReading } from './reader.ts'
 
 /** The newest first. */
 export function listDeliveries(path: string, { state, destination, limit }: DeliveryFilter): DeliveryRecord[] {
@@ -45,26 +24,21 @@ export function listDeliveries(path: string, { state, destination, limit }: Deli
     ...(destination === undefined ? [] : ['destination = ?']),
   ]
   const sql =
-    'select delivery.number, id, destination, delivery.state, attempts, due_at, why, settled_at' +
+    `select id, ${RECORD_COLUMNS}` +
     ' from delivery join contact on contact.number = delivery.contact' +
     (conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`) +
     ' order by delivery.number desc limit ?'
   const values = destination === undefined ? [limit] : [destination, limit]
   return lend(path, openForReading(path), database =>
-    (database.prepare(sql).all(...values) as unknown as Row[]).map(recordOf),
+    (database.prepare(sql).all(...values) as unknown as RecordRow[]).map(recordOf),
   )
 }
 
 /** One delivery with its event; undefined when there is none with this number. */
-export function showDelivery(
-  path: string,
-  number: number,
-): { readonly record: DeliveryRecord; readonly event: JoinedEvent } | undefined {
-  const sql =
-    `select delivery.number, destination, delivery.state, attempts, due_at, why, settled_at, ${EVENT_COLUMNS}` +
-    ` from delivery ${JOIN_EVENT} where delivery.number = ?`
+export function showDelivery(path: string, number: number): Delivered | undefined {
+  const sql = `select ${RECORD_COLUMNS}, ${EVENT_COLUMNS} from delivery ${joinEvent()} where delivery.number = ?`
   return lend(path, openForReading(path), database => {
-    const row = database.prepare(sql).get(number) as (Row & EventRow) | undefined
+    const row = database.prepare(sql).get(number) as (RecordRow & EventRow) | undefined
     return row && { record: recordOf(row), event: eventOf(row) }
   })
 }
@@ -76,10 +50,6 @@ const RENEW =
 /** Deliveries in one transaction, so that signups get between. */
 const AT_ONCE = 5_000
 
-/**
- * Makes deliveries as if they were new and due now; whatever was in doubt about them is the operator's decision. One that
- * is under way is left alone: it would be attempted twice at once.
- */
 export function replayDeliveries(path: string, wish: ReplayWish, now = Date.now()): Replay {
   return lend(path, openForWriting(path), database =>
     'numbers' in wish ? renewSome(database, wish.numbers, now) : renewAbandoned(database, wish.destination, now),
@@ -114,24 +84,20 @@ function renewAbandoned(database: DatabaseSync, destination: string | undefined,
   }
 }
 
-/** What has not come to its end: contacts that are pending, deliveries that wait or were given up. All 0 without a file. */
-export function backlog(path: string): { pending: number; waiting: number; abandoned: number } {
-  if (!existsSync(path)) return { pending: 0, waiting: 0, abandoned: 0 }
+/** Nothing without a file. */
+export function backlog(path: string): Backlog {
+  if (!existsSync(path)) return { pending: 0, waiting: {}, abandoned: 0 }
   return lend(path, openForReading(path), database => {
     const count = (rows: string) => (database.prepare(`select count(*) as n from ${rows}`).get() as { n: number }).n
+    const waiting = database
+      .prepare("select destination, count(*) as n from delivery where state = 'waiting' group by destination")
+      .all() as { destination: string; n: number }[]
     return {
       pending: count('registration'),
-      waiting: count("delivery where state = 'waiting'"),
+      waiting: Object.fromEntries(waiting.map(({ destination, n }) => [destination, n])),
       abandoned: count("delivery where state = 'abandoned'"),
     }
   })
-}
-
-function recordOf({ id, due_at, settled_at, number, destination, state, attempts, why }: Row): DeliveryRecord {
-  return {
-    ...{ number, eventId: eventId({ id }), contactId: id, destination, state, attempts },
-    ...{ due: new Date(due_at), why, settledAt: settled_at === null ? null : new Date(settled_at) },
-  }
 }
 
 /** Opening for writing makes a file where there is none: opening for reading refuses that, in words. */

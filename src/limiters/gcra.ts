@@ -1,0 +1,32 @@
+import type { Attempt } from '../waitlist/ports.ts'
+
+export interface Quota {
+  /** Attempts that a client may make at once, at least 1. */
+  readonly limit: number
+  /** Seconds in which a used-up quota is refilled, one attempt after the other. */
+  readonly window: number
+}
+
+/**
+ * The numbers of GCRA (ITU-T I.371), in milliseconds. A client is one number: the moment at which its quota is full again.
+ * An attempt moves it one interval further; where that would be more than a window ahead, the attempt is refused and
+ * the number stays.
+ */
+export function gcra({ limit, window }: Quota) {
+  const windowMs = window * 1000
+  const interval = windowMs / limit
+  // Absorbs rounding, so that a client who waits exactly as long as it was told is admitted.
+  const tolerance = Math.min(1e-3, interval / 100)
+  return {
+    windowMs,
+    interval,
+    tolerance,
+    /** `used`: milliseconds until the quota is full again, after this attempt. */
+    attempt(admitted: boolean, used: number): Attempt {
+      const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
+      // Until one attempt more than now is left.
+      const wait = used - (windowMs - (remaining + 1) * interval)
+      return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
+    },
+  }
+}

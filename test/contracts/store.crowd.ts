@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { LEASE, type Store } from '../../src/waitlist/ports.ts'
+import { handClock, idOf, instances, type MakePlace, pendingNow, signup, stored } from './store.place.ts'
+
+const provider = 'provider'
+const INSTANCES = 3
+/** Of each instance, at once. */
+const CROWD = 15
+
+const visitors = (count: number) => Array.from({ length: count }, (_, i) => `visitor-${i}@example.com`)
+
+/** Takes until there is nothing more: a row that somebody is just taking is passed over. */
+async function takeAll<Item>(stores: readonly Store[], all: number, take: (store: Store) => Promise<readonly Item[]>) {
+  const taken: Item[] = []
+  while (taken.length < all) {
+    const some = await Promise.all(stores.flatMap(store => Array.from({ length: CROWD }, () => take(store))))
+    taken.push(...some.flat())
+  }
+  const more = await Promise.all(stores.map(take))
+  return [...taken, ...more.flat()]
+}
+
+/** What a store promises to several instances, or to a crowd at one where there can be no other. */
+export function crowdContract(name: string, place: MakePlace): void {
+  describe(`a crowd at several instances, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('the same addresses, everywhere at once and in other orders: each is listed now once', async t => {
+      const here = await place(t)
+      const stores = await instances(here, t, INSTANCES)
+      const emails = visitors(100)
+      const orders = [emails, emails.toReversed(), [...emails.slice(37), ...emails.slice(0, 37)]]
+      const answers = await Promise.all(
+        stores.flatMap((store, i) => orders[i]!.map(email => store.admit(signup('Visitor', email)))),
+      )
+      assert.equal(new Set(answers.map(idOf).filter(id => id !== '')).size, 100)
+      assert.equal(answers.filter(({ is }) => is === 'listed now').length, 100)
+      const contacts = await stored(here, t)
+      if (contacts !== null) assert.ok(contacts.length === 100 && contacts.every(({ events }) => events === 1))
+    })
+
+    test('no delivery is leased to two, also while more are born', async t => {
+      const stores = await instances(await place(t), t, INSTANCES, { destinations: ['webhook'] })
+      const admitted = visitors(300).map((email, i) => stores[i % stores.length]!.admit(signup('Visitor', email)))
+      const taken = await takeAll(stores, 300, store => store.claim('webhook', 4))
+      await Promise.all(admitted)
+      assert.equal(taken.length, 300)
+      assert.equal(new Set(taken.map(({ number }) => number)).size, 300)
+      const settled = taken.map((each, i) => stores[i % stores.length]!.settle(each, { is: 'delivered' }))
+      assert.ok((await Promise.all(settled)).every(Boolean))
+    })
+
+    test('no registration is leased to two, due or early or asked for by its id', async t => {
+      const clock = handClock()
+      const stores = await instances(await place(t), t, INSTANCES, { provider, clock: clock.read })
+      const pending = await Promise.all(visitors(200).map(email => pendingNow(stores[0]!, email)))
+      const ids = pending.map(({ contact }) => contact.id)
+      clock.pass(LEASE)
+      let calls = 0
+      const taken = await takeAll(stores, 200, async store => {
+        if (calls++ % 3 > 0) return store.beginDue(provider, 3, calls % 2 === 0)
+        const beginning = await store.begin(ids[calls % 200]!, provider)
+        return beginning.is === 'ours' ? [beginning.registration] : []
+      })
+      assert.deepEqual(taken.map(({ contact }) => contact.id).sort(), ids.sort())
+      assert.ok(taken.every(({ doubt, attempts }) => doubt && attempts === 1))
+    })
+
+    test('of all that end one attempt at once, one is told that it did', async t => {
+      const stores = await instances(await place(t), t, INSTANCES, { provider, destinations: ['webhook'] })
+      const registration = await pendingNow(stores[0]!)
+      const concluded = await Promise.all(stores.map(store => store.conclude(registration, { is: 'created' })))
+      assert.equal(concluded.filter(Boolean).length, 1)
+      const [delivery, ...more] = await stores[0]!.claim('webhook', 10)
+      assert.deepEqual(more, [])
+      const settled = await Promise.all(stores.map(store => store.settle(delivery!, { is: 'delivered' })))
+      assert.equal(settled.filter(Boolean).length, 1)
+    })
+
+    test('while an address is refused, nobody who signs up with it is told that it is listed', async t => {
+      const stores = await instances(await place(t), t, INSTANCES, { provider })
+      for (let round = 0; round < 20; round++) {
+        const email = `visitor-${round}@example.com`
+        const registration = await pendingNow(stores[0]!, email)
+        const refused = stores[0]!.conclude(registration, { is: 'refused' })
+        const crowd = stores.flatMap(store => Array.from({ length: 5 }, () => store.admit(signup('Visitor', email))))
+        const answers = await Promise.all(crowd)
+        assert.equal(await refused, true)
+        assert.ok(answers.every(({ is }) => is !== 'already listed'))
+        assert.ok(answers.filter(({ is }) => is === 'pending now').length <= 1)
+      }
+    })
+
+    test('what an instance held when it died is taken over by one other when its leases are over', async t => {
+      const clock = handClock()
+      const options = { provider, destinations: ['webhook'], clock: clock.read }
+      const stores = await instances(await place(t), t, INSTANCES, options)
+      const dead = stores[0]!
+      for (const email of visitors(20)) await dead.conclude(await pendingNow(dead, email), { is: 'created' })
+      const held = await dead.claim('webhook', 20)
+      const begun = await Promise.all(['x@example.com', 'y@example.com'].map(email => pendingNow(dead, email)))
+      clock.pass(LEASE - 1)
+      for (const store of stores) {
+        assert.deepEqual(await store.claim('webhook', 20), [])
+        assert.deepEqual(await store.beginDue(provider, 20, true), [])
+      }
+      clock.pass(1)
+      const deliveries = await takeAll(stores, 20, store => store.claim('webhook', 2))
+      assert.equal(new Set(deliveries.map(({ number }) => number)).size, 20)
+      assert.ok(deliveries.every(({ doubt, attempts }) => doubt && attempts === 1))
+      const registrations = await takeAll(stores, 2, store => store.beginDue(provider, 1, false))
+      assert.equal(new Set(registrations.map(({ contact }) => contact.id)).size, 2)
+      for (const each of held) assert.equal(await dead.settle(each, { is: 'delivered' }), false)
+      for (const each of begun) assert.equal(await dead.conclude(each, { is: 'created' }), false)
+    })
+  })
+}

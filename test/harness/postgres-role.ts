@@ -1,0 +1,20 @@
+/** A role with no other rights than those that docs/instances.md names. */
+export const ROLE = 'waitlist_service'
+export const PASSWORD = "p@ss:w/o?rd#%'&"
+
+export const makeRole = `create role ${ROLE} login password '${PASSWORD.replaceAll("'", "''")}'`
+
+/** All that the service needs once the tables are there. Identity columns need no right to their sequences. */
+export const grants = (role: string): readonly string[] => [
+  `grant usage on schema public to ${role}`,
+  `grant select on waitlist_schema to ${role}`,
+  `grant select, insert, update, delete on contact, event, registration, delivery to ${role}`,
+]
+
+/** The same database, as this role. */
+export function roleUrl(url: string, password = PASSWORD): string {
+  const as = new URL(url)
+  as.username = ROLE
+  as.password = encodeURIComponent(password)
+  return as.href
+}

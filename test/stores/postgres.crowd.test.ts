@@ -1,0 +1,85 @@
+/** Several writers on one server, in the ways in which they could get in each other's way. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
+import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
+
+// A deadlock is found at once, and counted at once.
+const server = await startPostgres({ settings: { deadlock_timeout: '10ms' } })
+after(() => server.remove())
+
+const open = (url: string, provider: string | null = null) =>
+  postgresStore({ url, eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log })
+
+/** Each row takes a millisecond, so that statements which meet are sure to overlap. */
+const slow = (table: string, what: string): readonly string[] => [
+  `create function slow_${table}() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(0.001); return coalesce(new, old); end $$`,
+  `create trigger slow before ${what} on ${table} for each row execute function slow_${table}()`,
+]
+
+const WAITING = "select 1 from pg_stat_activity where application_name = 'waitlist' and wait_event_type = 'Lock'"
+
+async function deadlocks(url: string): Promise<number> {
+  const text = 'select deadlocks::int from pg_stat_database where datname = current_database()'
+  return (await rowsIn<{ deadlocks: number }>(url, text))[0]!.deadlocks
+}
+
+test('4 writers with the same addresses in other orders: each once, and no deadlock', { timeout: 60_000 }, async () => {
+  const url = await server.database()
+  const stores = await Promise.all(Array.from({ length: 4 }, () => open(url)))
+  await server.run(url, ...slow('contact', 'insert'))
+  // Each begins elsewhere.
+  const orders = [1, -1, 7, -7].map((step, writer) => (i: number) => (400 + 10 * writer + i * step) % 40)
+  for (let round = 0; round < 10; round++) {
+    const emails = Array.from({ length: 40 }, (_, i) => `visitor-${round}-${i}@example.com`)
+    const answers = await Promise.all(
+      stores.flatMap((store, s) => emails.map((_, i) => store.admit(signup('Visitor', emails[orders[s]!(i)]!)))),
+    )
+    assert.equal(answers.filter(({ is }) => is === 'listed now').length, 40)
+    assert.equal(new Set(answers.map(idOf)).size, 41, 'each id once, and none')
+  }
+  const contacts = await contactsIn(url)
+  assert.equal(contacts.length, 400)
+  assert.ok(contacts.every(({ events, deliveries }) => events === 1 && deliveries === 1))
+  await Promise.all(stores.map(store => store.close()))
+  assert.equal(await deadlocks(url), 0)
+})
+
+test('attempts that several end at once, in other orders: no deadlock', { timeout: 60_000 }, async t => {
+  const url = await server.database()
+  // The third was started without the provider, and lists who signs up again.
+  const stores = await Promise.all([open(url, 'provider'), open(url, 'provider'), open(url)])
+  const [one, other, without] = stores as [Store, Store, Store]
+  const operator = new pg.Client(url)
+  await operator.connect()
+  t.after(() => operator.end())
+  for (let round = 0; round < 4; round++) {
+    const emails = Array.from({ length: 40 }, (_, i) => `visitor-${round}-${i}@example.com`)
+    const begun = await Promise.all(emails.map(email => pendingNow(one, email)))
+    // Whoever locks from one end and whoever locks from the other meet here.
+    await operator.query('begin')
+    await operator.query(
+      'select 1 from registration join contact on number = contact where id = $1 for update of registration',
+      [begun[20]!.contact.id],
+    )
+    const ended = Promise.all([
+      ...begun.map(each => one.conclude(each, { is: 'created' })),
+      ...begun.toReversed().map(each => other.conclude(each, { is: 'created' })),
+      ...emails.toReversed().map(email => without.admit(signup('Visitor', email))),
+    ])
+    await until(async () => (await rowsIn(url, WAITING)).length === 3)
+    await operator.query('rollback')
+    const listed = (await ended).filter(answer => answer === true || (answer !== false && answer.is === 'listed now'))
+    assert.equal(listed.length, 40)
+  }
+  assert.ok((await contactsIn(url)).every(({ state, events }) => state === 'listed' && events === 1))
+  await Promise.all(stores.map(store => store.close()))
+  assert.equal(await deadlocks(url), 0)
+})

@@ -1,0 +1,22 @@
+import { after, test } from 'node:test'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import type { PlaceOptions } from '../contracts/store.place.ts'
+import { storeContract } from '../contracts/store.ts'
+import { installedPostgres, noInstalledPostgres, startPostgres } from '../harness/postgres.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+import { recordingLog } from '../harness/service.ts'
+
+const programs = installedPostgres()
+
+if (programs === undefined) test('an older PostgreSQL', { skip: noInstalledPostgres }, () => {})
+else {
+  const server = await startPostgres({ programs })
+  after(() => server.remove())
+
+  storeContract(`the PostgreSQL in ${programs}`, async () => {
+    const url = await server.database()
+    const open = (options?: PlaceOptions) =>
+      postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log, ...options })
+    return { open, another: open, probe: () => contactsIn(url) }
+  })
+}

@@ -1,0 +1,29 @@
+import { after, test } from 'node:test'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import type { PlaceOptions } from '../contracts/store.place.ts'
+import { storeContract } from '../contracts/store.ts'
+import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+import { recordingLog } from '../harness/service.ts'
+
+if (pgBouncerProgram === undefined) test('PostgreSQL through PgBouncer', { skip: noPgBouncer }, () => {})
+else {
+  const server = await startPostgres()
+  // Fewer than one store alone asks for: what belongs to a session would be seen to get lost.
+  const bouncer = await startPgBouncer(server.port, 2)
+  after(async () => {
+    await bouncer.stop()
+    await server.remove()
+  })
+  const empty = await server.database()
+  const first = await postgresStore({ url: empty, eventName: 'waitlist.joined', log: recordingLog().log })
+  await first.close()
+
+  storeContract('PostgreSQL through PgBouncer in transaction mode', async () => {
+    const url = await server.database(empty)
+    const open = (options?: PlaceOptions) =>
+      postgresStore({ url: bouncer.through(url), eventName: 'waitlist.joined', log: recordingLog().log, ...options })
+    return { open, another: open, probe: () => contactsIn(url) }
+  })
+}

@@ -1,0 +1,36 @@
+import type { TestContext } from 'node:test'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
+import type { PostgresServer } from '../harness/postgres.ts'
+import { messageProxy } from '../harness/postgres-messages.ts'
+import { recordingLog } from '../harness/service.ts'
+
+/** A proxy of a test's own, and stores on an empty database, through it or past it. */
+export const stagesOn = (server: PostgresServer) => async (t: TestContext) => {
+  const proxy = await messageProxy(server.port)
+  const url = await server.database()
+  const stores: Store[] = []
+  t.after(async () => {
+    await Promise.all(stores.map(store => store.close()))
+    await proxy.close()
+  })
+  const open = async (through: boolean, provider: string | null = null) => {
+    const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log }
+    const store = await postgresStore({ url: through ? proxy.through(url) : url, ...parts })
+    stores.push(store)
+    return store
+  }
+  return { proxy, url, open }
+}
+
+/** Milliseconds: of an outage 3 s are waited for, and what was begun then has 1.5 s to end; the rest is for a slow machine. */
+export const BOUND = 7_000
+
+/** A store on an empty database, closed after the test. */
+export const openedOn = (server: PostgresServer) => async (t: TestContext) => {
+  const url = await server.database()
+  const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
+  const store = await postgresStore({ url, ...parts })
+  t.after(() => store.close())
+  return { store, url }
+}

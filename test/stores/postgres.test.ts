@@ -1,0 +1,24 @@
+import { after } from 'node:test'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import type { PlaceOptions } from '../contracts/store.place.ts'
+import { storeContract } from '../contracts/store.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { recordingLog } from '../harness/service.ts'
+
+const server = await startPostgres()
+after(() => server.remove())
+
+// All that the service does, it does with the rights that docs/instances.md names.
+const empty = await server.database()
+const first = await postgresStore({ url: empty, eventName: 'waitlist.joined', log: recordingLog().log })
+await first.close()
+await server.run(empty, makeRole, ...grants(ROLE))
+
+storeContract('PostgreSQL, as a role that owns nothing', async () => {
+  const url = await server.database(empty)
+  const open = (options?: PlaceOptions) =>
+    postgresStore({ url: roleUrl(url), eventName: 'waitlist.joined', log: recordingLog().log, ...options })
+  return { open, another: open, probe: () => contactsIn(url) }
+})
