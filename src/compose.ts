@@ -4,7 +4,8 @@ import type { Config } from './config.ts'
 import type { webhook } from './destinations/webhook.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import { nameOf, type RedisPlace } from './limiters/redis-url.ts'
-import { storeName } from './stores/place.ts'
+import type { Moved, MoveOptions } from './stores/move.ts'
+import { type StorePlace, storeName } from './stores/place.ts'
 import type { Records } from './stores/records.ts'
 import { deliveries } from './waitlist/deliver.ts'
 import { type Joined, type JoinParts, join } from './waitlist/join.ts'
@@ -217,4 +218,12 @@ export async function recordsOf({ store }: Pick<Config, 'store'>): Promise<Recor
   return store.kind === 'sqlite'
     ? (await import('./stores/sqlite/records.ts')).sqliteRecords(store.path)
     : (await import('./stores/postgres/records.ts')).postgresRecords(store.url)
+}
+
+export type { Moved, Progress, Sums } from './stores/move.ts'
+export { storeName }
+
+/** Copies all that the store keeps to another one, and compares both. No service may use either of them meanwhile. */
+export async function moveTo({ store }: Pick<Config, 'store'>, to: StorePlace, options: MoveOptions): Promise<Moved> {
+  return (await import('./stores/move.ts')).move(store, to, options)
 }

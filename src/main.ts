@@ -11,6 +11,7 @@ import {
 } from './cli/deliveries.ts'
 import { exportContacts, type Format, formats } from './cli/export.ts'
 import { settingsHelp } from './cli/help.ts'
+import { move } from './cli/move.ts'
 import { serve } from './cli/serve.ts'
 import { recordsOf, version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
@@ -43,6 +44,12 @@ program
   .description('copy the database to a new file; works beside a running service')
   .argument('<file>', 'where to; it must not exist')
   .action(async (file: string) => (await recordsOf(configured().config)).backUp(file))
+
+program
+  .command('move')
+  .description('copy the list to another database and compare both; the service must be stopped')
+  .requiredOption('--to <url>', 'sqlite:<path> or postgres://…: empty, or where an earlier move has ended')
+  .action(({ to }: { to: string }) => move(configured().config, to))
 
 const deliveries = program
   .command('deliveries')

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { progressOn } from '../../src/cli/progress.ts'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import { signup } from '../contracts/store.place.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
+import { listIn, listOn, manyContacts, writeList } from '../stores/move.scene.ts'
+
+const server = await startPostgres()
+after(() => server.remove())
+
+/** A folder with `data/waitlist.db`, where the program looks by default. */
+function listed(t: TestContext, contacts: number): { readonly cwd: string; readonly path: string } {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  writeList(path, manyContacts(contacts))
+  return { cwd, path }
+}
+
+async function run(t: TestContext, cwd: string, to: string, env: Record<string, string> = {}) {
+  const program = spawnProgram(t, env, { cwd, args: ['move', '--to', to] })
+  const code = await program.exited
+  return { code, stdout: program.stdout(), stderr: program.stderr() }
+}
+
+const openStore = (url: string) => postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })
+
+describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
+  test('moves the list to PostgreSQL, says so when there is nothing left, and moves it back', async t => {
+    const { cwd, path } = listed(t, 1_200)
+    const url = await server.database()
+    const name = `postgres://127.0.0.1:${server.port}${new URL(url).pathname}`
+    const first = await run(t, cwd, url)
+    assert.equal(first.code, 0, first.stderr)
+    assert.match(
+      first.stdout,
+      /^contact {6}both +1,200 rows {2}sha256 [0-9a-f]{16}\nevent .*\nregistration both +0 .*\ndeliv/,
+    )
+    assert.ok(first.stdout.includes(`3,600 rows were copied. ${name} is equal to sqlite:./data/waitlist.db.\n`))
+    assert.match(
+      first.stderr,
+      /^copying: [\d,]+ of 3,600 rows, \d+ %\n(?:.*\n)*verifying: 7,200 of 7,200 rows, 100 %\n$/,
+    )
+    assert.deepEqual(await listOn(url), listIn(path))
+
+    const second = await run(t, cwd, url)
+    assert.equal(second.code, 0, second.stderr)
+    assert.ok(second.stdout.includes(`Nothing was left to copy: ${name} has all of it`))
+
+    const back = await run(t, cwd, 'sqlite:./back/waitlist.db', { DATABASE_URL: url })
+    assert.equal(back.code, 0, back.stderr)
+    assert.match(back.stdout, /Times are kept to the millisecond/)
+    assert.deepEqual(listIn(join(cwd, 'back', 'waitlist.db')), listIn(path))
+  })
+
+  test('refuses while the service runs', async t => {
+    const { cwd } = listed(t, 1)
+    await runProgram(t, { PORT: '0', HOST: '127.0.0.1' }, { cwd })
+    const { code, stderr } = await run(t, cwd, await server.database())
+    assert.equal(code, 1)
+    assert.match(stderr, /^waitlist: .*waitlist\.db is in use by another Waitlist process\. Stop that one first/)
+  })
+
+  test('refuses a target that holds something else', async t => {
+    const { cwd } = listed(t, 2)
+    const url = await server.database()
+    const store = await openStore(url)
+    await store.admit(signup('Eve', 'eve@example.com'))
+    await store.close()
+    const { code, stdout, stderr } = await run(t, cwd, url)
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /^waitlist: postgres:\/\/.* is not empty, and its contact 1 is not that of sqlite:.*Nothing was copied/,
+    )
+    assert.equal(stdout, '')
+    assert.deepEqual(
+      (await listOn(url)).contact.map(({ name }) => name),
+      ['Eve'],
+    )
+  })
+
+  test('fails when both sides differ in the end, and shows the checksums', async t => {
+    const { cwd } = listed(t, 10)
+    const url = await server.database()
+    await (await openStore(url)).close()
+    await server.run(
+      url,
+      `create function spoil() returns trigger language plpgsql as
+        $$ begin if new.number = 7 then new.name := 'Eve'; end if; return new; end $$`,
+      'create trigger spoil before insert on contact for each row execute function spoil()',
+    )
+    const { code, stdout, stderr } = await run(t, cwd, url)
+    assert.equal(code, 1)
+    assert.match(stderr, /\nwaitlist: postgres:\/\/.* differs from sqlite:.*Do not use it/)
+    const [from, to, next] = stdout.split('\n')
+    assert.match(from!, /^contact +from +10 rows/)
+    assert.match(to!, /^contact +to +10 rows/)
+    assert.notEqual(from!.slice(-16), to!.slice(-16))
+    assert.match(next!, /^event +both/)
+  })
+
+  test('fails when an instance still takes signups from the database that is moved', async t => {
+    const cwd = temporaryFolder(t)
+    const url = await server.database()
+    const store = await openStore(url)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    let over = false
+    const joining = (async () => {
+      for (let i = 0; !over; i++) await store.admit(signup('Visitor', `visitor-${i}@example.com`))
+    })()
+    const { code, stderr } = await run(t, cwd, 'sqlite:./copy.db', { DATABASE_URL: url })
+    over = true
+    await joining
+    await store.close()
+    assert.equal(code, 1)
+    assert.match(stderr, /\nwaitlist: postgres:\/\/.* was changed while it was copied.*Stop every instance/)
+  })
+
+  test('ends at Ctrl-C, and goes on when it is typed again', async t => {
+    const { cwd, path } = listed(t, 20_000)
+    const url = await server.database()
+    const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', url] })
+    await until(() => cut.stderr().includes('copying'))
+    cut.process.kill('SIGINT')
+    assert.equal(await cut.exited, 1)
+    assert.match(
+      cut.stderr(),
+      /\nwaitlist: stopped before the end\. The same command goes on where this one ended\.\n$/,
+    )
+    const there = (await listOn(url)).contact.length
+    assert.ok(there > 0 && there < 20_000, `${there} contacts`)
+    const { code, stdout } = await run(t, cwd, url)
+    assert.equal(code, 0)
+    assert.ok(!stdout.includes('60,000 rows were copied'), stdout)
+    assert.deepEqual(await listOn(url), listIn(path))
+  })
+
+  test('what cannot be done is told in words, without a password and without a trace', async t => {
+    const { cwd } = listed(t, 1)
+    const url = await server.database()
+    const secret = 'do-not-tell'
+    const away = `postgres://waitlist:${secret}@127.0.0.1:1/waitlist`
+    const targets: readonly (readonly [to: string, sentence: RegExp, env?: Record<string, string>])[] = [
+      [away, /127\.0\.0\.1:1\/waitlist cannot be used: connect ECONNREFUSED/],
+      [url.replace('owner', `nobody:${secret}`), /cannot be used: password authentication failed/],
+      [`mysql://waitlist:${secret}@db/waitlist`, /--to must be sqlite:<path>, or postgres:/],
+      ['sqlite:./data/waitlist.db', /are the same database, sqlite:\.\/data\/waitlist\.db/],
+      ['sqlite:./missing/copy.db', /There is no database at none\.db/, { DATABASE_URL: 'sqlite:none.db' }],
+      ['sqlite:./missing/copy.db', /ECONNREFUSED/, { DATABASE_URL: away }],
+    ]
+    for (const [to, sentence, env] of targets) {
+      const { code, stdout, stderr } = await run(t, cwd, to, env)
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      assert.match(stderr, sentence)
+      assert.match(stderr, /^waitlist: [^\n]+\n$/, 'one sentence, no stack')
+      assert.ok(!stderr.includes(secret), stderr)
+    }
+    assert.ok(!existsSync(join(cwd, 'missing')))
+    const without = spawnProgram(t, {}, { cwd, args: ['move'] })
+    assert.equal(await without.exited, 1)
+    assert.match(without.stderr(), /--to <url>/)
+  })
+})
+
+describe('the progress', () => {
+  /** What stands on a screen after one look each second. */
+  function shown(isTTY: boolean, looks: readonly number[]): string {
+    let text = ''
+    let time = 0
+    const screen = {
+      isTTY,
+      write(more: string) {
+        text += more
+      },
+    }
+    const progress = progressOn(screen, () => time)
+    for (const done of looks) {
+      progress.show({ phase: 'copying', done, total: 4_000 })
+      time += 1_000
+    }
+    progress.end()
+    return text
+  }
+
+  test('is a bar on a terminal, in one line', () => {
+    const looks = shown(true, [0, 1_000, 1_000, 4_000]).split('\r')
+    assert.deepEqual(looks, [
+      '',
+      `[${' '.repeat(30)}] copying: 0 of 4,000 rows, 0 %\x1b[K`,
+      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
+      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 6 s left\x1b[K`,
+      `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
+    ])
+  })
+
+  test('is a line now and then elsewhere', () => {
+    const looks = Array.from({ length: 41 }, (_, i) => i * 100)
+    assert.deepEqual(shown(false, looks).split('\n'), [
+      'copying: 0 of 4,000 rows, 0 %',
+      'copying: 1,000 of 4,000 rows, 25 %',
+      'copying: 2,000 of 4,000 rows, 50 %',
+      'copying: 3,000 of 4,000 rows, 75 %',
+      'copying: 4,000 of 4,000 rows, 100 %',
+      '',
+    ])
+  })
+})
