@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { Agent } from 'node:http'
+import { after, describe, type TestContext, test } from 'node:test'
+import { type Deed, never, type Received, startReceiver } from '../contracts/destination.receiver.ts'
+import { startFaultProxy } from '../harness/fault-proxy.ts'
+import { stageInstances } from '../harness/instances.ts'
+import { type SignupAnswer, signUp } from '../harness/load.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsAt, endLeasesAt } from '../harness/postgres-database.ts'
+import { type Program, until } from '../harness/program.ts'
+import type { Said } from '../harness/vendor.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+import { CREATE } from './provider.scene.ts'
+
+const server = await startPostgres()
+after(() => server.remove())
+
+const INSTANCES = 3
+/** As many as Loops may be called in a second, with their automations. */
+const FEW = 5
+/** More than two instances deliver at once. */
+const MANY = 40
+
+type Effect = 'before the effect' | 'after the effect'
+
+/** Answers, or on wish does not. */
+function holdable(answer: (received: Received) => Said) {
+  let effect: Effect | undefined
+  let held = 0
+  return {
+    answer(received: Received): Said | Deed {
+      if (effect === undefined || (received.path !== CREATE && received.path !== '/hook')) return answer(received)
+      if (effect === 'after the effect') answer(received)
+      held++
+      return never
+    },
+    held: () => held,
+    hold(which: Effect) {
+      effect = which
+    },
+    release() {
+      effect = undefined
+    },
+  }
+}
+
+function visitorsOf(t: TestContext) {
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  /** So many at once. */
+  return ({ baseUrl }: Program, count: number): Promise<(SignupAnswer | null)[]> =>
+    Promise.all(Array.from({ length: count }, (_, i) => signUp(baseUrl, agent, `sancho${i}@quixote.example`)))
+}
+
+const statuses = (answers: readonly (SignupAnswer | null)[]) => answers.map(answer => answer?.status ?? null)
+const all = <T>(count: number, each: T): T[] => new Array<T>(count).fill(each)
+
+/** Instances before one vendor, who lives on when they die. */
+async function stage(t: TestContext, more: Record<string, string> = {}) {
+  const fake = loopsFake()
+  const vendor = holdable(fake.answer)
+  const { url, received } = await startReceiver(t, vendor.answer)
+  const database = await server.database()
+  const env = { PROVIDER: 'loops', ...loopsSettings(url), PROVIDER_TIMEOUT: '20000', ...more }
+  const instances = await stageInstances(t, database, env)
+  return {
+    ...{ database, fake, vendor, instances, url, visit: visitorsOf(t) },
+    asked: (path: string) => received.filter(received => received.path === path),
+    /** Nothing is left to do, and everybody is on the list here and at the vendor once, and heard of once. */
+    async assertOnce(count: number) {
+      await instances.assertAllDelivered(2)
+      const contacts = await contactsAt(database)
+      assert.equal(contacts.length, count)
+      for (const { email, state } of contacts) {
+        assert.deepEqual([email, state, fake.count(email), fake.starts(email)], [email, 'listed', 1, 1])
+      }
+    },
+  }
+}
+
+// Less than a lease (60 s), so that somebody who waits for its end by mistake is seen.
+describe('what is pending at a vendor is shared', { concurrency: true, timeout: 50_000 }, () => {
+  for (const effect of ['before the effect', 'after the effect'] as const) {
+    test(`one of ${INSTANCES} is killed while it asks, ${effect}: the others complete its contacts`, async t => {
+      const { database, vendor, instances, visit, assertOnce } = await stage(t)
+      const [first, ...others] = await Promise.all([instances.run(), instances.run(), instances.run()])
+      vendor.hold(effect)
+      const visitors = visit(first, FEW)
+      await until(() => vendor.held() === FEW)
+      assert.equal(await first.end('SIGKILL'), null)
+      assert.deepEqual(statuses(await visitors), all(FEW, null))
+      vendor.release()
+      await endLeasesAt(database)
+      await assertOnce(FEW)
+      for (const other of others) {
+        assert.deepEqual(await visit(other, FEW), all(FEW, { status: 200, alreadyExisted: true }))
+      }
+    })
+  }
+
+  test('an outage that only one of them saw: it dies in the middle, and the others complete its contacts', async t => {
+    const seed = Math.floor(Math.random() * 2 ** 32)
+    t.diagnostic(`seed ${seed}`)
+    const { database, url, instances, asked, visit, assertOnce } = await stage(t, { PROVIDER_TIMEOUT: '2000' })
+    const link = await startFaultProxy(Number(new URL(url).port), seed)
+    t.after(() => link.close())
+    const unlucky = await instances.run({ LOOPS_BASE_URL: `http://127.0.0.1:${link.port}/api` })
+    // The vendor hears all that it is asked, and is not heard.
+    link.set({ is: 'black hole', loses: 'answers' })
+    assert.deepEqual(statuses(await visit(unlucky, FEW)), all(FEW, 502))
+    assert.ok(asked(CREATE).length >= FEW)
+    await Promise.all([instances.run(), instances.run()])
+    assert.equal(await unlucky.end('SIGKILL'), null)
+    await endLeasesAt(database)
+    await assertOnce(FEW)
+  })
+})
+
+describe('what is to be delivered is shared', { concurrency: true, timeout: 50_000 }, () => {
+  test('what one of them has taken in is delivered by all, and nothing twice', async t => {
+    let underWay = 0
+    let most = 0
+    const slowly: Deed = response => {
+      most = Math.max(most, ++underWay)
+      // Longer than the rest between two looks: each of them looks at what the others are delivering.
+      setTimeout(() => {
+        underWay--
+        response.writeHead(204).end()
+      }, 1_500)
+    }
+    const { run, receiver, assertAllDelivered } = await stageInstances(t, await server.database(), {}, () => slowly)
+    const [first] = await Promise.all([run(), run(), run()])
+    assert.deepEqual(statuses(await visitorsOf(t)(first, MANY)), all(MANY, 200))
+    await assertAllDelivered()
+    assert.equal(receiver.received.length, MANY)
+    assert.ok(most > 16, 'more than one of them has under way at once')
+  })
+
+  test('one is killed with deliveries under way: the others take them over, under the same ids', async t => {
+    const database = await server.database()
+    const webhook = holdable(() => ({ status: 204 }))
+    const { run, assertAllDelivered } = await stageInstances(t, database, {}, webhook.answer)
+    const [first] = await Promise.all([run(), run(), run()])
+    webhook.hold('before the effect')
+    assert.deepEqual(statuses(await visitorsOf(t)(first, MANY)), all(MANY, 200))
+    // So many at once that all of them have some.
+    await until(() => webhook.held() === MANY)
+    assert.equal(await first.end('SIGKILL'), null)
+    webhook.release()
+    await endLeasesAt(database)
+    await assertAllDelivered()
+  })
+})

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { eventId } from '../../src/waitlist/contact.ts'
+import { type Deed, type Received, type Receiver, startReceiver } from '../contracts/destination.receiver.ts'
+import type { Balancer } from './balancer.ts'
+import { temporaryFolder } from './folder.ts'
+import { completedAt, contactsAt } from './postgres-database.ts'
+import { logOf, type Program, runProgram } from './program.ts'
+import { redisProgram, startRedis } from './redis.ts'
+import type { Said } from './vendor.ts'
+
+/** Identical instances over one database, and the receiver of their webhooks. */
+export interface Instances {
+  readonly database: string
+  readonly receiver: Receiver
+  /** Starts one more. */
+  run(more?: Record<string, string>): Promise<Program>
+  /** Waits until every event was delivered; then each contact has one, which came under its one id. */
+  assertAllDelivered(destinations?: number): Promise<void>
+}
+
+const secret = `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`
+
+/** `answer` is what the receiver of webhooks says. */
+export async function stageInstances(
+  t: TestContext,
+  database: string,
+  env: Record<string, string>,
+  answer: (received: Received) => Said | Deed = () => ({ status: 204 }),
+): Promise<Instances> {
+  const cwd = temporaryFolder(t)
+  const receiver = await startReceiver(t, answer)
+  return {
+    ...{ database, receiver },
+    async run(more = {}) {
+      const program = await runProgram(
+        t,
+        {
+          ...{ HOST: '127.0.0.1', PORT: '0', TRUST_PROXY: '1', RATE_LIMIT: '1000000', DATABASE_URL: database },
+          ...{ WEBHOOK_URL: `${receiver.url}/hook`, WEBHOOK_SECRET: secret, ...env, ...more },
+        },
+        { cwd },
+      )
+      // However it ends: the log is JSON alone, and no visitor is in it.
+      t.after(async () => {
+        await program.exited
+        assert.ok(logOf(program).length > 0)
+        assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote/i)
+      })
+      return program
+    },
+    async assertAllDelivered(destinations = 1) {
+      await completedAt(database)
+      const contacts = await contactsAt(database)
+      for (const { email, events, deliveries } of contacts) {
+        assert.deepEqual([email, events, deliveries], [email, 1, destinations])
+      }
+      const told = new Map<string, Set<string>>()
+      for (const { headers, json } of receiver.received) {
+        const ids = told.get(json.data.email) ?? new Set()
+        told.set(json.data.email, ids.add(headers['webhook-id']!))
+      }
+      assert.deepEqual(
+        new Map(contacts.map(contact => [contact.email, new Set([eventId(contact)])])),
+        new Map(contacts.map(({ email }) => [email, told.get(email)])),
+      )
+      assert.equal(told.size, contacts.length)
+    },
+  }
+}
+
+/** The same, running behind a balancer, with a shared rate limit where there is a program for it. */
+export async function behind(
+  t: TestContext,
+  start: () => Promise<Balancer>,
+  count: number,
+  database: string,
+  env: Record<string, string> = {},
+) {
+  const redis = redisProgram === undefined ? undefined : await startRedis()
+  t.after(() => redis?.remove())
+  const balancer = await start()
+  t.after(() => balancer.close())
+  const shared: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url }
+  const instances = await stageInstances(t, database, { ...shared, ...env })
+  const programs = await Promise.all(Array.from({ length: count }, () => instances.run()))
+  await Promise.all(programs.map(({ baseUrl }) => balancer.add(baseUrl)))
+  return { ...instances, balancer, programs, redis }
+}
+
+/** Whether it says that it takes signups. */
+export const isHealthy = ({ baseUrl }: Program): Promise<boolean> =>
+  fetch(`${baseUrl}/api/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  )

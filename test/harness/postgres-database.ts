@@ -1,0 +1,42 @@
+import pg from 'pg'
+import type { StoredContact } from '../contracts/store.place.ts'
+import { until } from './program.ts'
+
+/** Lends a connection of its own to a database. */
+export async function withPostgresDatabase<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(url)
+  // Where the server ends before its time, the statement is told.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Reads what stands in a database beside whoever writes it. */
+export function contactsAt(url: string): Promise<StoredContact[]> {
+  return withPostgresDatabase(url, async client => {
+    const { rows } = await client.query(
+      'select id, name, email, state, provider_id as "providerId",' +
+        ' (select count(*)::int from event where contact = contact.number) as events,' +
+        ' (select count(*)::int from delivery where contact = contact.number) as deliveries from contact order by number',
+    )
+    return rows
+  })
+}
+
+/** Steps over every lease (60 s) and every wait, so that a test need not: all that is left to do is due. */
+export function endLeasesAt(url: string): Promise<void> {
+  return withPostgresDatabase(url, async client => {
+    await client.query("update registration set due_at = now() - interval '1 s'")
+    await client.query("update delivery set due_at = now() - interval '1 s' where state = 'waiting'")
+  })
+}
+
+/** Waits until nothing is left to do. */
+export function completedAt(url: string): Promise<void> {
+  const left = "select 1 from registration union all select 1 from delivery where state <> 'delivered' limit 1"
+  return withPostgresDatabase(url, client => until(async () => (await client.query(left)).rows.length === 0))
+}
