@@ -3,6 +3,8 @@
 /** One measurement: as many requests as the connections can make, one after the other on each. */
 export interface Job {
   readonly port: number
+  /** Connections are spread evenly over all ports. */
+  readonly otherPorts?: readonly number[]
   readonly connections: number
   readonly seconds: number
   readonly request: RequestShape
@@ -13,9 +15,12 @@ export interface RequestShape {
   readonly path: string
   /** JSON text. Where it has sixteen times `#`, each request has another address there. */
   readonly body?: string
+  /** Whether each request says, as a proxy does, that it comes from another client. Only with a `FRESH` body. */
+  readonly clients?: boolean
 }
 
 export const FRESH = '#'.repeat(16)
+export const CLIENT = '****:****'
 
 export const HEALTH: RequestShape = { method: 'GET', path: '/api/health' }
 

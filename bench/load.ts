@@ -5,7 +5,7 @@
  */
 
 import { connect, type Socket } from 'node:net'
-import { FRESH, type Job, type Measured } from './job.ts'
+import { CLIENT, FRESH, type Job, type Measured } from './job.ts'
 
 /** Answers are far smaller. */
 const ROOM = 16 * 1024
@@ -33,8 +33,14 @@ function writeAddress(bytes: Buffer, at: number): void {
   }
 }
 
-function bytesOf({ port, request: { method, path, body } }: Job): Buffer {
+/** A network of its own in 2001:db8::/32 (RFC 3849), so that another client is told for each request. */
+function writeClient(bytes: Buffer, at: number): void {
+  for (let i = 0; i < 8; i++) bytes[at + i + (i >> 2)] = HEX[(random >>> (4 * i)) & 15]!
+}
+
+function bytesOf(port: number, { method, path, body, clients }: Job['request']): Buffer {
   const head = [`${method} ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'User-Agent: waitlist-bench', 'Accept: */*']
+  if (clients) head.push(`X-Forwarded-For: 2001:db8:${CLIENT}::1`)
   if (body !== undefined) head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body ?? ''}`)
 }
@@ -51,8 +57,7 @@ function answerLength(bytes: Buffer): number | undefined {
 }
 
 async function measure(job: Job): Promise<Measured> {
-  const template = bytesOf(job)
-  const fresh = template.indexOf(FRESH)
+  const ports = [job.port, ...(job.otherPorts ?? [])]
   const steps = new Uint32Array(STEPS)
   const statuses: Record<number, number> = {}
   const ended = Promise.withResolvers<void>()
@@ -60,8 +65,11 @@ async function measure(job: Job): Promise<Measured> {
   let open = 0
   let until = 0
 
-  function connection(): Promise<() => void> {
-    const bytes = Buffer.from(template)
+  function connection(_: unknown, i: number): Promise<() => void> {
+    const port = ports[i % ports.length]!
+    const bytes = bytesOf(port, job.request)
+    const fresh = bytes.indexOf(FRESH)
+    const client = bytes.indexOf(CLIENT)
     const received = Buffer.alloc(ROOM)
     let socket: Socket
     let sent = 0
@@ -70,6 +78,7 @@ async function measure(job: Job): Promise<Measured> {
 
     const send = () => {
       if (fresh !== -1) writeAddress(bytes, fresh)
+      if (client !== -1) writeClient(bytes, client)
       sent = performance.now()
       socket.write(bytes)
     }
@@ -97,7 +106,7 @@ async function measure(job: Job): Promise<Measured> {
     }
     return new Promise((resolve, reject) => {
       const onread = { buffer: Buffer.alloc(ROOM), callback: take }
-      socket = connect({ port: job.port, host: '127.0.0.1', noDelay: true, onread }, () => resolve(send))
+      socket = connect({ port, host: '127.0.0.1', noDelay: true, onread }, () => resolve(send))
       const lost = (why?: Error) => {
         reject(why)
         if (requests === 0 || performance.now() < until)

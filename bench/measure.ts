@@ -1,6 +1,7 @@
 import type { RequestShape } from './job.ts'
-import { type Generator, resourcesOf } from './processes.ts'
+import type { Generator } from './processes.ts'
 import type { Sample } from './report.ts'
+import { resourcesOf } from './resources.ts'
 
 export interface Measurement {
   readonly request: RequestShape

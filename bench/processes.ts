@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import type { HandshakeJob } from './handshakes.ts'
 import type { Answers, Job, Measured } from './job.ts'
 
 const fileHere = (name: string) => fileURLToPath(new URL(name, import.meta.url))
@@ -27,11 +27,15 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** The program as `npm start` runs it, with these settings. */
-export async function startService(folder: string, settings: Record<string, string>): Promise<Server> {
+/** The program as `npm start` runs it, with these settings; or another one that says the same when it listens. */
+export async function startService(
+  folder: string,
+  settings: Record<string, string>,
+  program: readonly string[] = [fileHere('../bin/waitlist.js'), 'serve'],
+): Promise<Server> {
   const start = performance.now()
   const child = remember(
-    spawn(process.execPath, [fileHere('../bin/waitlist.js'), 'serve'], {
+    spawn(process.execPath, program, {
       cwd: folder,
       env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -52,6 +56,10 @@ export async function startService(folder: string, settings: Record<string, stri
   })
   return { port, pid: child.pid!, startUp: performance.now() - start, stop: signal => end(child, signal) }
 }
+
+/** The same program with one insert for each signup. */
+export const startOneInsert = (folder: string, settings: Record<string, string>): Promise<Server> =>
+  startService(folder, settings, [fileHere('one-insert.ts')])
 
 export interface BareServer extends Server {
   answer(answers: Answers): Promise<void>
@@ -112,6 +120,25 @@ export function startGenerator(): Generator {
   }
 }
 
+export interface Handshakes {
+  /** How many signups were answered, each on a TLS connection of its own. */
+  run(job: HandshakeJob): Promise<number>
+  stop(): Promise<void>
+}
+
+export function startHandshakes(): Handshakes {
+  const child = remember(fork(fileHere('handshakes.ts'), { execArgv: [] }))
+  return {
+    async run(job) {
+      child.send(job)
+      const [{ done, error }] = (await replyOf(child)) as [{ done?: number; error?: string }]
+      if (done === undefined) throw new Error(`the client with TLS failed: ${error}`)
+      return done
+    },
+    stop: () => end(child),
+  }
+}
+
 /** The next message; a process that ended instead has said why on standard error. */
 async function replyOf(child: ChildProcess): Promise<unknown[]> {
   const over = new AbortController()
@@ -131,31 +158,4 @@ async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Pro
   const exited = once(child, 'exit')
   child.kill(signal)
   await exited
-}
-
-export interface Resources {
-  /** Bytes of resident memory: now, and at most so far. */
-  readonly memory: number
-  readonly peakMemory: number
-  /** Seconds of processor time, user and system, of all threads since the start. */
-  readonly cpu: number
-}
-
-/** Linux counts processor time in hundredths of a second here, whatever the kernel's own clock. */
-const TICKS = 100
-
-/** What a process uses, from outside. Linux alone has /proc; elsewhere there are no such figures. */
-export function resourcesOf(pid: number): Resources | undefined {
-  if (process.platform !== 'linux') return undefined
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const kibibytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024
-  // The name, in brackets, may hold blanks; after it the 12th and 13th field are user and system time.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return {
-    memory: kibibytes('VmRSS'),
-    peakMemory: kibibytes('VmHWM'),
-    cpu: (Number(fields[11]) + Number(fields[12])) / TICKS,
-  }
 }

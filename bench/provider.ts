@@ -2,16 +2,10 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { HEALTH } from './job.ts'
 import { measure } from './measure.ts'
-import {
-  type BareServer,
-  type Generator,
-  resourcesOf,
-  startService,
-  startVendor,
-  type VendorServer,
-} from './processes.ts'
+import { type BareServer, type Generator, startService, startVendor, type VendorServer } from './processes.ts'
 import { record, requireSame } from './record.ts'
 import { type Figure, median, spread } from './report.ts'
+import { resourcesOf } from './resources.ts'
 import { crowd, healthGoal, knownSignup, memoryGoals, newSignup, openLimiter } from './scenarios.ts'
 import { megabytes, type Settings } from './upkeep.ts'
 

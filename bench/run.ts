@@ -6,20 +6,25 @@
  *   --no-large  leaves out the comparison of a large file with a small one
  *   --large     fills the large file to the end, however long that takes
  *   --provider  measures what a provider costs and spoils, and nothing else
+ *   --instances measures several instances on PostgreSQL and Redis, and nothing else
+ *   --json <file>  with --instances: keeps the raw figures there, for bench/plot.ts
  *   --check     holds the load generator against autocannon instead
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkGenerator } from './check.ts'
+import { measureInstances } from './instances.ts'
+import { instancesReport } from './instances-report.ts'
 import { type Answers, HEALTH } from './job.ts'
 import { compareFileSizes } from './large.ts'
-import { machineFacts } from './machine.ts'
+import { machineFacts, syncTime } from './machine.ts'
 import { measure } from './measure.ts'
 import { startBare, startGenerator, startService } from './processes.ts'
 import { providerFigures } from './provider.ts'
+import { rawText } from './raw.ts'
 import { record, requireSame } from './record.ts'
 import { type Comparison, comparisonTable, figureTable, isMet, type Round } from './report.ts'
 import { knownSignup, largeGoal, openLimiter, type Scenario, scenarios, shutLimiter } from './scenarios.ts'
@@ -31,6 +36,8 @@ const { values: options } = parseArgs({
     large: { type: 'boolean', default: false },
     'no-large': { type: 'boolean', default: false },
     provider: { type: 'boolean', default: false },
+    instances: { type: 'boolean', default: false },
+    json: { type: 'string' },
     check: { type: 'boolean', default: false },
   },
 })
@@ -38,7 +45,17 @@ const { values: options } = parseArgs({
 const connections = 64
 /** Times are in seconds. `longest` bounds the whole run, `patience` the filling of the large file. */
 const plan = options.quick
-  ? { longest: 60, rounds: 1, seconds: 0.1, warmUp: 0, starts: 1, settle: 0, contacts: 2_000, patience: 5 }
+  ? {
+      longest: 60,
+      rounds: 1,
+      seconds: 0.1,
+      warmUp: 0,
+      starts: 1,
+      settle: 0,
+      contacts: 2_000,
+      patience: 5,
+      addresses: 50,
+    }
   : {
       longest: options.large ? 1_900 : 500,
       rounds: 5,
@@ -47,6 +64,7 @@ const plan = options.quick
       starts: 7,
       settle: 3,
       contacts: 5_000_000,
+      addresses: 2_000,
       patience: options.large ? 1_200 : 90,
     }
 
@@ -60,10 +78,21 @@ setTimeout(() => {
   process.exit(1)
 }, plan.longest * 1000).unref()
 
-for (const fact of machineFacts(folder)) say(fact)
+const sync = syncTime(folder)
+const facts = machineFacts(sync)
+for (const fact of facts) say(fact)
+const settings = ownTemporaryFolder(folder)
+if (options.instances) {
+  const rounds = `${plan.rounds} rounds of ${plan.seconds} s`
+  const parts = { folder, settings, generator: startGenerator(), facts: [...facts, rounds], sync, progress }
+  const raw = await measureInstances(parts, plan)
+  for (const fact of raw.facts.slice(facts.length)) say(fact)
+  say(`\n${instancesReport(raw)}`)
+  if (options.json !== undefined) writeFileSync(options.json, rawText(raw))
+  process.exit()
+}
 say(`${connections} connections, ${plan.rounds} rounds of ${plan.seconds} s for each server\n`)
 
-const settings = ownTemporaryFolder(folder)
 if (options.provider) {
   const bare = await startBare(settings.TMPDIR)
   say(figureTable(await providerFigures({ folder, settings, generator: startGenerator(), bare, progress }, plan)))

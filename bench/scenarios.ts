@@ -42,3 +42,6 @@ export const healthGoal = 50
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
 export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }
 export const shutLimiter = { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '86400' }
+
+/** New signups on PostgreSQL: against the bare server, and against the same program with one insert for each. */
+export const instanceGoals = { bare: 0.5, oneInsert: 3 }

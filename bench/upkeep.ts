@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { resourcesOf, type Server, startBare, startService } from './processes.ts'
+import { type Server, startBare, startService } from './processes.ts'
 import { type Figure, median } from './report.ts'
+import { resourcesOf } from './resources.ts'
 import { memoryGoals, startUpGoal } from './scenarios.ts'
 
 /** A million bytes. */
