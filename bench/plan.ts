@@ -21,12 +21,18 @@ export interface SharedCost {
   readonly commit: number
 }
 
-/** Least squares through the medians of all numbers of connections, of the errors in parts: the small ones count as much. */
-function fit(raw: RawFigures, figure: (sample: Sample) => number | null): SharedCost {
-  const points = levelsOf(raw, 'one instance').map(connections => {
-    const y = median(figures(raw, 'one instance', connections, figure))
-    return { x: median(figures(raw, 'one instance', connections, ({ commits }) => commits)), y, weight: 1 / y ** 2 }
-  })
+/** The medians of all numbers of connections. */
+const fit = (raw: RawFigures, figure: (sample: Sample) => number | null): SharedCost =>
+  line(
+    levelsOf(raw, 'one instance').map(connections => ({
+      x: median(figures(raw, 'one instance', connections, ({ commits }) => commits)),
+      y: median(figures(raw, 'one instance', connections, figure)),
+    })),
+  )
+
+/** Least squares of the errors in parts, so that the small ones count as much; x is commits for each signup. */
+function line(measured: readonly { readonly x: number; readonly y: number }[]): SharedCost {
+  const points = measured.map(({ x, y }) => ({ x, y, weight: 1 / y ** 2 }))
   const total = points.reduce((sum, { weight }) => sum + weight, 0)
   const mean = (of: (point: { x: number; y: number }) => number) =>
     points.reduce((sum, point) => sum + of(point) * point.weight, 0) / total
@@ -39,9 +45,14 @@ export const costAt = ({ each, commit }: SharedCost, batch: number): number => e
 
 /** Processor time in microseconds, bytes, and the milliseconds of a commit that do not depend on its size. */
 export interface Costs {
+  /** With the limit in Redis, where that was measured. */
   readonly waitlist: SharedCost
+  /** Of it, what the limit in Redis costs here more than one in memory. */
+  readonly limiter: number
   readonly postgres: SharedCost
   readonly wal: SharedCost
+  /** Bytes both ways between an instance and PostgreSQL. */
+  readonly wire: SharedCost
   readonly handshake: number
   readonly redis: number | null
   readonly pause: number
@@ -50,10 +61,18 @@ export interface Costs {
 export function costsOf(raw: RawFigures): Costs {
   const postgres = fit(raw, sample => sample.postgres)
   const ofRedis = figures(raw, 'redis limiter', 64, sample => sample.redis)
+  const ours = fit(raw, sample => sample.waitlist)
+  const limited = (setup: 'redis limiter' | 'memory limiter') => figures(raw, setup, 64, sample => sample.waitlist)
+  const limiter =
+    ofRedis.length === 0 ? 0 : Math.max(0, median(limited('redis limiter')) - median(limited('memory limiter')))
   return {
-    waitlist: fit(raw, sample => sample.waitlist),
+    waitlist: { ...ours, each: ours.each + limiter },
+    limiter,
     postgres,
     wal: fit(raw, sample => sample.wal),
+    wire: line(
+      raw.traffic.map(({ signupsPerCommit, sent, received }) => ({ x: 1 / signupsPerCommit, y: sent + received })),
+    ),
     handshake: Math.max(0, spreadOf(raw.tls.connection).median - spreadOf(raw.tls.signup).median),
     redis: ofRedis.length === 0 ? null : median(ofRedis),
     pause: ROUND_TRIP + (raw.sync + postgres.commit) / 1000,
@@ -79,7 +98,7 @@ export interface Needs {
 
 /**
  * An instance has one commit under way. What arrives meanwhile is the next one: with r signups per second and a commit
- * of `pause` + n × `each`, n = r × pause / (1 − r × each).
+ * of `pause` + n × what each signup costs PostgreSQL in any case, n = r × pause / (1 − r × that).
  */
 export function batchAt(rate: number, { pause, postgres }: Costs): number {
   const perMs = rate / 1000

@@ -11,7 +11,7 @@ import {
   text,
   tlsTable,
 } from './instances-report.ts'
-import { BUSY, CONNECTIONS, costsOf, DAY, needsOf, ROUND_TRIP, SERVER, type SharedCost } from './plan.ts'
+import { BUSY, CONNECTIONS, costAt, costsOf, DAY, needsOf, ROUND_TRIP, SERVER, type SharedCost } from './plan.ts'
 import { targets } from './plots.ts'
 import { figures, type RawFigures, rateOf, spreadOf } from './raw.ts'
 import { markdown } from './report.ts'
@@ -48,13 +48,14 @@ const narrow = (table: string): string => table.replace(/ +\|/g, ' |').replace(/
 const shared = ({ each, commit }: SharedCost, unit: string) => `${each.toFixed(1)} + ${count(commit)} / n ${unit}`
 
 function formulasTable(raw: RawFigures): string {
-  const { waitlist, postgres, wal, handshake, redis, pause } = costsOf(raw)
+  const { waitlist, limiter, postgres, wal, wire, handshake, redis, pause } = costsOf(raw)
   return markdown(
     ['cost of one signup, n of them in a commit', 'from the measured points'],
     [
-      ['W(n): our processor time', shared(waitlist, 'µs')],
+      [`W(n): our processor time, of it ${limiter.toFixed(1)} µs for the limit in Redis`, shared(waitlist, 'µs')],
       ['P(n): PostgreSQL’s processor time', shared(postgres, 'µs')],
       ['L(n): write-ahead log', shared(wal, 'bytes')],
+      ['B(n): between an instance and PostgreSQL, both ways', shared(wire, 'bytes')],
       ['R: Redis’ processor time', redis === null ? 'not measured' : `${redis.toFixed(1)} µs`],
       ['H: our processor time for a new TLS connection', `${count(handshake)} µs`],
       [
@@ -75,6 +76,11 @@ function limitsTable(raw: RawFigures): string {
   const { cores, walPerSecond } = SERVER
   const limits: [what: string, how: string, rate: number][] = [
     ['an instance: one thread does nearly all', `1 s / ${ours.toFixed(1)} µs`, 1e6 / ours],
+    [
+      'an instance with the limit in Redis',
+      `1 s / (${ours.toFixed(1)} + ${costs.limiter.toFixed(1)} µs)`,
+      1e6 / (ours + costs.limiter),
+    ],
     ['one process of PostgreSQL; each instance has one', `1 s / ${theirs.toFixed(1)} µs`, 1e6 / theirs],
     [`PostgreSQL with ${cores} cores`, `${cores} × 1 s / ${theirs.toFixed(1)} µs`, (cores * 1e6) / theirs],
     ['its log', `${megabytes(walPerSecond)} / ${count(log)} bytes`, walPerSecond / log],
@@ -123,10 +129,14 @@ function planTable(raw: RawFigures): string {
     known,
   ]
   const busy = String(BUSY)
-  const wire = raw.traffic.at(-2)
   const rows = [
     row('instances, N', `rate × W(n) / ${busy} s`, 'computed', ({ instances }) => count(instances)),
-    row('signups in a commit, n', 'r × T / (1 − r × P), r = rate / N', 'computed', ({ batch }) => batch.toFixed(1)),
+    row(
+      'signups in a commit, n',
+      `r × T / (1 − r × ${costs.postgres.each.toFixed(1)} µs), r = rate / N`,
+      'computed',
+      ({ batch }) => batch.toFixed(1),
+    ),
     row('commits/s', 'rate / n', 'computed', ({ commits }) => count(commits)),
     row('cores of PostgreSQL', `rate × P(n) / ${busy} s`, 'computed', need => coresText(need.postgresCores)),
     row('write-ahead log, per second', 'rate × L(n)', 'computed', ({ wal }) => megabytes(wal)),
@@ -149,19 +159,14 @@ function planTable(raw: RawFigures): string {
     row('disk, per day', `86,400 × rate × ${count(raw.bytesPerContact)} bytes`, 'computed', ({ rate }) =>
       megabytes(rate * DAY * raw.bytesPerContact),
     ),
+    row(
+      'between instances and PostgreSQL',
+      'rate × B(n)',
+      'computed',
+      ({ rate, batch }) => `${megabytes(rate * costAt(costs.wire, batch))}/s`,
+    ),
     row('cores for new TLS connections', `rate × H / ${busy} s`, 'computed', need => coresText(need.handshakeCores)),
   ]
-  if (wire !== undefined) {
-    const bytes = wire.sent + wire.received
-    rows.push(
-      row(
-        'between instances and PostgreSQL',
-        `rate × ${count(bytes)} bytes`,
-        'computed',
-        ({ rate }) => `${megabytes(rate * bytes)}/s`,
-      ),
-    )
-  }
   if (raw.redis !== null && costs.redis !== null) {
     rows.push(
       row('threads of Redis', `rate × R / ${busy} s`, 'computed', need => coresText(need.redisCores ?? 0)),

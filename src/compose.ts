@@ -20,6 +20,8 @@ export const { version } = JSON.parse(readFileSync(new URL('../package.json', im
 /** The running service. */
 export interface Service {
   readonly baseUrl: string
+  /** Where it listens itself. */
+  readonly origin: string
   /** The names of those who are told of new contacts. */
   readonly destinations: readonly string[]
   /** Resolves, if ever, when what is stored can no longer be trusted: the process must end at once. */
@@ -49,8 +51,16 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     openStore(config, log, { provider: provider?.name ?? null, destinations: names }),
     import('./http/server.ts'),
   ])
-  if (opened.status === 'rejected') throw opened.reason
+  if (opened.status === 'rejected') {
+    await Promise.all([provider?.close(), webhook?.close()])
+    throw opened.reason
+  }
   const store = opened.value
+  let limiter: Limiter | undefined
+  const close = async () => {
+    await Promise.all([limiter?.close(), provider?.close(), webhook?.close()])
+    await store.close()
+  }
   try {
     if (http.status === 'rejected') throw http.reason
     const outboxes = destinations.map(destination => deliveries({ store, destination, log }))
@@ -65,11 +75,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     /** Without a provider nothing outlasts the answer to a visitor, who is waited for anyway. */
     const visit = registering === null ? (signup: Signup) => join(signup, parts) : tracked(visits, parts)
 
-    const limiter = await openLimiter(config, log)
+    limiter = await openLimiter(config, log)
     const door = await http.value.openDoor({ ...config.door, version }, { store, join: visit, limiter, log })
     for (const loop of loops) loop.start()
     return {
       baseUrl: door.baseUrl,
+      origin: door.origin,
       destinations: names,
       failure: store.failure,
       reloadCertificate: door.reloadCertificate,
@@ -79,12 +90,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         clearTimeout(timer)
         leaving.abort()
         await Promise.allSettled(visits)
-        await Promise.all([limiter.close(), provider?.close(), webhook?.close()])
-        await store.close()
+        await close()
       },
     }
   } catch (error) {
-    await store.close()
+    await close()
     throw error
   }
 }
@@ -161,17 +171,17 @@ async function tried(what: string, look: () => Promise<string>): Promise<Trial> 
   }
 }
 
-/** One attempt under a name that no client has. It fails while there is no connection yet. */
+/** One attempt under a name that no client has, forgotten at once. It fails while there is no connection yet. */
 async function askLimiter(place: RedisPlace): Promise<string> {
   const { redisLimiter } = await import('./limiters/redis.ts')
   const limiter = redisLimiter({ place, limit: 1_000, window: 1, patience: 1_000 })
   try {
-    for (let left = 20; ; left--) {
+    for (const until = performance.now() + 3_000; ; ) {
       try {
         await limiter.take('waitlist check')
         return `${nameOf(place)} counts`
       } catch (error) {
-        if (left === 0) throw new CannotOpen(`${nameOf(place)}: ${(error as Error).message}`)
+        if (performance.now() > until) throw new CannotOpen(`${nameOf(place)}: ${(error as Error).message}`)
         await new Promise(resolve => setTimeout(resolve, 100))
       }
     }

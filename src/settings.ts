@@ -96,8 +96,8 @@ export const settings = {
     meaning: 'Where the list is kept: a SQLite file, or a PostgreSQL database that several instances share.',
     default: 'sqlite:./data/waitlist.db',
     allowed:
-      'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database> with an sslmode that PostgreSQL ' +
-      'knows, if any, and %-encoded where a part has special characters',
+      'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database>, with sslmode and the like if ' +
+      'need be (docs/instances.md), and %-encoded where a part has special characters',
     read: readStorePlace,
   },
   DATABASE_CONNECTIONS: {

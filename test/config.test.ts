@@ -46,6 +46,8 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
     'postgres://user:se/Cret@host/list',
     'postgres:///list',
     'postgres://user:seCret@host/list?sslmode=yes',
+    'postgres://user:seCret@host/list?sslmod=require',
+    'postgres://user:seCret@host,other/list',
   ],
   DATABASE_CONNECTIONS: ['1', '1001', '-5', 'many'],
   REDIS_URL: ['seCret', 'http://seCret', 'redis://', 'redis://me:seCret@host/a', 'redis+cluster://me:seCret@a/0'],

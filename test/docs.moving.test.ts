@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,7 @@ test('the switch works as it stands there, step by step, and so does the way bac
   const database = `postgres://owner@127.0.0.1:${server.port}/waitlist`
 
   const [make, empty, ...noMoreSql] = blocks('sql')
-  const [rehearse, move, start, back, ...noMore] = blocks('sh')
+  const [rehearse, remove, move, start, back, ...noMore] = blocks('sh')
   const [setting, ...noMoreSettings] = blocks('ini')
   assert.deepEqual([...noMoreSql, ...noMore, ...noMoreSettings], [], 'every command is typed here')
 
@@ -50,6 +50,12 @@ test('the switch works as it stands there, step by step, and so does the way bac
   const [backup, rehearsal] = rehearse!.split('\n')
   await type(backup!)
   assert.match(await type(rehearsal!), /2 rows were copied/)
+  await type(remove!)
+  const left = [...readdirSync(cwd), ...readdirSync(join(cwd, 'data'))]
+  assert.deepEqual(
+    left.filter(name => name.includes('rehearsal')),
+    [],
+  )
   await signUp(old.url, 'bob@example.com')
   await administer(empty!)
   await old.stop()

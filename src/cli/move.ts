@@ -35,8 +35,6 @@ export async function move(config: Config, to: string): Promise<void> {
   }
 }
 
-const AGAIN = 'The same command goes on where this one ended.'
-
 async function tell(moved: Moved, from: string, to: string): Promise<void> {
   switch (moved.is) {
     case 'moved':
@@ -55,7 +53,7 @@ async function tell(moved: Moved, from: string, to: string): Promise<void> {
           'Give --to a database that is empty, or that an earlier move from the same list has begun to fill.',
       )
     case 'stopped':
-      return fail(`stopped before the end. ${AGAIN}`)
+      return fail('stopped before the end. Run the same command again: it goes on where this one ended.')
     case 'overtaken':
       return fail(
         `${from} was changed while it was copied, so something may be missing in ${to}. Stop every instance of the ` +

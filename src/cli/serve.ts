@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { inForce, recordsOf, start } from '../compose.ts'
+import { inForce, recordsOf, type Service, start } from '../compose.ts'
 import type { Config } from '../config.ts'
 
 /** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
@@ -15,7 +15,11 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
   const log = pino({ level: config.logLevel, timestamp: pino.stdTimeFunctions.isoTime })
   endOnBugs(log)
 
+  // The first process of a container has no default for these. Nothing was accepted yet.
+  const leave = () => process.exit(0)
+  process.on('SIGTERM', leave).on('SIGINT', leave)
   const service = await start(config, log)
+  process.off('SIGTERM', leave).off('SIGINT', leave)
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
     process.exit(1)
@@ -24,9 +28,9 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
   // Without TLS it ends the process, as it does by default when a terminal is closed.
   if (config.door.tls !== null) process.on('SIGHUP', service.reloadCertificate)
 
-  log.info({ url: service.baseUrl, ...inForce(config) }, 'waitlist is ready')
+  log.info({ url: service.baseUrl, listening: service.origin, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
-  process.stderr.write(welcome(service.baseUrl, config))
+  process.stderr.write(welcome(service, config))
   tellBacklog(config, service.destinations, log).catch(error =>
     log.warn({ why: String(error) }, 'what waits could not be counted'),
   )
@@ -48,10 +52,10 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
 }
 
 /** For the person who started it: standard output has the log alone. */
-function welcome(url: string, config: Config): string {
+function welcome({ baseUrl: url, origin }: Service, config: Config): string {
   return [
     '',
-    `Waitlist is listening on ${url} and keeps its list in ${inForce(config).store}`,
+    `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`} and keeps its list in ${inForce(config).store}`,
     '',
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,

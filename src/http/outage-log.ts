@@ -11,11 +11,16 @@ const QUIET = 10_000
 export function outageLog(log: Logger): (reason: StoreUnavailable) => void {
   let refused = 0
   let last = ''
+  let first = true
   let quiet: NodeJS.Timeout | undefined
   const tell = () => {
     quiet = undefined
-    if (refused === 0) return
-    log.error({ reason: last, refused }, 'signups are refused')
+    if (refused === 0) {
+      first = true
+      return
+    }
+    log.error({ reason: last, refused }, first ? 'signups are refused' : 'signups were refused in the last 10 s')
+    first = false
     refused = 0
     quiet = setTimeout(tell, QUIET).unref()
   }

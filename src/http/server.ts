@@ -48,6 +48,8 @@ export interface DoorParts {
 export interface Door {
   /** The public origin that all links are made of. */
   readonly baseUrl: string
+  /** Where it listens itself, which is something else behind a proxy. */
+  readonly origin: string
   /** Reads the certificate files again now; they are also watched. */
   reloadCertificate(): void
   /** Health says 503, then nothing new is taken, then what was accepted is answered. Resolves within 8 s. */
@@ -66,7 +68,8 @@ export async function openDoor(settings: DoorSettings, { store, join, limiter, l
   const listeners: Listener[] = []
   let isDraining = false
 
-  const baseUrl = () => settings.baseUrl ?? originOf(settings.host, portOf(listeners[0]!), certificate !== null)
+  const origin = () => originOf(settings.host, portOf(listeners[0]!), certificate !== null)
+  const baseUrl = () => settings.baseUrl ?? origin()
   // Made with the first request, or below; the port may be known only once the first address is listened on.
   let made: Site | undefined
   const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie }))
@@ -101,6 +104,7 @@ export async function openDoor(settings: DoorSettings, { store, join, limiter, l
 
   return {
     baseUrl: baseUrl(),
+    origin: origin(),
     reloadCertificate: () => watch?.reload(),
     async close() {
       watch?.stop()

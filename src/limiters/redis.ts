@@ -56,9 +56,15 @@ export function redisLimiter({ place, patience = PATIENCE, ...quota }: RedisLimi
   const redis: Redis | Cluster = connectRedis(place, Math.max(SILENCE, patience))
   // What went wrong last: without a connection a command only says that there is none.
   let why = 'there is no connection yet'
+  /** The server has no database with this number, or does not let us in; what is asked would be counted in number 0. */
+  let misplaced: string | undefined
 
-  redis.on('error', (error: Error) => {
+  redis.on('error', (error: Error & { readonly command?: { readonly name: string } }) => {
     why = reasonOf(error)
+    if (error.command?.name === 'select') misplaced = why
+  })
+  redis.on('connect', () => {
+    misplaced = undefined
   })
   redis.on('node error', (error: Error) => {
     why = reasonOf(error)
@@ -71,6 +77,7 @@ export function redisLimiter({ place, patience = PATIENCE, ...quota }: RedisLimi
 
   return {
     async take(client) {
+      if (misplaced !== undefined) throw new Error(misplaced)
       const answer = (redis as Commands).waitlistTake(`waitlist:limit:${client}`, step, window)
       try {
         const [admitted, used] = await within(patience, answer)

@@ -24,7 +24,7 @@ export type Moved =
   | { readonly is: 'moved'; readonly copied: number; readonly sums: readonly Sums[] }
   /** Nothing was written: the target has this row, and the source another one or none. */
   | { readonly is: 'refused'; readonly table: Table; readonly key: number }
-  /** Stopped by the signal. What was copied stays, and the next move goes on there. */
+  /** Stopped by the signal. What was copied stays and is marked, and the next move goes on there. */
   | { readonly is: 'stopped' }
   /** Somebody used the source meanwhile, so the copy may lack something. */
   | { readonly is: 'overtaken' }
@@ -51,13 +51,35 @@ interface Sum {
  * @throws {CannotOpen} when one of them cannot be used.
  */
 export async function move(from: StorePlace, to: StorePlace, options: MoveOptions): Promise<Moved> {
+  let begun = false
+  try {
+    return await moveStores(from, to, options, () => {
+      begun = true
+    })
+  } catch (error) {
+    if (!(error instanceof CannotOpen)) throw error
+    const sentence = error.message.replace(/[^.!?]$/, '$&.')
+    const after = begun ? 'Run the same command again: it goes on where this one ended.' : 'Nothing was copied.'
+    throw new CannotOpen(`${sentence} ${after}`)
+  }
+}
+
+/** `begin` is called before anything is written. */
+async function moveStores(from: StorePlace, to: StorePlace, options: MoveOptions, begin: () => void): Promise<Moved> {
   await refuseOneFile(from, to)
   const source = await openSource(from)
   try {
     const target = await openTarget(to)
     try {
       if (source.identity === target.identity) throw itself(to)
-      return await moveRows(source, target, options)
+      const told: Target = {
+        ...target,
+        begin() {
+          begin()
+          return target.begin()
+        },
+      }
+      return await moveRows(source, told, options)
     } finally {
       await target.close()
     }
@@ -129,7 +151,9 @@ export async function moveRows(source: Source, target: Target, options: MoveOpti
     }
     if (await source.changed()) return { is: 'overtaken' }
     const equal = sums.every(({ source, target }) => source.rows === target.rows && source.checksum === target.checksum)
-    return equal ? { is: 'moved', copied, sums } : { is: 'different', sums }
+    if (!equal) return { is: 'different', sums }
+    await target.end()
+    return { is: 'moved', copied, sums }
   } catch (error) {
     if (signal.aborted && error === signal.reason) return { is: 'stopped' }
     throw error
@@ -163,7 +187,7 @@ async function foundIn(
   }
 }
 
-/** The next batch is read while one is written. */
+/** The next batch is read while one is written. The target is marked before the first one. */
 async function copy(
   source: Source,
   target: Target,
@@ -172,6 +196,7 @@ async function copy(
 ): Promise<number> {
   let copied = 0
   for (let rows = await source.read(table, last, batch); rows.length > 0; ) {
+    if (copied === 0) await target.begin()
     const [, next] = await Promise.all([target.write(table, rows), source.read(table, keyOf(rows.at(-1)!), batch)])
     copied += rows.length
     told(rows.length)

@@ -4,12 +4,13 @@ import { type Bounds, naturalBatches } from './batch.ts'
 import { givingBack } from './give-back.ts'
 import { storeName } from './place.ts'
 import { type Postgres, postgres } from './postgres/client.ts'
-import { passes } from './postgres/errors.ts'
+import { passes, reasonOf } from './postgres/errors.ts'
 import { leases } from './postgres/leases.ts'
 import { upgrade } from './postgres/migrate.ts'
+import { requireMoved } from './postgres/moving.ts'
 import { postgresOutbox } from './postgres/outbox.ts'
 import { postgresRegistrations } from './postgres/registrations.ts'
-import { requireFit, requireRights, warnOf } from './postgres/server.ts'
+import { COMMITS_WAIT, COMMITS_WAITING, requireFit, requireRights, warnOf } from './postgres/server.ts'
 import { postgresSignups } from './postgres/signups.ts'
 
 export interface PostgresStoreOptions {
@@ -58,9 +59,10 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   )
 
   async function look(): Promise<void> {
-    const text = "select current_setting('transaction_read_only')::boolean as readonly"
-    const [row] = await run<{ readonly: boolean }>(() => ({ text, values: [] }))
-    if (row?.readonly !== false) throw new StoreUnavailable('PostgreSQL is read only: a standby, or set so')
+    const text = `select current_setting('transaction_read_only')::boolean as readonly, ${COMMITS_WAIT} as wait`
+    const [row] = await run<{ readonly: boolean; wait: boolean }>(() => ({ text, values: [] }))
+    if (row?.wait !== false) throw new StoreUnavailable(COMMITS_WAITING)
+    if (row.readonly) throw new StoreUnavailable('PostgreSQL is read only: a standby, or set so')
   }
   let checking: Promise<void> | undefined
   let closed: Promise<void> | undefined
@@ -94,14 +96,15 @@ async function opened(options: PostgresStoreOptions): Promise<Postgres> {
     try {
       await database.lend(async client => {
         await upgrade(client, place)
+        await requireMoved(client, place)
         await requireRights(client, place)
         warnOf(await requireFit(client, place), log, place)
       })
       return database
     } catch (error) {
-      const { message } = error as Error
+      const message = reasonOf(error)
       if (passes(error) && performance.now() < until) {
-        if (!told) log.warn({ database: place, why: message }, 'waiting for the database')
+        if (!told) log.warn({ database: place, why: message, seconds: patience / 1_000 }, 'waiting for the database')
         await new Promise(resolve => setTimeout(resolve, PAUSE))
         continue
       }

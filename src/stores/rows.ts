@@ -67,9 +67,19 @@ export interface Source {
 }
 
 export interface Target extends Pick<Source, 'name' | 'identity' | 'read' | 'close'> {
+  /** Marks it, until `end`, as one that no service may use; also when it is marked already. */
+  begin(): Promise<void>
   /** Adds all of them in one transaction. What joins later gets greater numbers. */
   write(table: Table, rows: readonly Row[]): Promise<void>
+  /** Takes the mark away, if there is one. */
+  end(): Promise<void>
 }
+
+/** For whoever would use a store that is marked. */
+export const notEnded = (name: string): CannotOpen =>
+  new CannotOpen(
+    `A move into ${name} has not ended. Run the same \`waitlist move\` again, or begin with an empty database.`,
+  )
 
 /** What goes wrong within is told of the store with this name. */
 export const using =

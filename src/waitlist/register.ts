@@ -33,8 +33,9 @@ export interface Register {
   readonly background: Loop
 }
 
-/** Milliseconds between two looks at a contact that somebody else is asking about. */
+/** Milliseconds between two looks at a contact that somebody else is asking about: more and more, up to a second. */
 const LOOK = 100
+const LONGEST_LOOK = 1_000
 /** Milliseconds between two looks at what is due. */
 const REST = 1_000
 /** While the provider does not answer, it is asked about one contact this often, due or not. */
@@ -144,7 +145,7 @@ export function register(parts: RegisterParts): Register {
   }
 
   async function again(contactId: string, deadline: AbortSignal): Promise<Registered | 'gone'> {
-    while (!deadline.aborted) {
+    for (let look = LOOK; !deadline.aborted; look = Math.min(2 * look, LONGEST_LOOK)) {
       const beginning = await store.begin(contactId, provider.name)
       switch (beginning.is) {
         case 'ours':
@@ -154,7 +155,7 @@ export function register(parts: RegisterParts): Register {
         case 'gone':
           return 'gone'
         case 'taken':
-          await new Promise(resolve => setTimeout(resolve, LOOK))
+          await new Promise(resolve => setTimeout(resolve, look))
       }
     }
     return { is: 'kept', because: 'unreachable' }

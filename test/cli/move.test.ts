@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
-import { progressOn } from '../../src/cli/progress.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { signup } from '../contracts/store.place.ts'
+import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { runProgram, spawnProgram, until } from '../harness/program.ts'
@@ -131,7 +131,7 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     assert.equal(await cut.exited, 1)
     assert.match(
       cut.stderr(),
-      /\nwaitlist: stopped before the end\. The same command goes on where this one ended\.\n$/,
+      /\nwaitlist: stopped before the end\. Run the same command again: it goes on where this one ended\.\n$/,
     )
     const there = (await listOn(url)).contact.length
     assert.ok(there > 0 && there < 20_000, `${there} contacts`)
@@ -141,13 +141,58 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     assert.deepEqual(await listOn(url), listIn(path))
   })
 
+  test('says what to do when the server goes away in the middle, and goes on when it is back', async t => {
+    const { cwd, path } = listed(t, 20_000)
+    const own = await startPostgres()
+    t.after(() => own.remove())
+    const url = await own.database()
+    const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', url] })
+    await until(() => cut.stderr().includes('copying'))
+    await own.stop('immediate')
+    assert.equal(await cut.exited, 1)
+    assert.match(
+      cut.stderr(),
+      /\nwaitlist: postgres:.* cannot be used: [^\n]+\. Run the same command again: it goes on where this one ended\.\n$/,
+    )
+    await own.start()
+    const { code, stderr } = await run(t, cwd, url)
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(await listOn(url), listIn(path))
+  })
+
+  test('leaves no trace beside a target that is no file of ours, and makes no more than one folder', async t => {
+    const { cwd } = listed(t, 1)
+    writeFileSync(join(cwd, 'README.md'), '# Read me\n'.repeat(1_000))
+    mkdirSync(join(cwd, 'folder'))
+    withDatabase(join(cwd, 'other.db'), database => database.exec('pragma journal_mode = wal; create table other (x)'))
+    const before = readdirSync(cwd)
+    const targets: readonly (readonly [to: string, sentence: RegExp])[] = [
+      ['sqlite:./README.md', /README\.md cannot be used: file is not a database\. Nothing was copied/],
+      ['sqlite:./folder', /folder is a folder\. Give the path of a file, such as .*folder\/waitlist\.db\. Nothing/],
+      ['sqlite:./folder/', /folder\/ is a folder/],
+      ['sqlite:./none/', /none\/ is a folder/],
+      ['sqlite:./other.db', /is a database of another program/],
+      [
+        'sqlite:./no/such/folder/copy.db',
+        /There is no folder .*such\. Make it, or correct the path\. Nothing was copied/,
+      ],
+    ]
+    for (const [to, sentence] of targets) {
+      const { code, stderr } = await run(t, cwd, to)
+      assert.equal(code, 1)
+      assert.match(stderr, sentence)
+      assert.deepEqual(readdirSync(cwd), before, to)
+    }
+    assert.equal((await run(t, cwd, 'sqlite:./new/copy.db')).code, 0)
+  })
+
   test('what cannot be done is told in words, without a password and without a trace', async t => {
     const { cwd } = listed(t, 1)
     const url = await server.database()
     const secret = 'do-not-tell'
     const away = `postgres://waitlist:${secret}@127.0.0.1:1/waitlist`
     const targets: readonly (readonly [to: string, sentence: RegExp, env?: Record<string, string>])[] = [
-      [away, /127\.0\.0\.1:1\/waitlist cannot be used: connect ECONNREFUSED/],
+      [away, /127\.0\.0\.1:1\/waitlist cannot be used: connect ECONNREFUSED .*\. Nothing was copied\.\n$/],
       [url.replace('owner', `nobody:${secret}`), /cannot be used: password authentication failed/],
       [`mysql://waitlist:${secret}@db/waitlist`, /--to must be sqlite:<path>, or postgres:/],
       ['sqlite:./data/waitlist.db', /are the same database, sqlite:\.\/data\/waitlist\.db/],
@@ -166,49 +211,5 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     const without = spawnProgram(t, {}, { cwd, args: ['move'] })
     assert.equal(await without.exited, 1)
     assert.match(without.stderr(), /--to <url>/)
-  })
-})
-
-describe('the progress', () => {
-  /** What stands on a screen after one look each second. */
-  function shown(isTTY: boolean, looks: readonly number[]): string {
-    let text = ''
-    let time = 0
-    const screen = {
-      isTTY,
-      write(more: string) {
-        text += more
-      },
-    }
-    const progress = progressOn(screen, () => time)
-    for (const done of looks) {
-      progress.show({ phase: 'copying', done, total: 4_000 })
-      time += 1_000
-    }
-    progress.end()
-    return text
-  }
-
-  test('is a bar on a terminal, in one line', () => {
-    const looks = shown(true, [0, 1_000, 1_000, 4_000]).split('\r')
-    assert.deepEqual(looks, [
-      '',
-      `[${' '.repeat(30)}] copying: 0 of 4,000 rows, 0 %\x1b[K`,
-      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
-      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 6 s left\x1b[K`,
-      `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
-    ])
-  })
-
-  test('is a line now and then elsewhere', () => {
-    const looks = Array.from({ length: 41 }, (_, i) => i * 100)
-    assert.deepEqual(shown(false, looks).split('\n'), [
-      'copying: 0 of 4,000 rows, 0 %',
-      'copying: 1,000 of 4,000 rows, 25 %',
-      'copying: 2,000 of 4,000 rows, 50 %',
-      'copying: 3,000 of 4,000 rows, 75 %',
-      'copying: 4,000 of 4,000 rows, 100 %',
-      '',
-    ])
   })
 })

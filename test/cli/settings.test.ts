@@ -65,7 +65,12 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     t.after(() => other.close())
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    const { code, stderr } = await run(t, [], { HOST: '127.0.0.1', PORT: String(port) })
+    // A limiter that nobody closes would keep the process alive.
+    const { code, stderr } = await run(t, [], {
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      REDIS_URL: 'redis://127.0.0.1:1',
+    })
     assert.equal(code, 1)
     assert.match(
       stderr,

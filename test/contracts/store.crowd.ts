@@ -90,6 +90,10 @@ export function crowdContract(name: string, place: MakePlace): void {
       }
     })
 
+    test('what an instance held when it died is over within 60 s: a lease, and the pause of whoever looks', () => {
+      assert.ok(LEASE + 5_000 <= 60_000)
+    })
+
     test('what an instance held when it died is taken over by one other when its leases are over', async t => {
       const clock = handClock()
       const options = { provider, destinations: ['webhook'], clock: clock.read }

@@ -6,7 +6,8 @@ import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { stageInstances } from '../harness/instances.ts'
 import { type SignupAnswer, signUp } from '../harness/load.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { contactsAt, endLeasesAt } from '../harness/postgres-database.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
 import type { Said } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
@@ -69,7 +70,7 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
     /** Nothing is left to do, and everybody is on the list here and at the vendor once, and heard of once. */
     async assertOnce(count: number) {
       await instances.assertAllDelivered(2)
-      const contacts = await contactsAt(database)
+      const contacts = await contactsIn(database)
       assert.equal(contacts.length, count)
       for (const { email, state } of contacts) {
         assert.deepEqual([email, state, fake.count(email), fake.starts(email)], [email, 'listed', 1, 1])
@@ -78,7 +79,7 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
   }
 }
 
-// Less than a lease (60 s), so that somebody who waits for its end by mistake is seen.
+// Less than a lease , so that somebody who waits for its end by mistake is seen.
 describe('what is pending at a vendor is shared', { concurrency: true, timeout: 50_000 }, () => {
   for (const effect of ['before the effect', 'after the effect'] as const) {
     test(`one of ${INSTANCES} is killed while it asks, ${effect}: the others complete its contacts`, async t => {

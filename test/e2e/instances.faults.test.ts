@@ -7,7 +7,8 @@ import { isHealthy, stageInstances } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load, signUp } from '../harness/load.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
-import { contactsAt, endLeasesAt } from '../harness/postgres-database.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
 import { seeded } from '../harness/vendor.ts'
@@ -96,7 +97,7 @@ async function stage(t: TestContext, database: string, envOf: (place: number) =>
         ledger.note(email, answer)
       })
       await Promise.all(again)
-      ledger.assertTrueOf(await contactsAt(database))
+      ledger.assertTrueOf(await contactsIn(database))
       await endLeasesAt(database)
       await instances.assertAllDelivered()
       assert.deepEqual(await Promise.all(programs.map(program => program.end('SIGTERM'))), [0, 0, 0])

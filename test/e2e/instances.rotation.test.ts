@@ -6,7 +6,8 @@ import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load } from '../harness/load.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { contactsAt } from '../harness/postgres-database.ts'
+import { contactsIn } from '../harness/postgres-contacts.ts'
+
 import { until } from '../harness/program.ts'
 import { noRedis, redisProgram } from '../harness/redis.ts'
 
@@ -56,7 +57,7 @@ for (const { name, start, skip, hasAll } of balancers) {
       await loading
       await Promise.all(lanes)
       t.diagnostic(`${ledger.acknowledged} signups`)
-      ledger.assertTrueOf(await contactsAt(database))
+      ledger.assertTrueOf(await contactsIn(database))
       await assertAllDelivered()
     })
 
@@ -91,7 +92,7 @@ for (const { name, start, skip, hasAll } of balancers) {
       await until(isIn)
       left = 60
       await load({ ledger, clients: 4, round: 1, to: () => third.baseUrl, goesOn: answered })
-      ledger.assertTrueOf(await contactsAt(database))
+      ledger.assertTrueOf(await contactsIn(database))
     })
 
     const local = redisProgram === undefined && noRedis

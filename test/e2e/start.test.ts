@@ -24,6 +24,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.match(String(time), /^\d{4}-\d\d-\d\dT/)
     assert.deepEqual(inForce, {
       url: program.baseUrl,
+      listening: program.baseUrl,
       store: 'sqlite:./data/waitlist.db',
       limiter: 'memory, 7 attempts in 600 s',
       clients: 'IPv4 address or IPv6 /64, told by trusted proxies',
@@ -32,6 +33,16 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       webhook: 'none',
       event: 'waitlist.joined',
     })
+  })
+
+  test('behind a proxy it says where it listens itself, beside its public address', async t => {
+    const BASE_URL = 'https://waitlist.example.com'
+    const program = await runProgram(t, { ...common, BASE_URL, TRUST_PROXY: '1' }, { cwd: temporaryFolder(t) })
+    await program.end('SIGTERM')
+    const [ready] = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
+    assert.equal(ready!.url, BASE_URL)
+    assert.match(String(ready!.listening), /^http:\/\/[^/]+:\d+$/)
+    assert.ok(program.stderr().includes(`listening on ${ready!.listening}, for ${BASE_URL}, and keeps`))
   })
 
   test('there is one warning for each unsafe setting, and none when all are safe', async t => {

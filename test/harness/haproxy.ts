@@ -1,11 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Balancer, CHECK_EVERY, CHECK_TIMEOUT } from './balancer.ts'
+import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 
 /** Null where it is installed. npm has none. */
@@ -54,22 +54,25 @@ backend instances
 
 /** The same with the field's own balancer. */
 export async function startHaproxy(): Promise<Balancer> {
-  const folder = mkdtempSync(join(tmpdir(), 'waitlist-haproxy-'))
+  let started: ChildProcess | undefined
+  const own = endedWithUs('haproxy', () => started?.kill('SIGKILL'))
   const port = await freePort()
-  const control = join(folder, 'control')
-  writeFileSync(join(folder, 'haproxy.cfg'), configuration(port, control))
-  const child = spawn('haproxy', ['-db', '-f', join(folder, 'haproxy.cfg')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const control = join(own.folder, 'control')
+  const file = join(own.folder, 'haproxy.cfg')
+  writeFileSync(file, configuration(port, control))
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  started = child
   let said = ''
   child.stderr.setEncoding('utf8').on('data', text => {
     said += text
   })
   const ended = once(child, 'close')
-  // Where this process ends before its time.
-  const kill = () => void child.kill('SIGKILL')
-  process.once('exit', kill)
   const url = `http://127.0.0.1:${port}`
   while (!(await accepts(port))) {
-    if (child.exitCode !== null) throw new Error(`HAProxy ended:\n${said}`)
+    if (child.exitCode !== null) {
+      own.remove()
+      throw new Error(`HAProxy ended:\n${said}`)
+    }
     await wait(20)
   }
 
@@ -108,10 +111,9 @@ export async function startHaproxy(): Promise<Balancer> {
     },
     inRotation: up,
     async close() {
-      process.off('exit', kill)
-      kill()
+      child.kill('SIGKILL')
       await ended
-      rmSync(folder, { recursive: true, force: true })
+      own.remove()
     },
   }
 }

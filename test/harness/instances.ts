@@ -4,7 +4,8 @@ import { eventId } from '../../src/waitlist/contact.ts'
 import { type Deed, type Received, type Receiver, startReceiver } from '../contracts/destination.receiver.ts'
 import type { Balancer } from './balancer.ts'
 import { temporaryFolder } from './folder.ts'
-import { completedAt, contactsAt } from './postgres-database.ts'
+import { contactsIn } from './postgres-contacts.ts'
+import { completedAt } from './postgres-database.ts'
 import { logOf, type Program, runProgram } from './program.ts'
 import { redisProgram, startRedis } from './redis.ts'
 import type { Said } from './vendor.ts'
@@ -51,7 +52,7 @@ export async function stageInstances(
     },
     async assertAllDelivered(destinations = 1) {
       await completedAt(database)
-      const contacts = await contactsAt(database)
+      const contacts = await contactsIn(database)
       for (const { email, events, deliveries } of contacts) {
         assert.deepEqual([email, events, deliveries], [email, 1, destinations])
       }

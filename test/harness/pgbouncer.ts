@@ -1,8 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 
 export const noPgBouncer = 'pgbouncer is not installed; .ci/run installs it'
@@ -25,7 +25,8 @@ export interface PgBouncer {
 
 /** Stands before a server of this process's own, in transaction mode, with `connections` to each database. */
 export async function startPgBouncer(target: number, connections: number): Promise<PgBouncer> {
-  const folder = mkdtempSync(join(tmpdir(), 'waitlist-pgbouncer-'))
+  let started: ChildProcess | undefined
+  const { folder, remove } = endedWithUs('pgbouncer', () => started?.kill('SIGKILL'))
   const port = await freePort()
   const file = join(folder, 'pgbouncer.ini')
   writeFileSync(join(folder, 'users.txt'), '"owner" ""\n')
@@ -49,6 +50,7 @@ max_client_conn = 500
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(pgBouncerProgram!, [...user, file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  started = child
   const exited = once(child, 'exit')
   let log = ''
   await new Promise<void>((resolve, reject) => {
@@ -56,7 +58,10 @@ max_client_conn = 500
       log = (log + text).slice(-10_000)
       if (/process up/.test(log)) resolve()
     })
-    child.once('exit', () => reject(new Error(`PgBouncer ended:\n${log}`)))
+    child.once('exit', () => {
+      remove()
+      reject(new Error(`PgBouncer ended:\n${log}`))
+    })
   })
   return {
     through(url) {
@@ -67,7 +72,7 @@ max_client_conn = 500
     async stop() {
       child.kill('SIGKILL')
       await exited
-      rmSync(folder, { recursive: true, force: true })
+      remove()
     },
   }
 }

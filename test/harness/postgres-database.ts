@@ -1,5 +1,4 @@
 import pg from 'pg'
-import type { StoredContact } from '../contracts/store.place.ts'
 import { until } from './program.ts'
 
 /** Lends a connection of its own to a database. */
@@ -15,19 +14,7 @@ export async function withPostgresDatabase<T>(url: string, use: (client: pg.Clie
   }
 }
 
-/** Reads what stands in a database beside whoever writes it. */
-export function contactsAt(url: string): Promise<StoredContact[]> {
-  return withPostgresDatabase(url, async client => {
-    const { rows } = await client.query(
-      'select id, name, email, state, provider_id as "providerId",' +
-        ' (select count(*)::int from event where contact = contact.number) as events,' +
-        ' (select count(*)::int from delivery where contact = contact.number) as deliveries from contact order by number',
-    )
-    return rows
-  })
-}
-
-/** Steps over every lease (60 s) and every wait, so that a test need not: all that is left to do is due. */
+/** Steps over every lease and every wait, so that a test need not: all that is left to do is due. */
 export function endLeasesAt(url: string): Promise<void> {
   return withPostgresDatabase(url, async client => {
     await client.query("update registration set due_at = now() - interval '1 s'")

@@ -1,19 +1,9 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import {
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 
 /** A PostgreSQL server of this process's own. Its role `owner` needs no password, every other one does. */
@@ -65,7 +55,8 @@ export async function startPostgres({
   programs: at,
   tls,
 }: PostgresServerOptions = {}): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'waitlist-postgres-'))
+  let end = () => {}
+  const { folder, remove } = endedWithUs('postgres', () => end())
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
   const { initdb, postgres } = at === undefined ? await programs(folder, 'uid' in identity) : programsIn(at)
@@ -99,9 +90,11 @@ export async function startPostgres({
   )
 
   let running = run()
-  // Where this process ends before its time.
-  const kill = () => void running.child.kill('SIGQUIT')
-  process.once('exit', kill)
+  end = () => {
+    if (running.child.exitCode !== null || running.child.signalCode !== null) return
+    signalAll('SIGCONT')
+    running.child.kill('SIGQUIT')
+  }
   const urlOf = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
   let databases = 0
 
@@ -142,7 +135,10 @@ export async function startPostgres({
     }
   }
 
-  await running.ready
+  await running.ready.catch(error => {
+    remove()
+    throw error
+  })
   return {
     port,
     async database(template) {
@@ -169,11 +165,9 @@ export async function startPostgres({
     pause: () => signalAll('SIGSTOP'),
     goOn: () => signalAll('SIGCONT'),
     async remove() {
-      process.off('exit', kill)
-      signalAll('SIGCONT')
-      running.child.kill('SIGQUIT')
+      end()
       await running.exited
-      rmSync(folder, { recursive: true, force: true })
+      remove()
     },
   }
 }

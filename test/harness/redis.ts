@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 import { until } from './program.ts'
 
@@ -77,42 +77,50 @@ export async function startRedisCluster(): Promise<{ nodes: readonly RedisServer
 type Settings = (port: number, folder: string) => readonly string[]
 
 async function serverOf(settings: Settings, ready: RegExp): Promise<RedisServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'waitlist-redis-'))
-  const port = await lowPort()
-  const options = settings(port, folder)
-  let child: ChildProcess
+  let child: ChildProcess | undefined
+  const own = endedWithUs('redis', () => child?.kill('SIGKILL'))
+  // The nodes of a cluster talk to each other on a port that is 10,000 higher.
+  const port = await freePort(10_000)
+  const options = settings(port, own.folder)
 
   async function start() {
-    child = spawn(redisProgram!, options, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const started = spawn(redisProgram!, options, { stdio: ['ignore', 'pipe', 'inherit'] })
+    child = started
     let log = ''
     await new Promise<void>((resolve, reject) => {
-      child.stdout!.setEncoding('utf8').on('data', text => {
+      started.stdout.setEncoding('utf8').on('data', text => {
         log += text
         if (ready.test(log)) resolve()
       })
-      child.once('exit', () => reject(new Error(`the server ended:\n${log}`)))
+      started.once('exit', () => reject(new Error(`the server ended:\n${log}`)))
     })
   }
   async function stop() {
-    if (child.exitCode !== null || child.signalCode !== null) return
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
     child.kill('SIGCONT')
     child.kill('SIGKILL')
     await exited
   }
-  await start()
+  async function remove() {
+    await stop()
+    own.remove()
+  }
+  try {
+    await start()
+  } catch (error) {
+    await remove()
+    throw error
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     start,
     stop,
-    pause: () => void child.kill('SIGSTOP'),
-    goOn: () => void child.kill('SIGCONT'),
+    pause: () => void child?.kill('SIGSTOP'),
+    goOn: () => void child?.kill('SIGCONT'),
     command: (name, ...values) => commandOf(port, name, values),
-    async remove() {
-      await stop()
-      rmSync(folder, { recursive: true, force: true })
-    },
+    remove,
   }
 }
 
@@ -122,13 +130,5 @@ async function commandOf(port: number, name: string, values: readonly (string | 
     return await redis.call(name, values.map(String))
   } finally {
     redis.disconnect()
-  }
-}
-
-/** The nodes of a cluster talk to each other on a port that is 10,000 higher. */
-async function lowPort(): Promise<number> {
-  for (;;) {
-    const port = await freePort()
-    if (port <= 55_535) return port
   }
 }

@@ -86,6 +86,14 @@ describe('a user with no more rights than needed', { skip, timeout: 60_000 }, as
     assert.match(String(await server.command('info', 'keyspace')), /db5:keys=2/)
   })
 
+  test('a database that the server does not have is the reason, and nothing is counted in another one', async t => {
+    const limiter = openedLimiter(t, { ...quota, url: `${server.url}/99` })
+    const isRefused = () => failsWith(limiter, /DB index is out of range/)
+    await until(async () => (await isRefused()) || answers(limiter))
+    await assert.rejects(limiter.take('nowhere'), /DB index is out of range/)
+    assert.equal(Number(await server.command('exists', 'waitlist:limit:nowhere')), 0)
+  })
+
   test('a wrong password is the reason, and is not in it', async t => {
     await fails(t, at('waitlist:wr0ng'), /^(?!.*wr0ng).*WRONGPASS/)
   })

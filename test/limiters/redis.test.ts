@@ -4,10 +4,12 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import type { Quota } from '../../src/limiters/gcra.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
+import { redisLimiter } from '../../src/limiters/redis.ts'
+import { readRedisUrl } from '../../src/limiters/redis-url.ts'
 import { limiterContract } from '../contracts/limiter.ts'
 import { until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
-import { connectedLimiter } from './connected.ts'
+import { answers, connectedLimiter } from './connected.ts'
 
 const skip = redisProgram === undefined ? noRedis : false
 const client = '192.0.2.1'
@@ -28,21 +30,35 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     const command = (name: string, ...values: (string | number)[]) => redis.call(name, values)
     return { url, command, limiter: await connectedLimiter(t, { ...quota, url }) }
   }
-  /** As many commands as the server has run for scripts. */
-  async function scriptCalls() {
-    const stats = String(await server.command('info', 'commandstats'))
-    const calls = (name: string) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
-    return { evalsha: calls('evalsha'), eval: calls('eval') }
-  }
 
   limiterContract('Redis or Valkey', async (t, quota) => (await opened(t, quota)).limiter)
 
   test('an attempt is one command, by digest once the server knows the script', async t => {
-    const { limiter } = await opened(t, { limit: 1_000, window: 600 })
-    const before = await scriptCalls()
+    const { limiter, command } = await opened(t, { limit: 1_000, window: 600 })
+    /** How often the server has run each command, also those of scripts. */
+    const calls = async () => {
+      const stats = String(await command('INFO', 'commandstats'))
+      return new Map(
+        [...stats.matchAll(/^cmdstat_(.+):calls=(\d+)/gm)].map(([, name, count]) => [name!, Number(count)]),
+      )
+    }
+    // The first one is asked when its connection is made.
+    const before = (await calls()) && (await calls())
     for (let i = 0; i < 100; i++) await limiter.take(client)
-    const after = await scriptCalls()
-    assert.deepEqual([after.evalsha - before.evalsha, after.eval - before.eval], [100, 0])
+    const more = [...(await calls())].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const)
+    const script = { time: 100, get: 100, set: 100 }
+    const asking = { info: 1 }
+    assert.deepEqual(Object.fromEntries(more.filter(([, count]) => count > 0)), { evalsha: 100, ...script, ...asking })
+  })
+
+  test('a hanging server is waited for 50 ms where nothing else is said', async t => {
+    const own = await startRedis()
+    t.after(() => own.remove())
+    const limiter = redisLimiter({ place: readRedisUrl(own.url)!, limit: 3, window: 600 })
+    t.after(() => limiter.close())
+    await until(() => answers(limiter))
+    own.pause()
+    await assert.rejects(limiter.take('somebody'), { message: 'no answer within 50 ms' })
   })
 
   test('a server that forgot the script counts each attempt once all the same', async t => {

@@ -4,9 +4,17 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { MoveOptions } from '../../src/stores/move.ts'
 import type { StorePlace } from '../../src/stores/place.ts'
+import { postgresRecords } from '../../src/stores/postgres/records.ts'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import { sqliteRecords } from '../../src/stores/sqlite/records.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { CannotOpen } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
+import { until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
 import { listIn, listOn, manyContacts, moved, postgres, sqlite, writeList } from './move.scene.ts'
 
 const server = await startPostgres()
@@ -69,6 +77,75 @@ describe('a move that is killed', { timeout: 180_000 }, () => {
       assert.equal(result.is, 'moved')
       assert.deepEqual(way === 'to a file' ? listIn(copy) : await listOn(url), listIn(path))
       assert.ok(cut > 0, 'no run was killed before its end')
+    })
+  }
+})
+
+/** What a service does, and what the other commands do. */
+async function use(place: StorePlace): Promise<void> {
+  const eventName = 'waitlist.joined'
+  const records = place.kind === 'sqlite' ? sqliteRecords(place.path) : postgresRecords(place.url)
+  const looked = await records.look().catch(error => error)
+  const read = await records.contacts().catch(error => error)
+  const opening =
+    place.kind === 'sqlite'
+      ? sqliteStore({ path: place.path, eventName, minimumFree: 0 })
+      : postgresStore({ url: place.url, eventName, log: recordingLog().log })
+  const store = await opening.catch(error => {
+    assert.deepEqual([String(looked), String(read)], [String(error), String(error)], 'all refuse alike')
+    throw error
+  })
+  await Array.fromAsync(read as AsyncIterable<unknown>)
+  await store.close()
+}
+
+const notEnded = (error: unknown) => {
+  assert.ok(error instanceof CannotOpen, String(error))
+  assert.match(error.message, /^A move into .* has not ended\. Run the same `waitlist move` again, or begin with an/)
+  return true
+}
+
+/** A move that is ended when it has copied all, while it compares. */
+async function stoppedInTheEnd(from: StorePlace, to: StorePlace): Promise<void> {
+  const leaving = new AbortController()
+  const progress: MoveOptions['progress'] = ({ phase }) => phase === 'verifying' && leaving.abort()
+  assert.equal((await moved(from, to, { signal: leaving.signal, progress })).is, 'stopped')
+}
+
+describe('a target that is half moved', { concurrency: true, timeout: 120_000 }, () => {
+  for (const way of ['PostgreSQL', 'a file'] as const) {
+    test(`is of no use to a service, nor as a source, until the move has ended: ${way}`, async t => {
+      const folder = temporaryFolder(t)
+      const [path, copy, next] = ['waitlist.db', 'copy.db', 'next.db'].map(name => join(folder, name)) as [
+        string,
+        string,
+        string,
+      ]
+      writeList(path, manyContacts(3_000))
+      const to = way === 'a file' ? sqlite(copy) : postgres(await server.database())
+      const contacts = async () => (to.kind === 'sqlite' ? listIn(to.path) : await listOn(to.url)).contact.length
+
+      // It says so before each batch.
+      const child = childMove(t, sqlite(path), to, 20)
+      await until(() => child.said().length > 'go go go '.length)
+      await child.kill()
+      const there = await contacts()
+      assert.ok(there > 0 && !child.said().endsWith('moved'), `${there} contacts`)
+      await assert.rejects(use(to), notEnded)
+      await assert.rejects(moved(to, sqlite(next)), /A move into .* has not ended/)
+
+      // Every other end leaves the mark as it is.
+      await stoppedInTheEnd(sqlite(path), to)
+      assert.equal(await contacts(), 3_000)
+      await assert.rejects(use(to), notEnded)
+
+      const last = await moved(sqlite(path), to)
+      assert.ok(last.is === 'moved' && last.copied === 0)
+      await use(to)
+      // Nothing is left to copy, so it is not marked anew.
+      await stoppedInTheEnd(sqlite(path), to)
+      await use(to)
+      assert.equal((await moved(to, sqlite(next))).is, 'moved')
     })
   }
 })

@@ -1,7 +1,6 @@
 /** Several writers on one server, in the ways in which they could get in each other's way. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
@@ -9,6 +8,7 @@ import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
+import { session } from './postgres.stage.ts'
 
 // A deadlock is found at once, and counted at once.
 const server = await startPostgres({ settings: { deadlock_timeout: '10ms' } })
@@ -57,9 +57,7 @@ test('attempts that several end at once, in other orders: no deadlock', { timeou
   // The third was started without the provider, and lists who signs up again.
   const stores = await Promise.all([open(url, 'provider'), open(url, 'provider'), open(url)])
   const [one, other, without] = stores as [Store, Store, Store]
-  const operator = new pg.Client(url)
-  await operator.connect()
-  t.after(() => operator.end())
+  const operator = await session(t, url)
   for (let round = 0; round < 4; round++) {
     const emails = Array.from({ length: 40 }, (_, i) => `visitor-${round}-${i}@example.com`)
     const begun = await Promise.all(emails.map(email => pendingNow(one, email)))
@@ -82,4 +80,52 @@ test('attempts that several end at once, in other orders: no deadlock', { timeou
   assert.ok((await contactsIn(url)).every(({ state, events }) => state === 'listed' && events === 1))
   await Promise.all(stores.map(store => store.close()))
   assert.equal(await deadlocks(url), 0)
+})
+
+/** How many transactions wrote the rows of a table as they are now. */
+async function transactions(url: string, table: string): Promise<number> {
+  const text = `select count(distinct xmin::text)::int as count from ${table}`
+  return (await rowsIn<{ count: number }>(url, text))[0]!.count
+}
+
+test('what 200 want at once takes few transactions', { timeout: 60_000 }, async t => {
+  const url = await server.database()
+  const store = await open(url, 'provider')
+  t.after(() => store.close())
+  const few = async (table: string) => assert.ok((await transactions(url, table)) <= 20, table)
+  const visitors = Array.from({ length: 200 }, (_, i) => `visitor-${i}@example.com`)
+  const begun = await Promise.all(visitors.map(email => pendingNow(store, email)))
+  await few('contact')
+  await Promise.all(begun.map(each => store.conclude(each, { is: 'created' })))
+  await few('contact')
+  const deliveries = await store.claim('webhook', 200)
+  await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
+  await few('delivery')
+  assert.deepEqual(await rowsIn(url, 'select state, count(*)::int from delivery group by state'), [
+    { state: 'delivered', count: 200 },
+  ])
+})
+
+test('a row that somebody has locked is passed over, not waited for', { timeout: 60_000 }, async t => {
+  const url = await server.database()
+  const store = await open(url, 'provider')
+  t.after(() => store.close())
+  const begun = await Promise.all(['a', 'b', 'c'].map(name => pendingNow(store, `${name}@example.com`)))
+  await Promise.all(begun.map(each => store.conclude(each, { is: 'created' })))
+  const later = await Promise.all(['x', 'y', 'z'].map(name => pendingNow(store, `${name}@example.com`)))
+  const again = { is: 'pending', wait: 0, doubt: false, why: 'no connection' } as const
+  await Promise.all(later.map(each => store.conclude(each, again)))
+  const operator = await session(t, url)
+  await operator.query('begin')
+  await operator.query('select 1 from delivery order by due_at limit 1 for update')
+  const { rows } = await operator.query(
+    'select id from registration join contact on number = contact order by due_at limit 1 for update of registration',
+  )
+  assert.equal((await store.claim('webhook', 10)).length, 2)
+  assert.equal((await store.begin(rows[0].id, 'provider')).is, 'taken')
+  assert.equal((await store.beginDue('provider', 1, false)).length, 1)
+  assert.equal((await store.beginDue('provider', 10, true)).length, 1)
+  await operator.query('rollback')
+  assert.equal((await store.claim('webhook', 10)).length, 1)
+  assert.equal((await store.beginDue('provider', 10, false)).length, 1)
 })

@@ -11,7 +11,9 @@ import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
+import { session } from './postgres.stage.ts'
 
 const server = await startPostgres()
 after(() => server.remove())
@@ -41,8 +43,10 @@ async function upgraded(url: string, migrations: URL): Promise<void> {
 const versions = (url: string) => rowsIn(url, 'select version from waitlist_schema')
 
 test('8 stores that open an empty database at once make one schema, and all work', { timeout: 60_000 }, async () => {
-  for (let round = 0; round < 3; round++) {
+  for (const isolation of ['read committed', 'repeatable read', 'serializable']) {
     const url = await server.database()
+    const name = new URL(url).pathname.slice(1)
+    await server.run(url, `alter database ${name} set default_transaction_isolation = '${isolation}'`)
     const stores = await Promise.all(Array.from({ length: 8 }, () => open(url)))
     assert.deepEqual(await versions(url), [{ version: 1 }])
     const answers = await Promise.all(
@@ -92,6 +96,27 @@ test('an older program goes on while the next release upgrades, and does not sta
     assert.match(error.message, /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/)
     return true
   })
+})
+
+test('an upgrade that has to wait for a table gives up before signups do, and works later', {
+  timeout: 60_000,
+}, async t => {
+  const url = await server.database()
+  const store = await open(url)
+  t.after(() => store.close())
+  const migrations = nextRelease(t, 'alter table contact add column note text;')
+  const operator = await session(t, url)
+  await operator.query('begin')
+  await operator.query('lock table contact in access share mode')
+  const refused = assert.rejects(upgraded(url, migrations), { code: '55P03' })
+  await until(async () => (await rowsIn(url, 'select 1 from pg_locks where not granted')).length > 0)
+  // Its lock waits behind the one that the upgrade asks for.
+  const [admission] = await Promise.all([store.admit(signup('Ada', 'ada@example.com')), refused])
+  assert.equal(admission.is, 'listed now')
+  assert.deepEqual(await versions(url), [{ version: 1 }])
+  await operator.query('rollback')
+  await upgraded(url, migrations)
+  assert.deepEqual(await versions(url), [{ version: 2 }])
 })
 
 test('an upgrade that fails leaves everything as it was, and says why', async t => {

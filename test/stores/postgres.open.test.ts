@@ -6,9 +6,11 @@ import { unfit } from '../../src/stores/postgres/server.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { CannotOpen, type Store } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
+import { temporaryFolder } from '../harness/folder.ts'
 import { freePort } from '../harness/port.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { grants, makeRole, PASSWORD, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { spawnProgram } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const server = await startPostgres()
@@ -20,6 +22,8 @@ const open = (url: string, patience = 10_000) =>
 const made = await server.database()
 await open(made).then(store => store.close())
 await server.run(made, makeRole, ...grants(ROLE))
+
+const NO_PASSWORD = /cannot be used: the server asks for a password, but DATABASE_URL has none/
 
 /** What is told; never the password, as it is or as it stands in the URL. */
 async function refusal(url: string, patience?: number): Promise<string> {
@@ -53,9 +57,18 @@ describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
       message,
       new RegExp(`^postgres://127.0.0.1:${server.port}/list_\\d+ cannot be used: password auth.+${ROLE}`),
     )
-    assert.match(await refusal(roleUrl(url, '')), /cannot be used: .*password/i)
+    assert.match(await refusal(roleUrl(url, '')), NO_PASSWORD)
     assert.ok(performance.now() - since < 10_000, 'nobody waits for what does not pass')
   })
+
+  for (const command of ['serve', 'export']) {
+    test(`without a password, ${command} ends by itself and says so`, { timeout: 30_000 }, async t => {
+      const env = { DATABASE_URL: roleUrl(made, ''), HOST: '127.0.0.1', PORT: '0' }
+      const program = spawnProgram(t, env, { cwd: temporaryFolder(t), args: [command] })
+      assert.equal(await program.exited, 1)
+      assert.match(program.stdout() + program.stderr(), NO_PASSWORD)
+    })
+  }
 
   test('a database that does not exist is refused at once', async () => {
     assert.match(await refusal(`postgres://owner@127.0.0.1:${server.port}/nowhere`), /"nowhere" does not exist/)

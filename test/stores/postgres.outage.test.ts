@@ -1,30 +1,23 @@
 /** What passes is waited for, for a short while; what does not ends in `StoreUnavailable`; nothing ends the process. */
 import assert from 'node:assert/strict'
-import { after, type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import pg from 'pg'
+import { postgres } from '../../src/stores/postgres/client.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { type Registration, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { signup } from '../contracts/store.place.ts'
+import { pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
-import { BOUND, openedOn } from './postgres.stage.ts'
+import { BOUND, openedOn, session } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: { max_connections: '20' } })
 after(() => server.remove())
 
 const opened = openedOn(server)
-
-/** Another session, for as long as it takes. */
-async function session(t: TestContext, url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
-  client.on('error', () => {})
-  await client.connect()
-  t.after(() => client.end().catch(() => {}))
-  return client
-}
 
 test('a table that is locked for longer than signups wait is an outage, and passes', async t => {
   const { store, url } = await opened(t)
@@ -144,4 +137,53 @@ test('a table that is not there is an outage, not a bug, and passes', async t =>
   await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
   await server.run(url, 'alter table hidden rename to event')
   assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+})
+
+for (const [what, code] of [
+  ['a deadlock', '40P01'],
+  ['a conflict of transactions', '40001'],
+]) {
+  test(`${what} is tried again`, async t => {
+    const { store, url } = await opened(t)
+    await server.run(
+      url,
+      // A sequence remembers, also where the transaction is rolled back.
+      'create sequence tries',
+      `create function fail_once() returns trigger language plpgsql as
+        $$ begin if nextval('tries') = 1 then raise exception using errcode = '${code}'; end if; return new; end $$`,
+      'create trigger fail_once before insert on contact for each row execute function fail_once()',
+    )
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    assert.equal((await contactsIn(url)).length, 1)
+  })
+}
+
+test('a statement that was prepared before a column changed is prepared anew', async t => {
+  const { store, url } = await opened(t, 'provider')
+  await pendingNow(store, 'ada@example.com')
+  await server.run(url, 'alter table contact alter column created_at type timestamptz(3)')
+  for (const name of ['bob', 'eve']) await pendingNow(store, `${name}@example.com`)
+})
+
+test('what is told of a bug has no name and no address in it', async t => {
+  const { store, url } = await opened(t)
+  await server.run(url, "alter table contact add constraint never check (name <> 'Wilhelmina') not valid")
+  await assert.rejects(store.admit(signup('Wilhelmina', 'somebody@example.com')), (error: Error) => {
+    const told = `${inspect(error, { depth: null, showHidden: true })} ${JSON.stringify(error)}`
+    assert.doesNotMatch(told, /Wilhelmina|somebody/)
+    assert.match(told, /violates check constraint "never"/)
+    return true
+  })
+})
+
+test('the server itself ends what nobody waits for any more', async t => {
+  const database = postgres({ url: await server.database(), timeout: 1_500, log: recordingLog().log })
+  t.after(() => database.close())
+  const text = "select name, setting::int as milliseconds from pg_settings where name like '%\\_timeout'"
+  const rows = await database.run<{ name: string; milliseconds: number }>(() => ({ text, values: [] }))
+  const bounds = { statement_timeout: 1_500, lock_timeout: 1_500, idle_in_transaction_session_timeout: 10_000 }
+  for (const [name, most] of Object.entries(bounds)) {
+    const { milliseconds } = rows.find(row => row.name === name)!
+    assert.ok(milliseconds > 0 && milliseconds <= most, `${name} is ${milliseconds}`)
+  }
 })

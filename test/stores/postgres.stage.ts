@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test'
+import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import type { PostgresServer } from '../harness/postgres.ts'
@@ -23,14 +24,25 @@ export const stagesOn = (server: PostgresServer) => async (t: TestContext) => {
   return { proxy, url, open }
 }
 
+/** Somebody else's session, for as long as the test takes. */
+export async function session(t: TestContext, url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  client.on('error', () => {})
+  await client.connect()
+  t.after(() => client.end().catch(() => {}))
+  return client
+}
+
 /** Milliseconds: of an outage 3 s are waited for, and what was begun then has 1.5 s to end; the rest is for a slow machine. */
 export const BOUND = 7_000
 
 /** A store on an empty database, closed after the test. */
-export const openedOn = (server: PostgresServer) => async (t: TestContext) => {
-  const url = await server.database()
-  const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
-  const store = await postgresStore({ url, ...parts })
-  t.after(() => store.close())
-  return { store, url }
-}
+export const openedOn =
+  (server: PostgresServer) =>
+  async (t: TestContext, provider: string | null = null) => {
+    const url = await server.database()
+    const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log }
+    const store = await postgresStore({ url, ...parts })
+    t.after(() => store.close())
+    return { store, url }
+  }

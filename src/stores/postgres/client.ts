@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { type Log, StoreUnavailable } from '../../waitlist/ports.ts'
-import { asUnavailable, hadNoEffect, isStale, isUnprepared, passes } from './errors.ts'
+import { Connection } from './connection.ts'
+import { asUnavailable, hadNoEffect, isStale, isTimeout, isUnprepared, passes } from './errors.ts'
+import { requireCommits } from './server.ts'
 
 /** Talks to one PostgreSQL server, or whatever stands in front of it. */
 export interface Postgres {
@@ -23,9 +25,10 @@ export interface Postgres {
 
 export interface Borrowed {
   readonly client: pg.ClientBase
-  giveBack(): void
+  release(): void
 }
 
+/** `_Row` says what its rows look like. */
 export interface Statement<_Row> {
   readonly text: string
   readonly values: readonly unknown[]
@@ -36,7 +39,7 @@ export interface Statement<_Row> {
 export type Query = <Row>(statement: Statement<Row>) => Promise<readonly Row[]>
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it; one host. */
+  /** `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it; one host, and no TLS without `sslmode`. */
   readonly url: string
   /** Connections at once. */
   readonly connections?: number
@@ -66,13 +69,18 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   }
   /** False: prepared statements get lost, as behind a PgBouncer that does not know of them. */
   let prepares = true
+  /** A statement was not answered in time: its commit may wait for a standby, on a connection that the server keeps. */
+  let hung = false
   let pool = open()
   let closed = false
+  /** Since when, where the last statement found no database. */
+  let awaySince: number | undefined
 
   function open(): pg.Pool {
     const made = new pg.Pool({
       connectionString,
       ...onServer,
+      Client: Connection,
       max: connections,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: timeout,
@@ -99,7 +107,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   }
 
   /** Gives up what the other side does not know, where that is no loss of safety. True: try again without it. */
-  function modest({ message }: Error): boolean {
+  function withoutExtras({ message }: Error): boolean {
     // PgBouncer refuses what it cannot pass on. The timeouts of this side remain.
     if (/unsupported startup parameter/.test(message)) onServer = {}
     else if (/does not support SSL/.test(message) && /sslmode=prefer/.test(connectionString)) {
@@ -114,7 +122,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
       return { client: await from.connect(), from }
     } catch (error) {
       if (from === pool) {
-        if (!modest(error as Error)) throw error
+        if (!withoutExtras(error as Error)) throw error
         renew()
       }
       return { client: await pool.connect(), from: pool }
@@ -140,35 +148,53 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
     let again = false
     for (let number = 1; ; number++) {
       let sent = false
+      let named = false
       try {
-        return await lend(client =>
-          use(async ({ text, values, prepared }) => {
+        const result = await lend(async client => {
+          if (hung) await requireCommits(client)
+          hung = false
+          return use(async ({ text, values, prepared }) => {
             sent = true
+            named = prepared === true && prepares
             const left = Math.max(1, began + end - performance.now())
             const query = { text, values: [...values], query_timeout: Math.min(timeout, left) }
-            return (await client.query(prepared && prepares ? { ...query, name: nameOf(text) } : query)).rows
-          }, again),
-        )
+            return (await client.query(named ? { ...query, name: nameOf(text) } : query)).rows
+          }, again)
+        })
+        if (awaySince !== undefined) {
+          const seconds = Math.round((performance.now() - awaySince) / 1_000)
+          awaySince = undefined
+          log.info({ seconds }, 'the database is used again')
+        }
+        return result
       } catch (error) {
         if (closed) throw new StoreUnavailable('the store is closed')
-        if (isUnprepared(error)) {
+        if (named && isUnprepared(error)) {
           prepares = false
           continue
         }
+        hung ||= sent && isTimeout(error)
         again ||= sent && !hadNoEffect(error)
         // Full jitter, so that those who failed together do not come back together.
         const pause = Math.random() * Math.min(LONGEST_PAUSE, 10 * 2 ** number)
-        if (!passes(error) || performance.now() - began + pause > PATIENCE) throw asUnavailable(error)
+        if (!passes(error) || performance.now() - began + pause > PATIENCE) {
+          const told = asUnavailable(error)
+          if (awaySince === undefined && told instanceof StoreUnavailable) {
+            awaySince = began
+            log.warn({ why: told.message }, 'the database cannot be used')
+          }
+          throw told
+        }
         await new Promise(resolve => setTimeout(resolve, pause))
       }
     }
   }
 
   function borrow(): Promise<Borrowed> {
-    const { promise: over, resolve: giveBack } = Promise.withResolvers<void>()
+    const { promise: over, resolve: release } = Promise.withResolvers<void>()
     return new Promise((resolve, reject) => {
       const lent = lend(client => {
-        resolve({ client, giveBack })
+        resolve({ client, release })
         return over
       })
       lent.catch(reject)

@@ -1,6 +1,7 @@
 /** What an operator asks of the deliveries in a PostgreSQL database, beside the services that use it. */
 
 import type { DeliveryRecord } from '../../waitlist/contact.ts'
+import { CannotOpen } from '../../waitlist/ports.ts'
 import {
   EVENT_COLUMNS,
   type EventRow,
@@ -11,7 +12,7 @@ import {
   recordOf,
 } from '../delivery-rows.ts'
 import type { Backlog, Delivered, DeliveryFilter, Replay, ReplayWish } from '../records.ts'
-import type { Postgres } from './client.ts'
+import type { Postgres, Statement } from './client.ts'
 import { withPostgres } from './reader.ts'
 
 /** The newest first. */
@@ -42,12 +43,22 @@ const RENEW =
 /** Deliveries in one statement, well within its timeout. */
 const AT_ONCE = 5_000
 
+/** Not tried again: a second try would not know what the first one had renewed. */
+const once =
+  ({ attempt }: Postgres) =>
+  <Row>(statement: Statement<Row>): Promise<readonly Row[]> =>
+    attempt((query, again) => {
+      if (again)
+        throw new CannotOpen('The connection was lost before the answer came. Some may be due now: run it again.')
+      return query(statement)
+    })
+
 export function replayPostgresDeliveries(url: string, wish: ReplayWish): Promise<Replay> {
   return withPostgres(url, async database => {
     if ('numbers' in wish) {
       const wanted = [...new Set(wish.numbers)]
       const text = `${RENEW} where number = any($1::bigint[]) and (token is null or due_at <= now()) returning number`
-      const renewed = await database.run<{ number: string }>(() => ({ text, values: [wanted] }))
+      const renewed = await once(database)<{ number: string }>({ text, values: [wanted] })
       const done = new Set(renewed.map(({ number }) => Number(number)))
       const left = wanted.filter(number => !done.has(number))
       const there = await database.run<{ number: string }>(() => {
@@ -61,12 +72,12 @@ export function replayPostgresDeliveries(url: string, wish: ReplayWish): Promise
 }
 
 /** Upwards and in parts, so that it ends, even if what is replayed is abandoned again at once. */
-async function renewAbandoned({ run }: Postgres, destination: string | null): Promise<Replay> {
+async function renewAbandoned(database: Postgres, destination: string | null): Promise<Replay> {
   const text =
     `${RENEW} where number in (select number from delivery where state = 'abandoned' and number > $1` +
     ` and ($2::text is null or destination = $2) order by number limit ${AT_ONCE}) returning number`
   for (let replayed = 0, last = 0; ; ) {
-    const renewed = await run<{ number: string }>(() => ({ text, values: [last, destination] }))
+    const renewed = await once(database)<{ number: string }>({ text, values: [last, destination] })
     replayed += renewed.length
     if (renewed.length < AT_ONCE) return { replayed, underWay: [], unknown: [] }
     last = renewed.reduce((most, { number }) => Math.max(most, Number(number)), last)

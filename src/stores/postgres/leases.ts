@@ -25,7 +25,7 @@ where token = any($2::uuid[]) and due_at > ${NOW} and due_at <= ${inMilliseconds
   table === 'delivery' ? " and state = 'waiting'" : ''
 }`
 
-/** Milliseconds after which no try that was cut off is still under way on the server. */
+/** Milliseconds after which no try that was cut off is still under way on the server, as a rule. */
 const STRAGGLING = 5_000
 
 export function leases({ run, attempt }: Postgres, now: () => Date | null): Leases {

@@ -18,8 +18,8 @@ const LOCK_TIMEOUT = 2_000
  * nothing is to be done nothing is locked, and the role needs no right to create anything.
  *
  * A migration must leave the program of the release before it working, since its instances run on during a rolling
- * upgrade: add tables, columns that may be null or have a constant default, and indexes; rename nothing, and take nothing
- * away before the release after the next. It must not keep signups waiting either: it runs in one transaction, so an
+ * upgrade: add tables, columns that may be null or have a constant default, and indexes; rename nothing, change no type, and
+ * take nothing away before the release after the next. It must not keep signups waiting either: it runs in one transaction, so an
  * index on a table that may be large does not belong in it as long as this runs none of them `concurrently`.
  *
  * @throws {CannotOpen} when the schema is newer than this program, or cannot be made.
@@ -30,7 +30,8 @@ export async function upgrade(client: pg.ClientBase, database: string, migration
   if (pendingMigrations(known, await version(client), database).length === 0) return
   const run = (text: string) => client.query({ text, query_timeout: LONG } as pg.QueryConfig)
   try {
-    await run('begin')
+    // Whoever waits for the lock must see what the one before has done.
+    await run('begin isolation level read committed')
     await run('set local statement_timeout = 0; set local lock_timeout = 0')
     // With the transaction it ends, also where PgBouncer gives the connection to others then.
     await run(`select pg_advisory_xact_lock(${LOCK})`)
@@ -45,6 +46,10 @@ export async function upgrade(client: pg.ClientBase, database: string, migration
     throw new CannotOpen(`The schema of ${database} cannot be made: ${(error as Error).message}`)
   }
 }
+
+/** @throws {CannotOpen} when the schema is newer than this program. False: it has to be made or upgraded. */
+export const isCurrent = async (client: pg.ClientBase, database: string): Promise<boolean> =>
+  pendingMigrations(readMigrations(released), await version(client), database).length === 0
 
 async function version(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query("select to_regclass('waitlist_schema') is not null as there")

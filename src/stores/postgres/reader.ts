@@ -2,6 +2,8 @@ import type { Contact, ContactState } from '../../waitlist/contact.ts'
 import { CannotOpen, type Log } from '../../waitlist/ports.ts'
 import { storeName } from '../place.ts'
 import { type Postgres, postgres } from './client.ts'
+import { reasonOf } from './errors.ts'
+import { requireMoved } from './moving.ts'
 
 interface Row {
   readonly number: string
@@ -18,14 +20,15 @@ const AT_ONCE = 5_000
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Milliseconds for one statement: nobody waits at a page, and a table may be large. */
-const PATIENCE = 60_000
+const STATEMENT = 60_000
 
-const open = (url: string): Postgres => postgres({ url, connections: 1, timeout: PATIENCE, log: silent })
+const open = (url: string): Postgres => postgres({ url, connections: 1, timeout: STATEMENT, log: silent })
 
 /** @throws {CannotOpen} when the database cannot be reached or has no schema of ours. */
 export async function withPostgres<T>(url: string, use: (database: Postgres) => Promise<T>): Promise<T> {
   const database = open(url)
   try {
+    await database.lend(client => requireMoved(client, storeName({ kind: 'postgres', url })))
     return await use(database)
   } catch (error) {
     throw cannotUse(url, error)
@@ -37,8 +40,8 @@ export async function withPostgres<T>(url: string, use: (database: Postgres) => 
 /** Where the tables are missing (42P01), the service has never run on this database. */
 function cannotUse(url: string, error: unknown): CannotOpen {
   if (error instanceof CannotOpen) return error
-  const { code, message } = error as Error & { code?: string }
-  const why = code === '42P01' ? 'it has no waitlist. Start the service once, which makes its tables' : message
+  const missing = (error as { code?: string }).code === '42P01'
+  const why = missing ? 'it has no waitlist. Start the service once, which makes its tables' : reasonOf(error)
   return new CannotOpen(`${storeName({ kind: 'postgres', url })} cannot be used: ${why}`)
 }
 
@@ -62,8 +65,9 @@ export async function readPostgresContacts(url: string): Promise<AsyncIterable<C
 async function* readPages(url: string): AsyncGenerator<readonly Contact[], void> {
   const database = open(url)
   try {
-    const { client, giveBack } = await database.borrow()
+    const { client, release } = await database.borrow()
     try {
+      await requireMoved(client, storeName({ kind: 'postgres', url }))
       await client.query('begin isolation level repeatable read read only')
       // Whoever reads the export may take their time.
       await client.query('set local idle_in_transaction_session_timeout = 0')
@@ -76,7 +80,7 @@ async function* readPages(url: string): AsyncGenerator<readonly Contact[], void>
       }
       await client.query('commit')
     } finally {
-      giveBack()
+      release()
     }
   } catch (error) {
     throw cannotUse(url, error)

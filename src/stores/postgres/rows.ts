@@ -3,7 +3,9 @@ import { CannotOpen, type Log } from '../../waitlist/ports.ts'
 import { storeName } from '../place.ts'
 import { columnsOf, type Kind, type Row, type Source, type Table, type Target, tableNames, using } from '../rows.ts'
 import { type Postgres, postgres } from './client.ts'
+import { reasonOf } from './errors.ts'
 import { upgrade } from './migrate.ts'
+import { IS_MARKED, REMOVE_MARK, requireMoved, SET_MARK } from './moving.ts'
 import { DURABLE } from './sql.ts'
 
 interface Form {
@@ -63,15 +65,16 @@ const statements = Object.fromEntries(tableNames.map(table => [table, statements
 >
 
 /** A restarted server has another start, so this is good for as long as a move takes. */
-const IDENTITY = "select concat(pg_postmaster_start_time(), '/', to_regclass('contact')::oid) as identity"
+const IDENTITY =
+  "select concat(pg_postmaster_start_time(), '/', oid) as identity from pg_database where datname = current_database()"
 
 /** Every insert, update and delete changes the count, or the sum of the transactions that wrote the rows. */
 const STATE = `select concat_ws(',', ${tableNames
   .map(table => `(select concat(count(*), '/', sum(xmin::text::bigint)) from ${table})`)
   .join(', ')}) as state`
 
-/** Milliseconds. Nobody waits for an answer here, and a server may be slow. */
-const PATIENCE = 60_000
+/** Milliseconds for one statement. Nobody waits for an answer here, and a server may be slow. */
+const STATEMENT = 60_000
 /** The same for what reads a whole table, and for a transaction that lasts as long as the move. */
 const LONG = 3_600_000
 
@@ -84,7 +87,7 @@ const silent: Log = { info() {}, warn() {}, error() {} }
  */
 export function postgresSource(url: string): Promise<Source> {
   return open(url, async (database, name) => {
-    const { client, giveBack } = await database.borrow()
+    const { client, release } = await database.borrow()
     const one = async (text: string) => {
       const patient: QueryConfig & { query_timeout: number } = { text, query_timeout: LONG }
       return (await client.query(patient)).rows[0]
@@ -93,6 +96,7 @@ export function postgresSource(url: string): Promise<Source> {
       const { there } = await one("select to_regclass('waitlist_schema') is not null as there")
       if (!there) throw new CannotOpen(`There is no waitlist in ${name}: DATABASE_URL names the database to move from.`)
       await upgrade(client, name)
+      await requireMoved(client, name)
       const begin = async () => {
         await client.query('begin isolation level repeatable read read only')
         await client.query(`set local statement_timeout = ${LONG}`)
@@ -122,12 +126,12 @@ export function postgresSource(url: string): Promise<Source> {
             return (await one(STATE)).state !== state
           }),
         async close() {
-          giveBack()
+          release()
           await database.close()
         },
       }
     } catch (error) {
-      giveBack()
+      release()
       throw error
     }
   })
@@ -141,9 +145,19 @@ export function postgresTarget(url: string): Promise<Target> {
       return (await client.query(IDENTITY)).rows[0]
     })
     const use = using(name)
+    const isMarked = async () =>
+      (await database.run<{ marked: boolean }>(() => ({ text: IS_MARKED, values: [] })))[0]?.marked
     return {
       name,
       identity,
+      begin: () =>
+        use(async () => {
+          if (!(await isMarked())) await database.run(() => ({ text: SET_MARK, values: [] }))
+        }),
+      end: () =>
+        use(async () => {
+          if (await isMarked()) await database.run(() => ({ text: REMOVE_MARK, values: [] }))
+        }),
       read: (table, after, most) =>
         use(async () => {
           const { read: text } = statements[table]
@@ -162,11 +176,11 @@ export function postgresTarget(url: string): Promise<Target> {
 
 async function open<T>(url: string, make: (database: Postgres, name: string) => Promise<T>): Promise<T> {
   const name = storeName({ kind: 'postgres', url })
-  const database = postgres({ url, connections: 1, timeout: PATIENCE, log: silent })
+  const database = postgres({ url, connections: 1, timeout: STATEMENT, log: silent })
   try {
-    return await using(name)(() => make(database, name))
+    return await make(database, name)
   } catch (error) {
     await database.close()
-    throw error
+    throw error instanceof CannotOpen ? error : new CannotOpen(`${name} cannot be used: ${reasonOf(error)}`)
   }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { CannotOpen, type Log } from '../../waitlist/ports.ts'
+import { CannotOpen, type Log, StoreUnavailable } from '../../waitlist/ports.ts'
 
 /** What a server, a database and a role are like, as far as the store depends on it. */
 export interface Facts {
@@ -41,6 +41,18 @@ export async function requireFit(client: pg.ClientBase, database: string): Promi
   return facts
 }
 
+/** @throws {CannotOpen} when the tables cannot be made where they would be. */
+export async function requireCreation(client: pg.ClientBase, database: string): Promise<void> {
+  const text =
+    'select current_user as role, current_schema() as schema,' +
+    " coalesce(has_schema_privilege(current_schema(), 'create'), false) as may"
+  const { role, schema, may } = (await client.query(text)).rows[0]
+  if (may) return
+  const where =
+    schema === null ? 'its search_path names no schema that exists' : `it may not create in schema ${schema}`
+  throw new CannotOpen(`The role "${role}" cannot make the tables in ${database}: ${where}.`)
+}
+
 /** What the service does to its tables. Identity columns need no right to their sequences. */
 const rights = {
   contact: ['select', 'insert', 'update', 'delete'],
@@ -71,3 +83,16 @@ export async function requireRights(client: pg.ClientBase, database: string): Pr
 export function warnOf({ fsync }: Facts, log: Log, database: string): void {
   if (!fsync) log.warn({ database }, 'fsync is off in PostgreSQL: a power cut can lose acknowledged signups')
 }
+
+/** Whether commits of this role wait for a synchronous standby that is away. The server does not end them by itself. */
+export const COMMITS_WAIT =
+  "exists (select from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'" +
+  " and query_start < now() - interval '2 seconds')"
+
+/** @throws {StoreUnavailable} when they do: one more would only be one more connection that the server keeps. */
+export async function requireCommits(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query(`select ${COMMITS_WAIT} as wait`)
+  if (rows[0].wait) throw new StoreUnavailable(COMMITS_WAITING)
+}
+
+export const COMMITS_WAITING = 'PostgreSQL: commits wait for a synchronous standby that is away'

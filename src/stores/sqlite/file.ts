@@ -1,11 +1,14 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CannotOpen } from '../../waitlist/ports.ts'
 import { pendingMigrations, readMigrations } from '../migrate.ts'
+import { notEnded } from '../rows.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
+/** "move": a file of ours, and a move into it has not ended. To an older release it is of another program. */
+const MOVING = 0x6d6f7665
 
 /** Earlier releases can corrupt a WAL database that two connections use (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = [3, 51, 3]
@@ -30,6 +33,8 @@ const settings: readonly (readonly [name: string, value: string | number, reads:
 export interface OpenOptions {
   /** A path, or `:memory:`. */
   readonly path: string
+  /** A move is to fill it: its mark is no hindrance, and no more than one folder is made. */
+  readonly moving?: boolean
   /** Bounds the file (pages of 4 KiB): a disk that is full at a chosen moment. For tests. */
   readonly maxPages?: number
 }
@@ -45,17 +50,18 @@ export interface SqliteFile {
 /**
  * Opens the file, creates or upgrades it where needed, and locks out a second process.
  *
- * @throws {CannotOpen} when SQLite is too old, or the file is in use, newer than this program, or not ours.
+ * @throws {CannotOpen} when SQLite is too old, or the file is in use, newer than this program, half moved, or not ours.
  */
-export function openSqliteFile({ path: given, maxPages }: OpenOptions): SqliteFile {
+export function openSqliteFile({ path: given, moving = false, maxPages }: OpenOptions): SqliteFile {
   const inMemory = given === ':memory:'
-  const path = inMemory ? given : realPath(given)
+  const path = inMemory ? given : realPath(given, moving)
+  if (!inMemory) requireOurs(path)
   const lock = inMemory ? undefined : takeLock(path)
   try {
     const database = new DatabaseSync(path, { timeout: 5000 })
     try {
       requireSqliteVersion(database)
-      if (!inMemory) requireOurs(database, path)
+      if (!moving) requireMoved(database, path)
       applySettings(database, inMemory)
       if (maxPages !== undefined) database.exec(`pragma max_page_count = ${maxPages}`)
       upgrade(database, path)
@@ -107,11 +113,41 @@ function requireSqliteVersion(database: DatabaseSync): void {
   }
 }
 
-function requireOurs(database: DatabaseSync, path: string): void {
-  const tables = read(database, 'select count(*) from sqlite_schema')
-  if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
-    throw new CannotOpen(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
+/** Looks before the lock is made: nothing is left beside a file that is not ours. */
+function requireOurs(path: string): void {
+  if (!existsSync(path)) return
+  if (statSync(path).isDirectory()) throw isFolder(path)
+  const database = new DatabaseSync(path, { timeout: 5000 })
+  try {
+    requireSqliteVersion(database)
+    const tables = read(database, 'select count(*) from sqlite_schema')
+    if (tables !== 0 && !ours.includes(read(database, 'pragma application_id'))) {
+      throw new CannotOpen(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
+    }
+  } finally {
+    database.close()
   }
+}
+
+const isFolder = (path: string): CannotOpen =>
+  new CannotOpen(`${path} is a folder. Give the path of a file, such as ${join(path, 'waitlist.db')}.`)
+
+const ours: readonly unknown[] = [APPLICATION_ID, MOVING]
+
+const isMarked = (database: DatabaseSync): boolean => read(database, 'pragma application_id') === MOVING
+
+/** @throws {CannotOpen} when a move into this file has not ended: contacts are there without their events. */
+export function requireMoved(database: DatabaseSync, path: string): void {
+  if (isMarked(database)) throw notEnded(path)
+}
+
+/** Marks the file as one that is half moved, until `unmark`. */
+export function mark(database: DatabaseSync): void {
+  if (!isMarked(database)) database.exec(`pragma application_id = ${MOVING}`)
+}
+
+export function unmark(database: DatabaseSync): void {
+  if (isMarked(database)) database.exec(`pragma application_id = ${APPLICATION_ID}`)
 }
 
 /** @throws {CannotOpen} when SQLite does not take a setting. */
@@ -128,10 +164,9 @@ export function applySettings(database: DatabaseSync, inMemory: boolean): void {
 
 function upgrade(database: DatabaseSync, path: string): void {
   const current = read(database, 'pragma user_version') as number
+  const id = isMarked(database) ? MOVING : APPLICATION_ID
   for (const { number, sql } of pendingMigrations(readMigrations(migrations), current, path)) {
-    database.exec(
-      `begin immediate; ${sql}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${number}; commit`,
-    )
+    database.exec(`begin immediate; ${sql}; pragma application_id = ${id}; pragma user_version = ${number}; commit`)
   }
 }
 
@@ -141,8 +176,11 @@ function read(database: DatabaseSync, sql: string): string | number {
   return Object.values(row ?? {})[0] ?? ''
 }
 
-/** One file has one lock and one log, whatever names lead to it. Creates its folder. */
-function realPath(path: string): string {
+/** One file has one lock and one log, whatever names lead to it. Creates its folder; for a move, no more than that one. */
+function realPath(path: string, moving: boolean): string {
+  if (path.endsWith('/') || path.endsWith(sep)) throw isFolder(path)
+  const above = dirname(dirname(resolve(path)))
+  if (moving && !existsSync(above)) throw new CannotOpen(`There is no folder ${above}. Make it, or correct the path.`)
   createFolder(dirname(resolve(path)))
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Contact, ContactState } from '../../waitlist/contact.ts'
 import { CannotOpen } from '../../waitlist/ports.ts'
+import { requireMoved } from './file.ts'
 
 interface Row {
   readonly id: string
@@ -32,9 +33,14 @@ export function openForReading(path: string): DatabaseSync {
   if (!existsSync(path)) {
     throw new CannotOpen(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
   }
+  let database: DatabaseSync | undefined
   try {
-    return new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    requireMoved(database, path)
+    return database
   } catch (error) {
+    database?.close()
+    if (error instanceof CannotOpen) throw error
     throw new CannotOpen(`${path} cannot be read: ${(error as Error).message}`)
   }
 }

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { CannotOpen } from '../../waitlist/ports.ts'
 import { storeName } from '../place.ts'
 import { columnsOf, type Kind, type Row, type Source, type Table, type Target, tableNames, using } from '../rows.ts'
-import { openSqliteFile } from './file.ts'
+import { mark, openSqliteFile, unmark } from './file.ts'
 import { openForReading } from './reader.ts'
 
 /** How a column is read. */
@@ -24,10 +24,10 @@ export async function sqliteSource(path: string): Promise<Source> {
   return open(path)
 }
 
-/** Opens a file to move to, and makes it where there is none. */
+/** Opens a file to move to, also one that is marked, and makes it where there is none. */
 export async function sqliteTarget(path: string): Promise<Target> {
   requireFile(path)
-  return open(path)
+  return open(path, true)
 }
 
 /** Whether both paths lead to one file. */
@@ -39,7 +39,7 @@ function requireFile(path: string): void {
     throw new CannotOpen('sqlite::memory: is of one process only. It can be moved neither to nor from.')
 }
 
-function open(path: string): Promise<Source & Target> {
+function open(path: string, moving = false): Promise<Source & Target> {
   const name = storeName({ kind: 'sqlite', path })
   const use = using(name)
   /** Everything here keeps the thread: the other side, and a signal that stops the move, come first. */
@@ -48,7 +48,7 @@ function open(path: string): Promise<Source & Target> {
     return use(what)
   }
   return use(() => {
-    const file = openSqliteFile({ path })
+    const file = openSqliteFile({ path, moving })
     const { database } = file
     const prepared = Object.fromEntries(tableNames.map(table => [table, prepare(database, table)])) as Record<
       Table,
@@ -63,6 +63,8 @@ function open(path: string): Promise<Source & Target> {
       count: table => inTurn(() => prepared[table].count.get()?.rows as number),
       read: (table, after, most) => inTurn(() => prepared[table].read.all(after, most) as unknown as Row[]),
       changed: () => use(() => version.get()?.data_version !== opened),
+      begin: () => use(() => mark(database)),
+      end: () => use(() => unmark(database)),
       write: (table, rows) =>
         inTurn(() => {
           database.exec('begin immediate')
