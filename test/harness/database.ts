@@ -4,6 +4,8 @@ import type { StoredContact } from '../contracts/store.place.ts'
 /** Reads a database file beside whoever writes it, by a connection of its own. */
 export function contactsIn(path: string): StoredContact[] {
   return withDatabase(path, database => {
+    // All of it as it stood at one moment: somebody writes beside us.
+    database.exec('begin')
     const count = (table: string) => (database.prepare(`select count(*) as n from ${table}`).get() as { n: number }).n
     const rows = database
       .prepare(
