@@ -146,7 +146,7 @@ function percentile(steps: Uint32Array, total: number, part: number): number {
 
 process.on('message', (job: Job) => {
   measure(job).then(
-    measured => process.send?.({ measured }),
+    done => process.send?.({ done }),
     (error: Error) => process.send?.({ error: error.message }),
   )
 })

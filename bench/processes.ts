@@ -102,42 +102,32 @@ export async function startVendor(): Promise<VendorServer> {
   }
 }
 
-export interface Generator {
-  run(job: Job): Promise<Measured>
+/** A process that does one job after the other. */
+export interface Worker<Job, Done> {
+  run(job: Job): Promise<Done>
   stop(): Promise<void>
 }
 
-export function startGenerator(): Generator {
-  const child = remember(fork(fileHere('load.ts'), { execArgv: [] }))
+/** The process sends what came of a job, or why nothing did. */
+function startWorker<Job extends object, Done>(file: string, name: string): Worker<Job, Done> {
+  const child = remember(fork(fileHere(file), { execArgv: [] }))
   return {
     async run(job) {
       child.send(job)
-      const [{ measured, error }] = (await replyOf(child)) as [{ measured?: Measured; error?: string }]
-      if (measured === undefined) throw new Error(`the generator failed: ${error}`)
-      return measured
-    },
-    stop: () => end(child),
-  }
-}
-
-export interface Handshakes {
-  /** How many signups were answered, each on a TLS connection of its own. */
-  run(job: HandshakeJob): Promise<number>
-  stop(): Promise<void>
-}
-
-export function startHandshakes(): Handshakes {
-  const child = remember(fork(fileHere('handshakes.ts'), { execArgv: [] }))
-  return {
-    async run(job) {
-      child.send(job)
-      const [{ done, error }] = (await replyOf(child)) as [{ done?: number; error?: string }]
-      if (done === undefined) throw new Error(`the client with TLS failed: ${error}`)
+      const [{ done, error }] = (await replyOf(child)) as [{ done?: Done; error?: string }]
+      if (done === undefined) throw new Error(`${name} failed: ${error}`)
       return done
     },
     stop: () => end(child),
   }
 }
+
+export type Generator = Worker<Job, Measured>
+export const startGenerator = (): Generator => startWorker('load.ts', 'the generator')
+
+/** Tells how many signups were answered, each on a TLS connection of its own. */
+export type Handshakes = Worker<HandshakeJob, number>
+export const startHandshakes = (): Handshakes => startWorker('handshakes.ts', 'the client with TLS')
 
 /** The next message; a process that ended instead has said why on standard error. */
 async function replyOf(child: ChildProcess): Promise<unknown[]> {

@@ -10,7 +10,7 @@ import { upgrade } from './postgres/migrate.ts'
 import { requireMoved } from './postgres/moving.ts'
 import { postgresOutbox } from './postgres/outbox.ts'
 import { postgresRegistrations } from './postgres/registrations.ts'
-import { COMMITS_WAIT, COMMITS_WAITING, requireFit, requireRights, warnOf } from './postgres/server.ts'
+import { COMMITS_WAIT, COMMITS_WAITING, requireRights, warnOf } from './postgres/server.ts'
 import { postgresSignups } from './postgres/signups.ts'
 
 export interface PostgresStoreOptions {
@@ -95,10 +95,10 @@ async function opened(options: PostgresStoreOptions): Promise<Postgres> {
   for (let told = false; ; told = true) {
     try {
       await database.lend(async client => {
-        await upgrade(client, place)
+        const facts = await upgrade(client, place)
         await requireMoved(client, place)
         await requireRights(client, place)
-        warnOf(await requireFit(client, place), log, place)
+        warnOf(facts, log, place)
       })
       return database
     } catch (error) {

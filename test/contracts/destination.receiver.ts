@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { listening } from '../harness/listening.ts'
 import { type Received, readRequest, type Said } from '../harness/vendor.ts'
 
 export type { Received } from '../harness/vendor.ts'
@@ -30,14 +30,10 @@ export async function startReceiver(
     if (typeof said === 'function') said(response, one)
     else say(said)(response, one)
     server.emit('arrived')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  test.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
+  const url = await listening(test, server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     received,
     async arrived(count) {
       while (received.length < count) await once(server, 'arrived')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
 import { type Destination, LEASE, type Told } from '../../src/waitlist/ports.ts'
-import { freePort } from '../harness/raw.ts'
+import { freePort } from '../harness/port.ts'
 import type { Said } from '../harness/vendor.ts'
 import {
   cut,

@@ -1,5 +1,5 @@
-import pg from 'pg'
 import type { StoredContact } from '../contracts/store.place.ts'
+import { withPostgresDatabase } from './postgres-database.ts'
 
 /** Reads a database beside whoever writes it, by a connection of its own. */
 export async function contactsIn(url: string): Promise<StoredContact[]> {
@@ -11,12 +11,5 @@ export async function contactsIn(url: string): Promise<StoredContact[]> {
   )
 }
 
-export async function rowsIn<Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    return (await client.query(text, [...values])).rows
-  } finally {
-    await client.end()
-  }
-}
+export const rowsIn = <Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+  withPostgresDatabase(url, async client => (await client.query(text, [...values])).rows)

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import type { Answer } from './client.ts'
 
 /** Sends bytes as they are and returns all that comes back until the other side closes, or for `wait` milliseconds. */
@@ -54,14 +52,4 @@ export function readAnswer(received: string): RawAnswer {
     const isJson = headers.get('content-type')?.includes('json') && text !== ''
     return { interim, status, headers, text, json: isJson ? JSON.parse(text) : undefined }
   }
-}
-
-/** A port that nobody listens on at this moment, for a service whose public address is another one. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { listening } from './listening.ts'
 
 /** One request, as it arrived. */
 export interface Asked {
@@ -112,14 +111,9 @@ export async function startVendor(
     say(response, said)
   }
 
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  test.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const url = await listening(test, server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     asked,
     next: (...what) => {
       planned = [...what]

@@ -4,7 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralParsers from '@stoplight/spectral-parsers'
 import spectralRulesets from '@stoplight/spectral-rulesets'
-import { freePort } from '../harness/raw.ts'
+import { freePort } from '../harness/port.ts'
 import { startService } from '../harness/service.ts'
 
 /** Its types say `extends` of itself where the ruleset has none. */

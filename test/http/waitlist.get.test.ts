@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf } from '../harness/client.ts'
-import { freePort } from '../harness/raw.ts'
+import { freePort } from '../harness/port.ts'
 import { startService } from '../harness/service.ts'
 
 test('C-14: the self-description has exactly its six members, links as plain absolute strings', async t => {

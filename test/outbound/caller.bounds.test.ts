@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { freePort } from '../harness/raw.ts'
+import { freePort } from '../harness/port.ts'
 import { calling, classOf, create, impatient, patient, serving } from './misbehaving.ts'
 
 const count = (classes: readonly string[], name: string) => classes.filter(each => each === name).length

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { Worker } from 'node:worker_threads'
-import { freePort } from '../harness/raw.ts'
+import { freePort } from '../harness/port.ts'
 import { fixture } from '../harness/tls.ts'
 import { accepting, calling, classOf, create, impatient, listening, patient, serving } from './misbehaving.ts'
 

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { CannotOpen } from '../../waitlist/ports.ts'
 import { pendingMigrations, readMigrations } from '../migrate.ts'
 import { passes } from './errors.ts'
-import { requireFit } from './server.ts'
+import { type Facts, requireFit } from './server.ts'
 
 const released = new URL('../migrations/postgres/', import.meta.url)
 
@@ -22,12 +22,13 @@ const LOCK_TIMEOUT = 2_000
  * take nothing away before the release after the next. It must not keep signups waiting either: it runs in one transaction, so an
  * index on a table that may be large does not belong in it as long as this runs none of them `concurrently`.
  *
+ * @returns what the server is like, which is looked at first.
  * @throws {CannotOpen} when the schema is newer than this program, or cannot be made.
  */
-export async function upgrade(client: pg.ClientBase, database: string, migrations = released): Promise<void> {
-  await requireFit(client, database)
+export async function upgrade(client: pg.ClientBase, database: string, migrations = released): Promise<Facts> {
+  const facts = await requireFit(client, database)
   const known = readMigrations(migrations)
-  if (pendingMigrations(known, await version(client), database).length === 0) return
+  if (pendingMigrations(known, await version(client), database).length === 0) return facts
   const run = (text: string) => client.query({ text, query_timeout: LONG } as pg.QueryConfig)
   try {
     // Whoever waits for the lock must see what the one before has done.
@@ -41,6 +42,7 @@ export async function upgrade(client: pg.ClientBase, database: string, migration
     await run('delete from waitlist_schema')
     await run(`insert into waitlist_schema (version) values (${known.length})`)
     await run('commit')
+    return facts
   } catch (error) {
     if (error instanceof CannotOpen || passes(error)) throw error
     throw new CannotOpen(`The schema of ${database} cannot be made: ${(error as Error).message}`)

@@ -4,7 +4,7 @@ import { type Bounds, naturalBatches } from '../batch.ts'
 import { EVENT_COLUMNS, type EventRow, eventOf, joinEvent } from '../delivery-rows.ts'
 import type { Postgres } from './client.ts'
 import type { Leases } from './leases.ts'
-import { DURABLE, inMilliseconds, marked, NOW, type Ordered } from './sql.ts'
+import { DURABLE, inMilliseconds, marked, NOW, type Ordered, runOnce } from './sql.ts'
 
 /**
  * Takes rows that nobody else has (`skip locked`). Still leased when it is due again: whoever had it died with the
@@ -60,7 +60,7 @@ interface Outbox extends Pick<Store, 'claim' | 'settle'> {
 }
 
 /** Events on their way to their destinations. */
-export function postgresOutbox({ run }: Postgres, leases: Leases, { now, bounds }: Options): Outbox {
+export function postgresOutbox(database: Postgres, leases: Leases, { now, bounds }: Options): Outbox {
   const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(async all => {
     const numbers = all.map(({ delivery }) => delivery.number)
     const tokens = all.map(({ delivery }) => delivery.token)
@@ -74,13 +74,8 @@ export function postgresOutbox({ run }: Postgres, leases: Leases, { now, bounds 
       ends.map(end => (end.is === 'waiting' && end.uncalled ? 1 : 0)),
       endings,
     ]
-    let lost = false
-    const held = await run<Ordered>(again => {
-      lost = again
-      return { text: SETTLE, values }
-    })
-    const earlier = lost ? await run<Ordered>(() => ({ text: SETTLED, values: [numbers, endings] })) : []
-    return marked(all.length, [...held, ...earlier])
+    const earlier = { text: SETTLED, values: [numbers, endings] }
+    return marked(all.length, await runOnce<Ordered>(database, { text: SETTLE, values }, earlier))
   }, bounds)
 
   return {

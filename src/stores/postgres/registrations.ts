@@ -3,7 +3,7 @@ import { type Beginning, type Conclusion, LEASE, type Registration, type Store }
 import { type Bounds, naturalBatches } from '../batch.ts'
 import type { Postgres } from './client.ts'
 import type { Leases } from './leases.ts'
-import { DURABLE, inMilliseconds, marked, NOW, type Ordered } from './sql.ts'
+import { DURABLE, inMilliseconds, marked, NOW, type Ordered, runOnce } from './sql.ts'
 
 /** Takes rows that nobody else has: instances pass over what another one is just taking (`skip locked`). */
 const take = (which: string) => `
@@ -94,7 +94,8 @@ interface Registrations extends Pick<Store, 'begin' | 'beginDue' | 'conclude' | 
 }
 
 /** Contacts that a provider has yet to confirm. */
-export function postgresRegistrations({ run }: Postgres, leases: Leases, options: Options): Registrations {
+export function postgresRegistrations(database: Postgres, leases: Leases, options: Options): Registrations {
+  const { run } = database
   const { eventName, destinations, now, bounds } = options
 
   const conclusions = naturalBatches<{ registration: Registration; conclusion: Conclusion }, boolean>(async all => {
@@ -113,13 +114,8 @@ export function postgresRegistrations({ run }: Postgres, leases: Leases, options
       ends.map(end => (end.is === 'pending' && end.uncalled ? 1 : 0)),
       endings,
     ]
-    let lost = false
-    const held = await run<Ordered>(again => {
-      lost = again
-      return { text: CONCLUDE, values }
-    })
-    const earlier = lost ? await run<Ordered>(() => ({ text: CONCLUDED, values: [ids, endings, kinds] })) : []
-    return marked(all.length, [...held, ...earlier])
+    const earlier = { text: CONCLUDED, values: [ids, endings, kinds] }
+    return marked(all.length, await runOnce<Ordered>(database, { text: CONCLUDE, values }, earlier))
   }, bounds)
 
   return {

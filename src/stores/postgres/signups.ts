@@ -3,7 +3,7 @@ import { type Admission, LEASE, StoreUnavailable } from '../../waitlist/ports.ts
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
 import type { Postgres } from './client.ts'
 import type { Leases } from './leases.ts'
-import { DURABLE } from './sql.ts'
+import { DURABLE, runOnce } from './sql.ts'
 
 /**
  * One statement for a batch. The order of the insert is that of the addresses: two batches that lock the same ones in
@@ -91,7 +91,8 @@ interface Options {
 }
 
 /** Records a batch of signups. */
-export function postgresSignups({ run }: Postgres, leases: Leases, options: Options) {
+export function postgresSignups(database: Postgres, leases: Leases, options: Options) {
+  const { run } = database
   const { eventName, destinations, provider, now } = options
 
   return async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
@@ -172,12 +173,8 @@ export function postgresSignups({ run }: Postgres, leases: Leases, options: Opti
   async function list(waiting: ReadonlyMap<string, Item>): Promise<ReadonlySet<string>> {
     const ids = [...waiting.keys()]
     const tokens = [...waiting.values()].map(({ id }) => id)
-    let lost = false
-    const listed = await run<{ id: string }>(again => {
-      lost = again
-      return { text: LIST_KNOWN, values: [ids, tokens, eventName, now(), destinations] }
-    })
-    const earlier = lost ? await run<{ id: string }>(() => ({ text: LISTED, values: [ids, tokens] })) : []
-    return new Set([...listed, ...earlier].map(({ id }) => id))
+    const statement = { text: LIST_KNOWN, values: [ids, tokens, eventName, now(), destinations] }
+    const listed = await runOnce<{ id: string }>(database, statement, { text: LISTED, values: [ids, tokens] })
+    return new Set(listed.map(({ id }) => id))
   }
 }

@@ -1,3 +1,5 @@
+import type { Postgres, Statement } from './client.ts'
+
 /** Parts that the statements of the PostgreSQL store have in common. */
 
 /** $1 is a time, or null for the server's clock, which all instances share. */
@@ -22,4 +24,21 @@ export function marked(length: number, rows: readonly Ordered[]): boolean[] {
   const marks = new Array<boolean>(length).fill(false)
   for (const { ord } of rows) marks[ord - 1] = true
   return marks
+}
+
+/**
+ * The rows of a statement that takes effect once. Where the answer of an earlier try was lost, `earlier` finds what that
+ * one did, which the statement then did not do again.
+ */
+export async function runOnce<Row>(
+  { run }: Pick<Postgres, 'run'>,
+  statement: Statement<Row>,
+  earlier: Statement<Row>,
+): Promise<readonly Row[]> {
+  let lost = false
+  const rows = await run<Row>(again => {
+    lost = again
+    return statement
+  })
+  return lost ? [...rows, ...(await run<Row>(() => earlier))] : rows
 }
