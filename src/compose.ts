@@ -46,11 +46,9 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const { provider, webhook } = await openOutside(config)
   const destinations = [provider?.automation ?? null, webhook].filter(each => each !== null)
   const names = destinations.map(({ name }) => name)
-  // The store opens in its own thread while this one loads the HTTP server.
-  const [opened, http] = await Promise.allSettled([
-    openStore(config, log, { provider: provider?.name ?? null, destinations: names }),
-    import('./http/server.ts'),
-  ])
+  const openStore = await storeOf(config, log, { provider: provider?.name ?? null, destinations: names })
+  // The store opens, in its own thread, while this one loads the HTTP server.
+  const [opened, http] = await Promise.allSettled([openStore(), import('./http/server.ts')])
   if (opened.status === 'rejected') {
     await Promise.all([provider?.close(), webhook?.close()])
     throw opened.reason
@@ -99,17 +97,18 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
 }
 
-/** The code of the engine that is not used is not loaded. */
-async function openStore(
+/** Loads the engine that is used, and no other; what it returns opens the store. */
+async function storeOf(
   { store, storeConnections: connections, eventName }: Config,
   log: Log,
   outside: { readonly provider: string | null; readonly destinations: readonly string[] },
-): Promise<Store> {
+): Promise<() => Promise<Store>> {
   if (store.kind === 'sqlite') {
-    return (await import('./stores/sqlite.ts')).sqliteStore({ path: store.path, eventName, ...outside })
+    const { sqliteStore } = await import('./stores/sqlite.ts')
+    return () => sqliteStore({ path: store.path, eventName, ...outside })
   }
   const { postgresStore } = await import('./stores/postgres.ts')
-  return postgresStore({ url: store.url, connections, eventName, log, ...outside })
+  return () => postgresStore({ url: store.url, connections, eventName, log, ...outside })
 }
 
 async function openLimiter({ door: { quota }, redis: place }: Config, log: Log): Promise<Limiter> {

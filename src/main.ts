@@ -1,43 +1,38 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { check } from './cli/check.ts'
 import { complain } from './cli/complain.ts'
-import {
-  type ListOptions,
-  listDeliveries,
-  listFormats,
-  type ReplayOptions,
-  replayDeliveries,
-  showDelivery,
-} from './cli/deliveries.ts'
-import { exportContacts, type Format, formats } from './cli/export.ts'
+import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
+import { type ExportFormat, exportFormats, listFormats } from './cli/formats.ts'
 import { settingsHelp } from './cli/help.ts'
-import { move } from './cli/move.ts'
-import { serve } from './cli/serve.ts'
 import { recordsOf, version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
 import { deliveryStates } from './waitlist/contact.ts'
 import { CannotOpen } from './waitlist/ports.ts'
 
+// The code of a command is loaded when the command is given: a start of the service reads no other.
 const program = new Command('waitlist')
   .description('A self-hosted early-access waitlist that never loses a signup.')
   .version(version)
-  .addHelpText('after', `\nSettings (environment, or the file .env):\n${settingsHelp()}`)
+  .addHelpText('after', () => `\nSettings (environment, or the file .env):\n${settingsHelp()}`)
 
 program
   .command('serve', { isDefault: true })
   .description('take signups over HTTP until stopped')
   .allowExcessArguments()
-  .action((_, { args: [unknown] }: Command) => {
+  .action(async (_, { args: [unknown] }: Command) => {
     if (unknown !== undefined) program.error(`waitlist: there is no command ${unknown}; see waitlist help`)
     const { config, warnings } = configured()
-    return serve(config, warnings)
+    await (await import('./cli/serve.ts')).serve(config, warnings)
   })
 
 program
   .command('export')
   .description('write all contacts to standard output; works beside a running service')
-  .addOption(new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(formats).default('csv'))
-  .action(({ format }: { format: Format }) => exportContacts(configured().config, format))
+  .addOption(
+    new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(exportFormats).default('csv'),
+  )
+  .action(async ({ format }: { format: ExportFormat }) =>
+    (await import('./cli/export.ts')).exportContacts(configured().config, format),
+  )
 
 program
   .command('backup')
@@ -49,7 +44,7 @@ program
   .command('move')
   .description('copy the list to another database and compare both; the service must be stopped')
   .requiredOption('--to <url>', 'sqlite:<path> or postgres://…: empty, or where an earlier move has ended')
-  .action(({ to }: { to: string }) => move(configured().config, to))
+  .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(configured().config, to))
 
 const deliveries = program
   .command('deliveries')
@@ -64,13 +59,15 @@ deliveries
   .addOption(
     new Option('-f, --format <format>', 'table, or json (one object a line)').choices(listFormats).default('table'),
   )
-  .action((options: ListOptions) => listDeliveries(configured().config, options))
+  .action(async (options: ListOptions) =>
+    (await import('./cli/deliveries.ts')).listDeliveries(configured().config, options),
+  )
 
 deliveries
   .command('show')
   .description('all about one delivery, with the name and the address of the contact')
   .argument('<number>', 'from the list', wholeNumber)
-  .action((number: number) => showDelivery(configured().config, number))
+  .action(async (number: number) => (await import('./cli/deliveries.ts')).showDelivery(configured().config, number))
 
 deliveries
   .command('replay')
@@ -78,8 +75,8 @@ deliveries
   .argument('[numbers...]', 'from the list', (text, before: number[] = []) => [...before, wholeNumber(text)])
   .option('-a, --abandoned', 'all that were given up')
   .option('-d, --destination <name>', 'with --abandoned: only those to this destination')
-  .action((numbers: number[] | undefined, options: ReplayOptions) =>
-    replayDeliveries(configured().config, numbers ?? [], options),
+  .action(async (numbers: number[] | undefined, options: ReplayOptions) =>
+    (await import('./cli/deliveries.ts')).replayDeliveries(configured().config, numbers ?? [], options),
   )
 
 program
@@ -87,7 +84,7 @@ program
   .description("try the database, the provider's key and whatever else is set, and say what is wrong")
   .action(async () => {
     const { config, warnings } = configured()
-    if (!(await check(config, warnings))) process.exitCode = 1
+    if (!(await (await import('./cli/check.ts')).check(config, warnings))) process.exitCode = 1
   })
 
 try {

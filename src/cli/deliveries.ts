@@ -2,15 +2,14 @@ import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { complain } from './complain.ts'
+import type { ListFormat } from './formats.ts'
 import { print } from './print.ts'
-
-export const listFormats = ['table', 'json'] as const
 
 export interface ListOptions {
   readonly state?: DeliveryState
   readonly destination?: string
   readonly limit: number
-  readonly format: (typeof listFormats)[number]
+  readonly format: ListFormat
 }
 
 /** Writes the newest deliveries to standard output: a table, or JSON with one object a line. */

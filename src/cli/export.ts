@@ -1,13 +1,11 @@
 import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
 import type { Contact } from '../waitlist/contact.ts'
+import type { ExportFormat } from './formats.ts'
 import { print } from './print.ts'
 
-export const formats = ['csv', 'json'] as const
-export type Format = (typeof formats)[number]
-
 /** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
-export async function exportContacts(config: Config, format: Format): Promise<void> {
+export async function exportContacts(config: Config, format: ExportFormat): Promise<void> {
   const contacts = await (await recordsOf(config)).contacts()
   await print(format === 'csv' ? csv(contacts) : json(contacts))
 }

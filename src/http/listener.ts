@@ -1,10 +1,11 @@
-import { createServer, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
 import { securityFields } from './fields.ts'
 import * as limits from './limits.ts'
+import { createServer, METHODS } from './node-http.ts'
 import { endStreamAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
 import {
   expectationFailed,

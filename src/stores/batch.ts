@@ -75,10 +75,14 @@ export function naturalBatches<Item, Answer>(
       }, bounds.patience)
       try {
         const answers = await commit(batch.map(({ item }) => item))
-        batch.forEach(({ item, resolve }, position) => {
-          const answer = answers[position] as Answer
-          if (stalled) unheard(item, answer)
-          else resolve(answer)
+        const isLate = stalled
+        // The next batch is sent first: while everybody is answered, the database would have nothing to do.
+        setImmediate(() => {
+          batch.forEach(({ item, resolve }, position) => {
+            const answer = answers[position] as Answer
+            if (isLate) unheard(item, answer)
+            else resolve(answer)
+          })
         })
       } catch (reason) {
         refuse(batch, reason)
@@ -88,7 +92,7 @@ export function naturalBatches<Item, Answer>(
       }
     }
     busy = false
-    drained?.()
+    if (drained !== undefined) setImmediate(drained)
   }
 
   return {
@@ -108,7 +112,8 @@ export function naturalBatches<Item, Answer>(
     drain() {
       return new Promise(resolve => {
         drained = resolve
-        if (!busy) resolve()
+        // After the last answers, which may be about to be given.
+        if (!busy) setImmediate(resolve)
       })
     },
   }

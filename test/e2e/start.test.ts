@@ -35,6 +35,26 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     })
   })
 
+  test('on the embedded default nothing is loaded that only others need', async t => {
+    const tell = `
+      import { writeSync } from 'node:fs'
+      import { Module } from 'node:module'
+      process.on('exit', () => {
+        writeSync(2, [...process.moduleLoadList, ...Object.keys(Module._cache)].join('\\n'))
+      })`
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tell)}`
+    const program = await runProgram(t, { ...common, NODE_OPTIONS }, { cwd: temporaryFolder(t) })
+    assert.equal((await fetch(`${program.baseUrl}/api/health`)).status, 200)
+    assert.equal(await program.end('SIGTERM'), 0)
+    const loaded = program.stderr().split('\n')
+    const has = (part: RegExp) => loaded.some(name => part.test(name))
+    assert.ok(has(/^NativeModule http2$/) && has(/node_modules.pino\b/), 'what is loaded is seen')
+    // The client behind fetch, which node:http would bring; the other engines; the client of providers and webhooks.
+    for (const part of [/deps\/undici/, /node_modules.undici\b/, /node_modules.pg\b/, /node_modules.ioredis\b/]) {
+      assert.ok(!has(part), `${part} was loaded`)
+    }
+  })
+
   test('behind a proxy it says where it listens itself, beside its public address', async t => {
     const BASE_URL = 'https://waitlist.example.com'
     const program = await runProgram(t, { ...common, BASE_URL, TRUST_PROXY: '1' }, { cwd: temporaryFolder(t) })

@@ -88,6 +88,20 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     await answer
   })
 
+  test('the next commit is sent before the callers of the last go on', async () => {
+    const log: string[] = []
+    const commit = async (items: readonly number[]) => {
+      // As a pool lends a connection.
+      await new Promise<void>(resolve => process.nextTick(resolve))
+      log.push(`sent ${items}`)
+      await new Promise(resolve => setTimeout(resolve, 20))
+      return items
+    }
+    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    await Promise.all(range(4).map(item => batches.submit(item).then(() => log.push(`answered ${item}`))))
+    assert.deepEqual(log, ['sent 0,1', 'sent 2,3', 'answered 0', 'answered 1', 'answered 2', 'answered 3'])
+  })
+
   test('each gets its own answer', async () => {
     const batches = naturalBatches(async (items: readonly number[]) => items.map(item => item * 2), patient)
     assert.deepEqual(
@@ -169,6 +183,23 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     await drained
     assert.deepEqual(await Promise.all(answers), range(5).map(String))
   })
+
+  for (const when of ['before', 'after']) {
+    test(`a drain that begins ${when} the last commit ends waits for its answers`, async () => {
+      const { commit, called } = handCommit()
+      const batches = naturalBatches(commit, patient)
+      const log: string[] = []
+      const answered = batches.submit(1).then(() => log.push('answered'))
+      const first = await called(1)
+      if (when === 'after') first.finish()
+      // Enough for the commit to be over, and nobody is told yet.
+      for (let i = 0; i < 10; i++) await Promise.resolve()
+      const drained = batches.drain().then(() => log.push('drained'))
+      if (when === 'before') first.finish()
+      await Promise.all([answered, drained])
+      assert.deepEqual(log, ['answered', 'drained'])
+    })
+  }
 
   test('drain resolves at once when nothing waits, and after a batch that fails', async () => {
     await naturalBatches(async () => [], patient).drain()
