@@ -97,6 +97,12 @@ function partOf(file: string): Part {
 
 const resolved = (file: string, specifier: string): string => normalize(join(dirname(file), specifier))
 
+/** Our own files among the imports of one. */
+const importedBy = (file: string): string[] =>
+  importsOf(file)
+    .filter(specifier => specifier.startsWith('.') && specifier.endsWith('.ts'))
+    .map(specifier => resolved(file, specifier))
+
 describe('the import law', () => {
   test('the sources are found, and their imports are read', () => {
     assert.ok(sources.length > 30)
@@ -159,15 +165,24 @@ describe('the import law', () => {
     assert.deepEqual(naming, ['src/compose.ts'])
   })
 
+  test('no file imports itself by way of others, types included', () => {
+    const ended = new Set<string>()
+    const circles: string[] = []
+    const visit = (file: string, way: readonly string[]): void => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' > '))
+      else if (!ended.has(file)) for (const next of importedBy(file)) visit(next, [...way, file])
+      ended.add(file)
+    }
+    for (const file of sources) visit(file, [])
+    assert.deepEqual(circles, [])
+  })
+
   test('every file is needed: it is reached from main.ts', () => {
     const reached = new Set<string>()
     const visit = (file: string): void => {
       if (reached.has(file)) return
       reached.add(file)
-      for (const specifier of importsOf(file)) {
-        const target = resolved(file, specifier)
-        if (specifier.startsWith('.') && target.endsWith('.ts')) visit(target)
-      }
+      importedBy(file).forEach(visit)
     }
     visit('src/main.ts')
     visit('src/stores/sqlite/worker.ts') // started as a thread

@@ -1,5 +1,5 @@
+import type { Block, RefusalRow, Row } from './content.ts'
 import { fieldRows } from './members.ts'
-import type { Block, RefusalRow, Row } from './outline.ts'
 import { type Answer, fieldValue, firstMedia, type HeaderField } from './shape.ts'
 
 /** The answers of an endpoint, in the forms in which the documentation shows them. */

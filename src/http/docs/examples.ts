@@ -1,4 +1,4 @@
-import type { Sample } from './outline.ts'
+import type { Sample } from './content.ts'
 import { type Call, firstMedia, type Schema } from './shape.ts'
 
 /** Programs that can be run as they stand. The tests take them out of the page and run them. */

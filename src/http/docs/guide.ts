@@ -1,9 +1,9 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { paths } from '../paths.ts'
 import { answerCards, rawAnswer } from './answers.ts'
+import { type Block, type Group, idOf, type Section } from './content.ts'
 import { formSample, requestSamples } from './examples.ts'
 import { fieldRows, memberRows } from './members.ts'
-import { type Block, type Group, idOf, type Section } from './outline.ts'
 import type { Answer, Call } from './shape.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { paths } from '../paths.ts'
-import { type Block, outline, type Row, type Section } from './outline.ts'
+import type { Block, Row, Section } from './content.ts'
+import { outline } from './outline.ts'
 import { codeSpan, escapeMarkdown, paragraphs, proseToMarkdown } from './prose.ts'
 
 /** The documentation as Markdown (CommonMark; RFC 7763): the same outline as the page, in the same order. */

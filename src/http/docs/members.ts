@@ -1,5 +1,5 @@
 import type { OpenapiDocument } from '../openapi.ts'
-import type { Row } from './outline.ts'
+import type { Row } from './content.ts'
 import { fieldValue, type HeaderField, resolve, type Schema } from './shape.ts'
 
 /** One row for each member of a schema, those of nested objects too, named by their way from the top. */

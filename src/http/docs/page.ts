@@ -1,7 +1,8 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { descriptions, paths } from '../paths.ts'
+import { type Block, type Group, idOf, type Outline, type Row, type Section } from './content.ts'
 import { highlight } from './highlight.ts'
-import { type Block, type Group, idOf, type Outline, outline, type Row, type Section } from './outline.ts'
+import { outline } from './outline.ts'
 import { escapeHtml, paragraphs, proseToHtml } from './prose.ts'
 import { style, styleSource } from './style.ts'
 
