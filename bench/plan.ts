@@ -30,15 +30,18 @@ const fit = (raw: RawFigures, figure: (sample: Sample) => number | null): Shared
     })),
   )
 
+/** Less than this was not measured: the kernel counts in hundredths of a second, and a short run may show none. */
+const LEAST = 1
+
 /** Least squares of the errors in parts, so that the small ones count as much; x is commits for each signup. */
 function line(measured: readonly { readonly x: number; readonly y: number }[]): SharedCost {
-  const points = measured.map(({ x, y }) => ({ x, y, weight: 1 / y ** 2 }))
+  const points = measured.map(({ x, y }) => ({ x, y: Math.max(y, LEAST), weight: 1 / Math.max(y, LEAST) ** 2 }))
   const total = points.reduce((sum, { weight }) => sum + weight, 0)
   const mean = (of: (point: { x: number; y: number }) => number) =>
     points.reduce((sum, point) => sum + of(point) * point.weight, 0) / total
   const [x, y] = [mean(point => point.x), mean(point => point.y)]
   const commit = mean(point => (point.x - x) * (point.y - y)) / mean(point => (point.x - x) ** 2)
-  return { each: y - commit * x, commit }
+  return { each: Math.max(0, y - commit * x), commit: Math.max(0, commit) }
 }
 
 export const costAt = ({ each, commit }: SharedCost, batch: number): number => each + commit / batch

@@ -96,8 +96,9 @@ export const logarithmic =
   value =>
     from + (Math.log(Math.max(value, least) / least) / Math.log(most / least)) * (to - from)
 
-/** Round numbers from 0 to at least `most`, about five of them. */
-export function ticks(most: number): readonly number[] {
+/** Round numbers from 0 to at least the highest value, about five of them; to 1 where there is nothing to show. */
+export function ticks(highest: number): readonly number[] {
+  const most = highest || 1
   const rough = most / 4
   const unit = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 2.5, 5, 10].map(each => each * unit).find(each => each >= rough)!

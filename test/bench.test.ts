@@ -72,6 +72,20 @@ test('the benchmark of several instances, run quickly, measures every setup, and
   }
 })
 
+for (const [where, most] of [
+  ['anywhere', 256],
+  ['at few connections', 8],
+] as const) {
+  test(`a run so short that the kernel counted no processor time ${where} can be drawn`, () => {
+    const raw = readRaw(readFileSync(file('../docs/figures/instances.json'), 'utf8'))
+    const samples = raw.samples.map(sample => {
+      if (sample.connections > most) return sample
+      return { ...sample, waitlist: 0, postgres: sample.postgres && 0, redis: sample.redis && 0 }
+    })
+    for (const svg of Object.values(plots({ ...raw, samples }))) assert.doesNotMatch(svg, /NaN|undefined|Infinity/)
+  })
+}
+
 test('docs/scaling.md and its plots are what the raw figures in docs/figures say', () => {
   const read = (path: string) => readFileSync(file(`../docs/${path}`), 'utf8')
   const raw = readRaw(read('figures/instances.json'))

@@ -55,7 +55,9 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
       const crowd = await Promise.all(Array.from({ length: 200 }, () => limiter.take('crowd')))
       assert.equal(crowd.filter(({ admitted }) => admitted).length, 3)
       assert.deepEqual(said(), [AWAY])
-      assert.match(String(logged[0]!.why), how === 'stopped' ? /closed|ECONN|no connection/ : /no answer within 50 ms/)
+      // On a busy machine the time may be over before the end of the connection is noticed.
+      const why = how === 'stopped' ? /closed|ECONN|no connection|no answer/ : /no answer within 50 ms/
+      assert.match(String(logged[0]!.why), why)
       await own[mend]()
       const back = performance.now()
       await backAgain(limiter, said)
