@@ -29,9 +29,13 @@ export interface Processes {
 /** Turns that one command may take; it takes some dozens. */
 const PATIENCE = 2_000
 
+/**
+ * What a store has yet to answer. Of all histories: the processes of an earlier one may still be at work, and time must
+ * not go on while the store is, or it would seem hung.
+ */
+const asked = new Set<Promise<unknown>>()
+
 export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 'track' | 'fate'>): Processes {
-  /** What the store has yet to answer. */
-  const asked = new Set<Promise<unknown>>()
   let destined: Fate | null = null
   let asleep: Work[] = []
   let several = false
