@@ -35,7 +35,9 @@ const LEAST = 1
 
 /** Least squares of the errors in parts, so that the small ones count as much; x is commits for each signup. */
 function line(measured: readonly { readonly x: number; readonly y: number }[]): SharedCost {
-  const points = measured.map(({ x, y }) => ({ x, y: Math.max(y, LEAST), weight: 1 / Math.max(y, LEAST) ** 2 }))
+  const points = measured
+    .map(({ x, y }) => ({ x, y: Math.max(y, LEAST) }))
+    .map(point => ({ ...point, weight: 1 / point.y ** 2 }))
   const total = points.reduce((sum, { weight }) => sum + weight, 0)
   const mean = (of: (point: { x: number; y: number }) => number) =>
     points.reduce((sum, point) => sum + of(point) * point.weight, 0) / total

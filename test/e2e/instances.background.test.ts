@@ -79,7 +79,7 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
   }
 }
 
-// Less than a lease , so that somebody who waits for its end by mistake is seen.
+// Less than a lease, so that somebody who waits for its end by mistake is seen.
 describe('what is pending at a vendor is shared', { concurrency: true, timeout: 50_000 }, () => {
   for (const effect of ['before the effect', 'after the effect'] as const) {
     test(`one of ${INSTANCES} is killed while it asks, ${effect}: the others complete its contacts`, async t => {
