@@ -1,4 +1,5 @@
 import type { Limiter, Log } from '../waitlist/ports.ts'
+import { throttle } from '../waitlist/throttle.ts'
 
 /** Milliseconds between two attempts that ask a limiter which failed, so that not every visitor waits for it in vain. */
 const SPARED = 1_000
@@ -22,8 +23,9 @@ export function insured(
 ): Limiter {
   let away = false
   let sparedUntil = Number.NEGATIVE_INFINITY
+  const startedAt = now()
+  const mayTell = throttle(QUIET, now)
   let told = false
-  let quietUntil = now() + STARTING
   let failed = 0
 
   function answered() {
@@ -37,9 +39,8 @@ export function insured(
     away = true
     sparedUntil = now() + SPARED
     failed++
-    if (told || now() < quietUntil) return
+    if (told || now() - startedAt < STARTING || !mayTell()) return
     told = true
-    quietUntil = now() + QUIET
     log.warn({ why: error.message, failed }, 'the shared rate limit is away: each instance counts by itself')
     failed = 0
   }

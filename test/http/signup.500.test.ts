@@ -24,8 +24,13 @@ function assertUnavailable(answer: Answer): void {
 test('C-20, C-51: a disk without room answers 500, with nothing internal and with all fields', async t => {
   const door = await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env)
   const client = await clientOf(door)
-  assertUnavailable(await client.signUp(signup(1), { origin }))
-  assertUnavailable(await client.signUp(signup(1), { origin }))
+  for (let n = 0; n < 5; n++) assertUnavailable(await client.signUp(signup(n), { origin }))
+  const lines = door.logged.filter(({ level }) => level === 50)
+  assert.deepEqual(
+    lines.map(({ msg, refused }) => [msg, refused]),
+    [['signups are refused', 1]],
+    'an outage that refuses everybody is one line, not one for each of them',
+  )
 })
 
 test('C-20: a database that is full answers 500 for what is new, and the service stays up', async t => {

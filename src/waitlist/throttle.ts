@@ -1,0 +1,16 @@
+/**
+ * Keeps trouble that comes with every request from filling the log. The function it returns says whether a line may be
+ * written now: the first time, and then once `quiet` milliseconds have passed since the last line. A caller that reports
+ * how often something happened keeps its own count.
+ *
+ * `clock` counts milliseconds and never goes back.
+ */
+export function throttle(quiet: number, clock: () => number = () => performance.now()): () => boolean {
+  let quietUntil = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = clock()
+    if (now < quietUntil) return false
+    quietUntil = now + quiet
+    return true
+  }
+}
