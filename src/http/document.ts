@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Answer, contentFields, fieldList, withFields } from './answer.ts'
-import { readableAnywhere } from './fields.ts'
+import { readableAnywhere } from './headers.ts'
 import type { Incoming } from './protocol.ts'
 import { preconditionFailed, refuse } from './refusals.ts'
 

@@ -1,6 +1,6 @@
 import type { Store } from '../waitlist/ports.ts'
 import { type Answer, fieldList, jsonAnswer, withFields } from './answer.ts'
-import { publicFields, readableAnywhere } from './fields.ts'
+import { publicFields, readableAnywhere } from './headers.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from './limits.ts'
 import { draining, refuse, unhealthy } from './refusals.ts'
 import type { HealthReport } from './schemas.ts'

@@ -3,7 +3,7 @@ import { createSecureServer, type Http2SecureServer, type Http2Session } from 'n
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
-import { securityFields } from './fields.ts'
+import { securityFields } from './headers.ts'
 import * as limits from './limits.ts'
 import { createServer, METHODS } from './node-http.ts'
 import { endStreamAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'

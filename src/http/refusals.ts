@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, jsonAnswer, send } from './answer.ts'
-import { securityFields } from './fields.ts'
+import { securityFields } from './headers.ts'
 import { BODY_LIMIT } from './limits.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { closeAfter, type Outgoing } from './protocol.ts'

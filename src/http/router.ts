@@ -6,14 +6,14 @@ import { type Answer, type FieldList, fieldList, send, withFields } from './answ
 import { type ClientRule, clientAddress } from './client-address.ts'
 import { cors } from './cors.ts'
 import { serve } from './document.ts'
-import { securityFields } from './fields.ts'
+import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
 import { paths } from './paths.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, unavailable } from './refusals.ts'
+import { signupRoute } from './signup.ts'
 import type { Site } from './site.ts'
-import { signupRoute } from './waitlist.ts'
 
 export interface RouterSettings {
   readonly service: string

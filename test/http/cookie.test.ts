@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { type Client, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/door.ts'
 import { freePort } from '../harness/port.ts'
+import { openTestDoor } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 const https = { BASE_URL: 'https://waitlist.example.org' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/door.ts'
+import { openTestDoor } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 const origin = 'https://example.com'

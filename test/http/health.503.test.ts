@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { draining, unhealthy } from '../../src/http/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/door.ts'
+import { openTestDoor } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 test('C-93: a store without room makes health 503, in the envelope alone', async t => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unavailable } from '../../src/http/refusals.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/door.ts'
+import { openTestDoor } from '../harness/server.ts'
 
 const origin = 'https://landing.example.com'
 const env = { CORS_ORIGINS: origin }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
 import * as refusals from '../../src/http/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/door.ts'
+import { openTestDoor } from '../harness/server.ts'
 
 /** A request for a signup: each thing that can be wrong with it has its own place here, so that two can be combined. */
 const good = {

@@ -3,7 +3,7 @@ import type { Limiter } from '../waitlist/ports.ts'
 import { parseSignup, type Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
-import { securityFields } from './fields.ts'
+import { securityFields } from './headers.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 import {
   addressRefused,
