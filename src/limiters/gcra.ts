@@ -1,4 +1,4 @@
-import type { Attempt } from '../waitlist/ports.ts'
+import type { Allowance } from '../waitlist/ports.ts'
 
 export interface Quota {
   /** Attempts that a client may make at once, at least 1. */
@@ -22,7 +22,7 @@ export function gcra({ limit, window }: Quota) {
     interval,
     tolerance,
     /** `used`: milliseconds until the quota is full again, after this attempt. */
-    attempt(admitted: boolean, used: number): Attempt {
+    allowance(admitted: boolean, used: number): Allowance {
       const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
       // Until one attempt more than now is left.
       const wait = used - (windowMs - (remaining + 1) * interval)

@@ -53,9 +53,9 @@ export function insured(
         sparedUntil = now() + SPARED
       }
       try {
-        const attempt = await shared.take(client)
+        const allowance = await shared.take(client)
         answered()
-        return attempt
+        return allowance
       } catch (error) {
         failedWith(error as Error)
         return local.take(client)

@@ -1,4 +1,4 @@
-import type { Attempt, Limiter } from '../waitlist/ports.ts'
+import type { Allowance, Limiter } from '../waitlist/ports.ts'
 import { gcra, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {
@@ -20,10 +20,10 @@ export interface MemoryLimiterOptions extends Quota {
 export function memoryLimiter({ limit, window, clients = 100_000, now = monotonic }: MemoryLimiterOptions): Limiter {
   let younger = new Map<string, number>()
   let older = new Map<string, number>()
-  const { windowMs, interval, tolerance, attempt } = gcra({ limit, window })
+  const { windowMs, interval, tolerance, allowance } = gcra({ limit, window })
   let nextGeneration = now() + windowMs
 
-  function take(client: string): Attempt {
+  function take(client: string): Allowance {
     const present = now()
     const before = Math.max(younger.get(client) ?? older.get(client) ?? present, present)
     const after = before + interval
@@ -38,7 +38,7 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
     // Also when refused: a client that keeps trying stays in the younger generation.
     younger.set(client, fullAgainAt)
 
-    return attempt(admitted, fullAgainAt - present)
+    return allowance(admitted, fullAgainAt - present)
   }
 
   return {

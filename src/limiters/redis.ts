@@ -50,7 +50,7 @@ type Commands = (Redis | Cluster) & {
  * @throws {CannotOpen} when a file that `place` names cannot be read. Where the server is away it opens all the same.
  */
 export function redisLimiter({ place, patience = PATIENCE, ...quota }: RedisLimiterOptions): Limiter {
-  const { windowMs, interval, attempt } = gcra(quota)
+  const { windowMs, interval, allowance } = gcra(quota)
   // Whole microseconds, rounded so that nobody gets more than promised; a command takes longer than what that costs.
   const [step, window] = [Math.ceil(interval * 1000), windowMs * 1000]
   const redis: Redis | Cluster = connectRedis(place, Math.max(SILENCE, patience))
@@ -81,7 +81,7 @@ export function redisLimiter({ place, patience = PATIENCE, ...quota }: RedisLimi
       const answer = (redis as Commands).waitlistTake(`waitlist:limit:${client}`, step, window)
       try {
         const [admitted, used] = await within(patience, answer)
-        return attempt(admitted === 1, Number(used) / 1000)
+        return allowance(admitted === 1, Number(used) / 1000)
       } catch (error) {
         if (error instanceof Late) throw error
         // The server's own words. It may be left because of them, and then they are the reason.

@@ -124,8 +124,8 @@ export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'
 }
 
-/** The result of one attempt at the limiter, in numbers that fit the `RateLimit` and `Retry-After` fields. */
-export interface Attempt {
+/** What is left to a client after one attempt, in numbers that fit the `RateLimit` and `Retry-After` fields. */
+export interface Allowance {
   readonly admitted: boolean
   /** Attempts left at this moment. */
   readonly remaining: number
@@ -136,7 +136,7 @@ export interface Attempt {
 /** Counts attempts per client. */
 export interface Limiter {
   /** Counts one attempt of `client` (an opaque key). A refused attempt costs nothing. */
-  take(client: string): Promise<Attempt>
+  take(client: string): Promise<Allowance>
   close(): Promise<void>
 }
 

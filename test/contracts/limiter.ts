@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { Attempt, Limiter } from '../../src/waitlist/ports.ts'
+import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
 
 export interface Quota {
   readonly limit: number
@@ -11,8 +11,8 @@ export interface Quota {
 /** Makes an empty limiter. The adapter's test cleans up after the test. */
 export type OpenLimiter = (test: TestContext, quota: Quota) => Promise<Limiter>
 
-const takeMany = async (limiter: Limiter, client: string, times: number): Promise<Attempt[]> => {
-  const attempts: Attempt[] = []
+const takeMany = async (limiter: Limiter, client: string, times: number): Promise<Allowance[]> => {
+  const attempts: Allowance[] = []
   for (let i = 0; i < times; i++) attempts.push(await limiter.take(client))
   return attempts
 }
@@ -113,7 +113,7 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
     }
     return { clock, limiter, interval, admittedAt, ...quota }
   }
-  const exhaust = async (limiter: Limiter): Promise<{ admitted: number; refusal: Attempt }> => {
+  const exhaust = async (limiter: Limiter): Promise<{ admitted: number; refusal: Allowance }> => {
     for (let admitted = 0; ; admitted++) {
       const attempt = await limiter.take(client)
       if (!attempt.admitted) return { admitted, refusal: attempt }

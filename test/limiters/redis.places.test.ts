@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { redisLimiter } from '../../src/limiters/redis.ts'
 import { readRedisUrl } from '../../src/limiters/redis-url.ts'
-import type { Attempt } from '../../src/waitlist/ports.ts'
+import type { Allowance } from '../../src/waitlist/ports.ts'
 import { limiterContract } from '../contracts/limiter.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
@@ -169,7 +169,7 @@ describe('a cluster', { skip, timeout: 90_000 }, async () => {
     // By now the connection is given up, and what was sent would be sent again.
     await wait(500)
     node.goOn()
-    let again: Attempt | undefined
+    let again: Allowance | undefined
     await until(async () => {
       again = await limiter.take('hanging').catch(() => undefined)
       return again !== undefined
