@@ -5,7 +5,7 @@
 
 import { pino } from 'pino'
 import { readConfig } from '../src/config.ts'
-import { openDoor } from '../src/http/server.ts'
+import { openServer } from '../src/http/server.ts'
 import { memoryLimiter } from '../src/limiters/memory.ts'
 import { storeBounds } from '../src/stores/batch.ts'
 import { postgresStore } from '../src/stores/postgres.ts'
@@ -38,8 +38,8 @@ async function admit(signup: Signup) {
 
 const store = { ...stores[0]!, admit }
 const parts = { store, register: null, timeout: config.providerTimeout, announce() {} }
-const door = await openDoor(
-  { ...config.door, version: '0.0.0' },
-  { store, join: signup => join(signup, parts), limiter: memoryLimiter(config.door.quota), log },
+const server = await openServer(
+  { ...config.server, version: '0.0.0' },
+  { store, join: signup => join(signup, parts), limiter: memoryLimiter(config.server.quota), log },
 )
-log.info({ url: door.baseUrl }, 'waitlist is ready')
+log.info({ url: server.baseUrl }, 'waitlist is ready')

@@ -37,7 +37,7 @@ const GRACE = 7_000
 const VISITORS_GRACE = 4_000
 
 /**
- * Makes the service of its parts and opens the door.
+ * Makes the service of its parts and starts to listen.
  *
  * @throws {CannotOpen} when a part cannot be opened as configured; nothing is left open then.
  */
@@ -74,17 +74,17 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const visit = registering === null ? (signup: Signup) => join(signup, parts) : tracked(visits, parts)
 
     limiter = await openLimiter(config, log)
-    const door = await http.value.openDoor({ ...config.door, version }, { store, join: visit, limiter, log })
+    const server = await http.value.openServer({ ...config.server, version }, { store, join: visit, limiter, log })
     for (const loop of loops) loop.start()
     return {
-      baseUrl: door.baseUrl,
-      origin: door.origin,
+      baseUrl: server.baseUrl,
+      origin: server.origin,
       destinations: names,
       failure: store.failure,
-      reloadCertificate: door.reloadCertificate,
+      reloadCertificate: server.reloadCertificate,
       async stop() {
         const timer = setTimeout(() => leaving.abort(), VISITORS_GRACE)
-        await Promise.all([door.close(), ...loops.map(loop => loop.stop(GRACE))])
+        await Promise.all([server.close(), ...loops.map(loop => loop.stop(GRACE))])
         clearTimeout(timer)
         leaving.abort()
         await Promise.allSettled(visits)
@@ -111,7 +111,7 @@ async function storeOf(
   return () => postgresStore({ url: store.url, connections, eventName, log, ...outside })
 }
 
-async function openLimiter({ door: { quota }, redis: place }: Config, log: Log): Promise<Limiter> {
+async function openLimiter({ server: { quota }, redis: place }: Config, log: Log): Promise<Limiter> {
   const local = memoryLimiter(quota)
   if (place === null) return local
   const [{ redisLimiter }, { insured }] = await Promise.all([
@@ -207,15 +207,15 @@ async function openOutside({ provider, webhook, providerTimeout }: Config): Prom
 }
 
 /** What is in force, for the start-up line: no secret, no surprise. */
-export function inForce({ door, store, redis, provider, webhook, eventName }: Config): Record<string, unknown> {
-  const { proxies, ipv6Prefix } = door.client
+export function inForce({ server, store, redis, provider, webhook, eventName }: Config): Record<string, unknown> {
+  const { proxies, ipv6Prefix } = server.client
   return {
     store: storeName(store),
-    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${door.quota.limit} attempts in ${door.quota.window} s`,
+    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${server.quota.limit} attempts in ${server.quota.window} s`,
     clients: `IPv4 address or IPv6 /${ipv6Prefix}, ${
       { none: 'of the socket', hops: 'told by trusted proxies', networks: 'told by trusted proxies' }[proxies.kind]
     }`,
-    tls: door.tls !== null,
+    tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     event: eventName,

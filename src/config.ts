@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import type { DoorSettings } from './http/server.ts'
+import type { ServerSettings } from './http/server.ts'
 import type { RedisPlace } from './limiters/redis-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
 import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
@@ -12,7 +12,7 @@ export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['re
 
 /** What the service is told to be: complete and free of contradictions. */
 export interface Config {
-  readonly door: Omit<DoorSettings, 'version'>
+  readonly server: Omit<ServerSettings, 'version'>
   readonly store: StorePlace
   /** Connections at most, where the store is a server. */
   readonly storeConnections: number
@@ -107,7 +107,7 @@ export function readConfig(env: Environment): ConfigResult {
   const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
 
   const config: Config = {
-    door: {
+    server: {
       host: setting('HOST'),
       port: setting('PORT'),
       baseUrl,
@@ -135,27 +135,30 @@ export function readConfig(env: Environment): ConfigResult {
   return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config, env) } }
 }
 
-function warningsFor({ door, store, provider, webhook }: Config, env: Environment): readonly string[] {
+function warningsFor({ server, store, provider, webhook }: Config, env: Environment): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
-  if (door.tls === null && !door.cookie.secure) {
+  if (server.tls === null && !server.cookie.secure) {
     warnings.push(
       'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
         'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
     )
   }
-  if (door.tls === null && door.cookie.secure && door.client.proxies.kind === 'none') {
+  if (server.tls === null && server.cookie.secure && server.client.proxies.kind === 'none') {
     warnings.push(
       'BASE_URL is https, but nothing is known of the TLS proxy in front: all its clients share one rate limit. ' +
         'Set TRUST_PROXY (1 for a single proxy).',
     )
   }
-  if (door.client.proxies.kind === 'networks' && door.client.proxies.networks.some(network => network.endsWith('/0'))) {
+  if (
+    server.client.proxies.kind === 'networks' &&
+    server.client.proxies.networks.some(network => network.endsWith('/0'))
+  ) {
     warnings.push('TRUST_PROXY trusts every address: each client can choose under which one its attempts count.')
   }
-  if (door.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(door.host)) {
+  if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
     warnings.push(
       'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
     )

@@ -74,7 +74,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
 describe('the configuration', () => {
   test('with nothing set it is complete: every default of the design', () => {
     assert.deepEqual(configured({}), {
-      door: {
+      server: {
         host: 'localhost',
         port: 8080,
         baseUrl: null,
@@ -137,7 +137,7 @@ describe('the configuration', () => {
       assert.deepEqual(configured({ [name]: '' }), configured({}), name)
       assert.deepEqual(configured({ [name]: ' \t' }), configured({}), name)
     }
-    assert.equal(configured({ PORT: ' 9000 ' }).door.port, 9_000)
+    assert.equal(configured({ PORT: ' 9000 ' }).server.port, 9_000)
   })
 
   test('what is no setting is not looked at', () => {
@@ -149,10 +149,10 @@ describe('the configuration', () => {
 
   test('values are read as meant', () => {
     assert.equal(
-      configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).door.baseUrl,
+      configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).server.baseUrl,
       'https://waitlist.example.com',
     )
-    assert.equal(configured({ PORT: '0' }).door.port, 0)
+    assert.equal(configured({ PORT: '0' }).server.port, 0)
     const { store } = configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
     assert.deepEqual(store, { kind: 'sqlite', path: '/var/lib/list.db' })
     assert.deepEqual(configured({ DATABASE_URL: 'sqlite::memory:' }).store, { kind: 'sqlite', path: ':memory:' })
@@ -161,13 +161,13 @@ describe('the configuration', () => {
     }
     const redis = { kind: 'single', node: { host: 'redis', port: 6379 }, db: 2, user: null, tls: null }
     assert.deepEqual(configured({ REDIS_URL: 'redis://redis/2' }).redis, redis)
-    assert.deepEqual(configured({ TRUST_PROXY: '0' }).door.client.proxies, { kind: 'none' })
-    assert.deepEqual(configured({ TRUST_PROXY: '2' }).door.client.proxies, { kind: 'hops', hops: 2 })
-    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).door.client.proxies, {
+    assert.deepEqual(configured({ TRUST_PROXY: '0' }).server.client.proxies, { kind: 'none' })
+    assert.deepEqual(configured({ TRUST_PROXY: '2' }).server.client.proxies, { kind: 'hops', hops: 2 })
+    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).server.client.proxies, {
       kind: 'networks',
       networks: ['10.0.0.0/8', 'fd00::/8'],
     })
-    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).door.corsOrigins, [
+    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).server.corsOrigins, [
       'https://a.example',
       'http://localhost:3000',
     ])
@@ -179,14 +179,14 @@ describe('the configuration', () => {
       configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` }).webhook?.secrets,
       [secret, secret],
     )
-    assert.deepEqual(configured(tls).door.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+    assert.deepEqual(configured(tls).server.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 
   test('the cookie is __Host- and Secure exactly when the public address is https', () => {
     const secure = { name: '__Host-waitlist', sameSite: 'lax', maxAge: 31_536_000, secure: true }
-    assert.deepEqual(configured(tls).door.cookie, secure)
-    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).door.cookie, secure)
-    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).door.cookie.secure, false)
+    assert.deepEqual(configured(tls).server.cookie, secure)
+    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).server.cookie, secure)
+    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).server.cookie.secure, false)
   })
 })
 

@@ -26,7 +26,7 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
   })
   stopOnSignals(log, service.stop)
   // Without TLS it ends the process, as it does by default when a terminal is closed.
-  if (config.door.tls !== null) process.on('SIGHUP', service.reloadCertificate)
+  if (config.server.tls !== null) process.on('SIGHUP', service.reloadCertificate)
 
   log.info({ url: service.baseUrl, listening: service.origin, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)

@@ -1,4 +1,4 @@
-/** The bounds of the public door. Times are in milliseconds, sizes in bytes. */
+/** The bounds of the server. Times are in milliseconds, sizes in bytes. */
 
 /** Two values, escaped to the utmost, are under 3 KiB; the rest is room for padding. */
 export const BODY_LIMIT = 16 * 1024

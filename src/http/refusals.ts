@@ -6,7 +6,7 @@ import { STATUS_CODES } from './node-http.ts'
 import { closeAfter, type Outgoing } from './protocol.ts'
 
 /**
- * Every "no" of the public door: status, sentence, and the fields that belong to it. The sentences are fit to be shown
+ * Every "no" of the server: status, sentence, and the fields that belong to it. The sentences are fit to be shown
  * to a visitor and never repeat what was sent. One refusal becomes one answer `{"error": "…"}` in this file alone.
  */
 export interface Refusal {

@@ -15,7 +15,7 @@ import { createRouter } from './router.ts'
 import { type Connections, trackConnections } from './shutdown.ts'
 import { type Site, site } from './site.ts'
 
-export interface DoorSettings {
+export interface ServerSettings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
@@ -36,7 +36,7 @@ export interface DoorSettings {
   readonly shutdownDelay: number
 }
 
-export interface DoorParts {
+export interface ServerParts {
   /** Asked for its health alone. */
   readonly store: Pick<Store, 'check'>
   join(signup: Signup): Promise<Joined>
@@ -44,8 +44,8 @@ export interface DoorParts {
   readonly log: Logger
 }
 
-/** The public door, open. */
-export interface Door {
+/** The public server, listening. */
+export interface HttpServer {
   /** The public origin that all links are made of. */
   readonly baseUrl: string
   /** Where it listens itself, which is something else behind a proxy. */
@@ -61,7 +61,10 @@ export interface Door {
  *
  * @throws {CannotOpen} when the address cannot be had or the certificate cannot be used.
  */
-export async function openDoor(settings: DoorSettings, { store, join, limiter, log }: DoorParts): Promise<Door> {
+export async function openServer(
+  settings: ServerSettings,
+  { store, join, limiter, log }: ServerParts,
+): Promise<HttpServer> {
   const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
   const cookie = membershipCookie(settings.cookie)
@@ -121,7 +124,7 @@ interface Listener {
 }
 
 /** Listens on every address of the host name: `localhost` is 127.0.0.1 and ::1, and browsers try either first. */
-async function listen({ host, port }: DoorSettings, create: () => NodeServer, listeners: Listener[]): Promise<void> {
+async function listen({ host, port }: ServerSettings, create: () => NodeServer, listeners: Listener[]): Promise<void> {
   try {
     const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
     let missing: unknown

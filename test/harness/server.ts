@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { readConfig } from '../../src/config.ts'
-import { type Door, openDoor } from '../../src/http/server.ts'
+import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
@@ -9,24 +9,24 @@ import type { Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
 
-export interface TestDoor extends Door {
+export interface TestServer extends HttpServer {
   /** Every log line so far, parsed. */
   readonly logged: Record<string, unknown>[]
 }
 
 /**
- * The public door before a store that is opened as no setting allows, such as on a disk that is full at a chosen moment.
- * `change` may replace a part of the store, to see what the door does when there is a bug behind it.
+ * The server in front of a store that is opened as no setting allows, such as on a disk that is full at a chosen moment.
+ * `change` may replace a part of the store, to see what the server does when there is a bug behind it.
  */
-export async function openTestDoor(
+export async function openTestServer(
   test: Pick<TestContext, 'after'>,
   options: Partial<SqliteStoreOptions>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
-): Promise<TestDoor> {
+): Promise<TestServer> {
   const result = readConfig({ HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', SHUTDOWN_DELAY: '0', ...env })
   if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
-  const settings = result.config.door
+  const settings = result.config.server
   // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
   let close = async () => {}
   test.after(() => close())
@@ -36,14 +36,14 @@ export async function openTestDoor(
   const limiter = memoryLimiter(settings.quota)
   const behind = change(store)
   const parts: JoinParts = { store: behind, register: null, timeout: 0, announce() {} }
-  const door = await openDoor(
+  const server = await openServer(
     { ...settings, version: '0.0.0' },
     { store: behind, join: signup => joinWaitlist(signup, parts), limiter, log },
   )
   close = async () => {
-    await door.close()
+    await server.close()
     await limiter.close()
     await store.close()
   }
-  return { ...door, logged }
+  return { ...server, logged }
 }

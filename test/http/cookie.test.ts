@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { type Client, clientOf } from '../harness/client.ts'
 import { freePort } from '../harness/port.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 const https = { BASE_URL: 'https://waitlist.example.org' }
@@ -61,7 +61,7 @@ test('C-46: nothing else sets a cookie', async t => {
 })
 
 test('C-46: a signup that could not be stored sets no cookie', async t => {
-  const { signUp } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
+  const { signUp } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
   await setsNone(signUp(signup), 500)
 })
 

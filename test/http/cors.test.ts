@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 const origin = 'https://example.com'
@@ -39,7 +39,7 @@ test('C-50, C-51, C-53: a listed origin may read every answer to POST, errors to
 })
 
 test('C-51: also when the store says no', async t => {
-  const { signUp } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+  const { signUp } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
   const answer = await signUp(signup, { origin: second })
   assert.equal(answer.status, 500)
   assert.deepEqual(corsOf(answer), allowed(second))
@@ -136,7 +136,7 @@ test('C-9, C-54: every page may read the public documents, without credentials',
 })
 
 test('C-54: a page may also read that the service is not healthy', async t => {
-  const { request } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+  const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
   const answer = await request('/api/health', { headers: { origin } })
   assert.equal(answer.status, 503)
   assert.equal(answer.headers.get('access-control-allow-origin'), '*')

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { draining, unhealthy } from '../../src/http/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 test('C-93: a store without room makes health 503, in the envelope alone', async t => {
-  const { request } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
+  const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
   for (const method of ['GET', 'HEAD']) {
     const answer = await request('/api/health', { method })
     assert.equal(answer.status, 503)
@@ -17,21 +17,21 @@ test('C-93: a store without room makes health 503, in the envelope alone', async
 
 test('C-92: a check that does not answer in time counts as unhealthy, and nobody waits longer', async t => {
   const never = new Promise<void>(() => {})
-  const { request } = await clientOf(await openTestDoor(t, {}, {}, store => ({ ...store, check: () => never })))
+  const { request } = await clientOf(await openTestServer(t, {}, {}, store => ({ ...store, check: () => never })))
   const answers = await Promise.all([request('/api/health'), request('/api/health')])
   for (const answer of answers) assertRefused(answer, 503, unhealthy.error)
 })
 
 test('C-92: the store is asked once for many reports at the same time', async t => {
   let asked = 0
-  const door = await openTestDoor(t, {}, {}, store => ({
+  const server = await openTestServer(t, {}, {}, store => ({
     ...store,
     check: () => {
       asked++
       return store.check()
     },
   }))
-  const { request } = await clientOf(door)
+  const { request } = await clientOf(server)
   const answers = await Promise.all(Array.from({ length: 20 }, () => request('/api/health')))
   assert.ok(answers.every(({ status }) => status === 200))
   assert.equal(asked, 1)

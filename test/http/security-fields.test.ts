@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 const signup = { name: 'Ada', email: 'ada@example.com' }
@@ -34,7 +34,7 @@ test('C-57: every answer to POST carries the security fields', async t => {
 })
 
 test('C-57: a 500 carries them too', async t => {
-  const { signUp } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
+  const { signUp } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
   assertSecure(await signUp(signup), 'same-origin', 'full disk')
 })
 
@@ -76,7 +76,7 @@ test('C-64: a name or an address is in no log line, also when the signup fails',
   assert.ok(service.logged.length >= 3)
   assert.doesNotMatch(JSON.stringify(service.logged), /zqxj/i)
 
-  const door = await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER })
-  await (await clientOf(door)).signUp(sent)
-  assert.doesNotMatch(JSON.stringify(door.logged), /zqxj/i)
+  const server = await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER })
+  await (await clientOf(server)).signUp(sent)
+  assert.doesNotMatch(JSON.stringify(server.logged), /zqxj/i)
 })

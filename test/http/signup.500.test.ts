@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unavailable } from '../../src/http/refusals.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 
 const origin = 'https://landing.example.com'
 const env = { CORS_ORIGINS: origin }
@@ -22,10 +22,10 @@ function assertUnavailable(answer: Answer): void {
 }
 
 test('C-20, C-51: a disk without room answers 500, with nothing internal and with all fields', async t => {
-  const door = await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env)
-  const client = await clientOf(door)
+  const server = await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env)
+  const client = await clientOf(server)
   for (let n = 0; n < 5; n++) assertUnavailable(await client.signUp(signup(n), { origin }))
-  const lines = door.logged.filter(({ level }) => level === 50)
+  const lines = server.logged.filter(({ level }) => level === 50)
   assert.deepEqual(
     lines.map(({ msg, refused }) => [msg, refused]),
     [['signups are refused', 1]],
@@ -34,8 +34,8 @@ test('C-20, C-51: a disk without room answers 500, with nothing internal and wit
 })
 
 test('C-20: a database that is full answers 500 for what is new, and the service stays up', async t => {
-  const door = await openTestDoor(t, { maxPages: 12 }, env)
-  const client = await clientOf(door)
+  const server = await openTestServer(t, { maxPages: 12 }, env)
+  const client = await clientOf(server)
   let answer = await client.signUp(signup(0), { origin })
   for (let n = 1; answer.status === 200 && n < 5_000; n++) answer = await client.signUp(signup(n), { origin })
   assertUnavailable(answer)
@@ -45,15 +45,15 @@ test('C-20: a database that is full answers 500 for what is new, and the service
 })
 
 test('C-19: an exception that nobody expected is a 500 that shows nothing of it, and is logged', async t => {
-  const door = await openTestDoor(t, {}, env, store => ({
+  const server = await openTestServer(t, {}, env, store => ({
     ...store,
     admit: () => Promise.reject(new TypeError('secret: /etc/waitlist.key')),
   }))
-  const client = await clientOf(door)
+  const client = await clientOf(server)
   const answer = await client.signUp(signup(1), { origin })
   assertUnavailable(answer)
   assert.ok(!answer.text.includes('secret'))
-  const lines = door.logged.filter(({ err }) => err !== undefined)
+  const lines = server.logged.filter(({ err }) => err !== undefined)
   assert.deepEqual(
     lines.map(({ level, reqId }) => [level, typeof reqId]),
     [[50, 'string']],
@@ -63,11 +63,11 @@ test('C-19: an exception that nobody expected is a 500 that shows nothing of it,
 
 test('C-20: a signup that failed may be sent again, and is then new', async t => {
   let outage = true
-  const door = await openTestDoor(t, {}, env, store => ({
+  const server = await openTestServer(t, {}, env, store => ({
     ...store,
     admit: signup => (outage ? Promise.reject(new Error('gone')) : store.admit(signup)),
   }))
-  const client = await clientOf(door)
+  const client = await clientOf(server)
   assertUnavailable(await client.signUp(signup(1), { origin }))
   outage = false
   assert.equal((await client.signUp(signup(1))).json.alreadyExisted, false)

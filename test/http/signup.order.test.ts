@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
 import * as refusals from '../../src/http/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 
 /** A request for a signup: each thing that can be wrong with it has its own place here, so that two can be combined. */
 const good = {
@@ -52,7 +52,7 @@ for (const transfer of ['by Content-Length', 'chunked'] as const) {
   test(`section 0: of two things that are wrong the earlier one is answered, ${transfer}`, async t => {
     // The last fault holds for every request: the store never has room.
     const env = { TRUST_PROXY: '1', RATE_LIMIT: '1' }
-    const { request } = await clientOf(await openTestDoor(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+    const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
     let clients = 0
 
     const answerTo = (draft: Draft) => {

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { openTestDoor } from '../harness/server.ts'
+import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 import { handshake, http1, http2, http2Session, json, post, someone, startTls } from '../harness/tls.ts'
 
@@ -133,13 +133,13 @@ describe('slow clients', { concurrency: true, timeout: 60_000 }, () => {
 describe('overload', { concurrency: true, timeout: 20_000 }, () => {
   test('C-20: what the queue does not hold is answered 500 at once; what it holds is stored', async t => {
     const path = `${temporaryFolder(t)}/waitlist.db`
-    const door = await openTestDoor(t, { path, bounds: { batch: 1, queue: 5, patience: 5_000 } })
+    const server = await openTestServer(t, { path, bounds: { batch: 1, queue: 5, patience: 5_000 } })
     const other = new DatabaseSync(path)
     t.after(() => other.close())
     other.exec('begin immediate')
     const crowd = Array.from({ length: 20 }, async (_, i) => {
       const init = { method: 'POST', headers: json, body: someone(`v${i}`) }
-      const answer = await fetch(`${door.baseUrl}/api/waitlist`, init)
+      const answer = await fetch(`${server.baseUrl}/api/waitlist`, init)
       const body = (await answer.json()) as { error?: string; contactId?: string }
       // The others are only answered when the lock is gone.
       if (answer.status === 500 && ++refused === 14) other.exec('rollback')
@@ -159,6 +159,6 @@ describe('overload', { concurrency: true, timeout: 20_000 }, () => {
     // Ids of one millisecond have no order.
     const stored = contactsIn(path).map(({ id }) => id)
     assert.deepEqual(stored.toSorted(), told.toSorted())
-    assert.equal((await fetch(`${door.baseUrl}/api/health`)).status, 200)
+    assert.equal((await fetch(`${server.baseUrl}/api/health`)).status, 200)
   })
 })
