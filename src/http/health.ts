@@ -1,9 +1,9 @@
 import type { Store } from '../waitlist/ports.ts'
 import { type Answer, fieldList, jsonAnswer, withFields } from './answer.ts'
+import type { HealthReport } from './discovery/schemas.ts'
 import { publicFields, readableAnywhere } from './headers.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from './limits.ts'
 import { draining, refuse, unhealthy } from './refusals.ts'
-import type { HealthReport } from './schemas.ts'
 
 export interface HealthParts {
   readonly store: Pick<Store, 'check'>

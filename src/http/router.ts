@@ -5,7 +5,8 @@ import type { Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { type ClientRule, clientAddress } from './client-address.ts'
 import { cors } from './cors.ts'
-import { serve } from './document.ts'
+import { serve } from './discovery/document.ts'
+import type { Site } from './discovery/site.ts'
 import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
@@ -13,7 +14,6 @@ import { paths } from './paths.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, unavailable } from './refusals.ts'
 import { signupRoute } from './signup.ts'
-import type { Site } from './site.ts'
 
 export interface RouterSettings {
   readonly service: string

@@ -8,12 +8,12 @@ import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import type { ClientRule } from './client-address.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
+import { type Site, site } from './discovery/site.ts'
 import { strictTransportSecurity } from './headers.ts'
 import { createListener, type NodeServer, useCertificate } from './listener.ts'
 import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { createRouter } from './router.ts'
 import { type Connections, trackConnections } from './shutdown.ts'
-import { type Site, site } from './site.ts'
 
 export interface ServerSettings {
   readonly host: string

@@ -3,6 +3,7 @@ import type { Limiter } from '../waitlist/ports.ts'
 import { parseSignup, type Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
+import type { SignupResult } from './discovery/schemas.ts'
 import { securityFields } from './headers.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 import {
@@ -14,7 +15,6 @@ import {
   tooManyAttempts,
   unavailable,
 } from './refusals.ts'
-import type { SignupResult } from './schemas.ts'
 
 export interface SignupParts {
   join(signup: Signup): Promise<Joined>

@@ -1,7 +1,7 @@
 /**
  * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`: whoever holds one may trust it.
  *
- * `http/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
+ * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
 
 declare const parsed: unique symbol

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Answer, Operation, Schema } from '../../src/http/docs/shape.ts'
+import type { Answer, Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { signupRequest } from '../../src/http/schemas.ts'
+import { signupRequest } from '../../src/http/discovery/schemas.ts'
 import { parseSignup } from '../../src/waitlist/signup.ts'
 import { addresses } from './addresses.ts'
 
@@ -206,7 +206,7 @@ test('C-79: what holds after trimming is also said for machines', () => {
 test('C-78: neither the patterns nor the parser are caught by texts made to keep them busy', () => {
   const program = `
     const { Ajv2020 } = await import(${JSON.stringify(import.meta.resolve('ajv/dist/2020.js'))})
-    const { signupRequest } = await import(${JSON.stringify(import.meta.resolve('../../src/http/schemas.ts'))})
+    const { signupRequest } = await import(${JSON.stringify(import.meta.resolve('../../src/http/discovery/schemas.ts'))})
     const { parseSignup } = await import(${JSON.stringify(import.meta.resolve('../../src/waitlist/signup.ts'))})
     const validate = new Ajv2020({ strict: false }).compile(signupRequest)
     const n = 100_000

@@ -1,5 +1,5 @@
+import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { paths } from '../paths.ts'
 import { answerCards, rawAnswer } from './answers.ts'
 import { type Block, type Group, idOf, type Section } from './content.ts'
 import { formSample, requestSamples } from './examples.ts'

@@ -1,5 +1,5 @@
+import { descriptions, paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { descriptions, paths } from '../paths.ts'
 import { type Block, type Group, idOf, type Outline, type Row, type Section } from './content.ts'
 import { highlight } from './highlight.ts'
 import { outline } from './outline.ts'

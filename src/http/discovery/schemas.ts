@@ -1,5 +1,5 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../waitlist/signup.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../../waitlist/signup.ts'
 
 /**
  * The bodies of the API as JSON Schema 2020-12, which is what OpenAPI 3.1 uses. They are published as they stand here,

@@ -1,5 +1,5 @@
+import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { paths } from '../paths.ts'
 import type { Block, Row, Section } from './content.ts'
 import { outline } from './outline.ts'
 import { codeSpan, escapeMarkdown, paragraphs, proseToMarkdown } from './prose.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type Answer, contentFields, fieldList, withFields } from './answer.ts'
-import { readableAnywhere } from './headers.ts'
-import type { Incoming } from './protocol.ts'
-import { preconditionFailed, refuse } from './refusals.ts'
+import { type Answer, contentFields, fieldList, withFields } from '../answer.ts'
+import { readableAnywhere } from '../headers.ts'
+import type { Incoming } from '../protocol.ts'
+import { preconditionFailed, refuse } from '../refusals.ts'
 
 /** Bytes that stay the same while the process runs, with the answers that they are served with. */
 export interface Document {

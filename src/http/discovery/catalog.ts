@@ -1,4 +1,4 @@
-import { descriptions, paths } from './paths.ts'
+import { descriptions, paths } from '../paths.ts'
 import type { Linkset } from './schemas.ts'
 
 /**

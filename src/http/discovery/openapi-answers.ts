@@ -1,4 +1,4 @@
-import * as refusals from './refusals.ts'
+import * as refusals from '../refusals.ts'
 
 /** What the document says about this installation. */
 export interface Installation {

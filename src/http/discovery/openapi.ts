@@ -1,8 +1,8 @@
+import { BODY_LIMIT } from '../limits.ts'
+import { catalogLink, descriptionLinks, LINKSET, paths } from '../paths.ts'
+import * as refusals from '../refusals.ts'
 import { catalog } from './catalog.ts'
-import { BODY_LIMIT } from './limits.ts'
 import { answers, header, type Installation, json, text } from './openapi-answers.ts'
-import { catalogLink, descriptionLinks, LINKSET, paths } from './paths.ts'
-import * as refusals from './refusals.ts'
 import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
 
 /**
