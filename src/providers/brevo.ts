@@ -1,13 +1,13 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://developers.brevo.com/reference: without `updateEnabled` a known address is refused, and nothing of it changes,
  * its lists neither. Attributes that the account does not have are ignored. There is no check: what would tell a good key
  * may be called a hundred times an hour (https://developers.brevo.com/docs/api-limits).
  */
-export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): Adapter {
+export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.BREVO_BASE_URL,
     headers: { 'api-key': settings.BREVO_API_KEY },

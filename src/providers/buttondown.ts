@@ -1,7 +1,7 @@
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
-import type { Adapter, Connect } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import type { Connect, VendorClient } from './vendor-client.ts'
 
 /** Error codes that say that the address itself is refused, with the end of the sentence for the visitor. */
 const refusals: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ const EXISTS = new Set(['email_already_exists', 'subscriber_already_exists'])
  * A creation has no idempotency key, since that would repeat a refusal which is over by now, such as that of the daily
  * limit: our contacts are recognised by their metadata instead.
  */
-export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect): Adapter {
+export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.BUTTONDOWN_BASE_URL,
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },

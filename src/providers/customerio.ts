@@ -1,8 +1,8 @@
 import type { Call, Caller } from '../outbound/caller.ts'
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import { type Adapter, type Connect, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Of the App API; the rate in the catalogue is that of the Track API. */
 const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
@@ -11,7 +11,7 @@ const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
  * https://docs.customer.io/integrations/api/track and /app. The Track API never tells whether somebody is new, so the
  * App API is asked first. Without its key the address alone is sent, which changes nobody, and everybody is new.
  */
-export function customerio(settings: SettingsOf<'customerio'>, connect: Connect): Adapter {
+export function customerio(settings: SettingsOf<'customerio'>, connect: Connect): VendorClient {
   const credentials = Buffer.from(`${settings.CUSTOMERIO_SITE_ID}:${settings.CUSTOMERIO_API_KEY}`).toString('base64')
   const track = connect({
     base: settings.CUSTOMERIO_BASE_URL,

@@ -1,6 +1,6 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 const CONTACTS = '/crm/v3/objects/contacts'
 
@@ -8,7 +8,7 @@ const CONTACTS = '/crm/v3/objects/contacts'
  * https://developers.hubspot.com/docs/api-reference, contacts and custom events (v3). 409 tells a known address, and its
  * id in words. The property is set with the creation, so that a workflow can enrol on it; the event has a UUID.
  */
-export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Adapter {
+export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): VendorClient {
   const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName } = settings
   const { call } = connect({
     base: settings.HUBSPOT_BASE_URL,

@@ -1,8 +1,8 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, saysInvalidAddress, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, saysInvalidAddress, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Milliseconds after a 429, which does not say how long: the window of the limit. */
 const WINDOW = 60_000
@@ -11,7 +11,7 @@ const WINDOW = 60_000
  * https://developers.kit.com/api-reference: the creation is an upsert that would rewrite a first name, so the address is
  * looked up first. A tag or a sequence starts the automation, and giving it again changes nothing.
  */
-export function kit(settings: SettingsOf<'kit'>, connect: Connect): Adapter {
+export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.KIT_BASE_URL,
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },

@@ -2,8 +2,8 @@ import type { Call } from '../outbound/caller.ts'
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Every call names the version of the API that it was written for. */
 const REVISION = '2026-07-15'
@@ -14,7 +14,7 @@ const LIST_RATE = { calls: 10, per: 4_000, connections: 5 }
  * https://developers.klaviyo.com/en/reference/api_overview (JSON:API). 409 tells a known address and its id. A profile
  * is added to the list in a second step, which is no consent: subscribing would lift earlier unsubscriptions.
  */
-export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Adapter {
+export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): VendorClient {
   const { KLAVIYO_LIST_ID: list } = settings
   const account = {
     base: `${settings.KLAVIYO_BASE_URL}/api`,

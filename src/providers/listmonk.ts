@@ -1,11 +1,11 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
-import type { Adapter, Connect } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import type { Connect, VendorClient } from './vendor-client.ts'
 
 /** https://listmonk.app/docs/apis/apis and the source, https://github.com/knadh/listmonk. Its texts are localised. */
-export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Adapter {
+export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): VendorClient {
   const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template } = settings
   const { call } = connect({
     base: `${settings.LISTMONK_BASE_URL}/api`,

@@ -1,12 +1,12 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
-import { type Adapter, type Connect, saysInvalidAddress, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, saysInvalidAddress, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Says in Loops where a contact comes from, and later which ones we made. */
 const SOURCE = 'waitlist'
 
 /** https://loops.so/docs/api-reference: 409 tells a known address, and that an event's key was used. */
-export function loops(settings: SettingsOf<'loops'>, connect: Connect): Adapter {
+export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.LOOPS_BASE_URL,
     headers: { authorization: `Bearer ${settings.LOOPS_API_KEY}` },

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://mailchimp.com/developer/marketing/api: a creation answers with 200, and with a 400 whose title is "Member
  * Exists" when the audience has, or had, the address. A member is named by its contact id or by a hash of its address.
  */
-export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): Adapter {
+export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): VendorClient {
   const key = settings.MAILCHIMP_API_KEY
   const dataCentre = key.slice(key.lastIndexOf('-') + 1)
   const { call } = connect({

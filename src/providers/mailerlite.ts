@@ -1,7 +1,7 @@
 import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 const DAY = 86_400_000
 
@@ -9,7 +9,7 @@ const DAY = 86_400_000
  * https://developers.mailerlite.com/docs/subscribers and /groups: a creation updates who exists, so a lookup comes first.
  * There are no events: joining a group starts the owner's automation, once, and joining again changes nothing.
  */
-export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect): Adapter {
+export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.MAILERLITE_BASE_URL,
     // Asked for in every request, also where there is no body.

@@ -2,13 +2,13 @@ import { type Caller, caller } from '../outbound/caller.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Provider } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
-import type { Adapter, Connect } from './adapter.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendors } from './catalogue.ts'
 import type { Choice } from './settings.ts'
+import type { Connect, VendorClient } from './vendor-client.ts'
 
 /** Only the vendor in use is loaded. */
-const adapters: {
-  readonly [Name in VendorName]: () => Promise<(settings: SettingsOf<Name>, connect: Connect) => Adapter>
+const clients: {
+  readonly [Name in VendorName]: () => Promise<(settings: SettingsOf<Name>, connect: Connect) => VendorClient>
 } = {
   loops: async () => (await import('./loops.ts')).loops,
   resend: async () => (await import('./resend.ts')).resend,
@@ -31,15 +31,15 @@ export async function openProvider<Name extends VendorName>(
 ): Promise<Provider> {
   const { rate, promises }: Vendor = vendors[name]
   const callers: Caller[] = []
-  const adapter = (await adapters[name]())(settings, callerSettings => {
+  const client = (await clients[name]())(settings, callerSettings => {
     const made = caller({ rate, ...callerSettings })
     callers.push(made)
     return made
   })
-  const { automation, check } = adapter
+  const { automation, check } = client
   return {
     name,
-    createContact: (contact, doubt, deadline) => adapter.createContact(lowerCase(contact), doubt, deadline),
+    createContact: (contact, doubt, deadline) => client.createContact(lowerCase(contact), doubt, deadline),
     automation: automation && {
       name,
       repeatable: promises.repeatable,

@@ -1,14 +1,14 @@
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://docs.useplunk.com/api-reference and the source, https://github.com/useplunk/plunk. Creating is an upsert that
  * merges what it is sent into an existing contact, so an address is looked up first. Events take the public key.
  */
-export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): Adapter {
+export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.PLUNK_BASE_URL,
     headers: { authorization: `Bearer ${settings.PLUNK_SECRET_KEY}` },

@@ -1,13 +1,13 @@
 import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports.ts'
-import { type Adapter, type Connect, isYoungerThanSignup, splitName } from './adapter.ts'
 import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://resend.com/docs/api-reference/contacts and /events. What a second creation of an address does is not
  * documented, so it is looked up first. Segments are sent as objects, as the official clients do.
  */
-export function resend(settings: SettingsOf<'resend'>, connect: Connect): Adapter {
+export function resend(settings: SettingsOf<'resend'>, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.RESEND_BASE_URL,
     headers: { authorization: `Bearer ${settings.RESEND_API_KEY}` },

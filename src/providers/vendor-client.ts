@@ -7,7 +7,7 @@ import type { Creation, Failure, Told } from '../waitlist/ports.ts'
  * One vendor: builds requests and judges answers, and nothing else. Addresses of contacts are in lower case. What every
  * `Provider` promises (waitlist/ports.ts) holds for these members too.
  */
-export interface Adapter {
+export interface VendorClient {
   createContact(contact: Contact, doubt: boolean, deadline: AbortSignal): Promise<Creation>
   /** Null: the settings name none, or the vendor starts it by itself. */
   readonly automation: ((event: JoinedEvent, deadline: AbortSignal) => Promise<Told>) | null
