@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseEnv, promisify } from 'node:util'
 import { signupCommand } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config.ts'
 import { settings } from '../src/settings.ts'
-import { temporaryFolder } from './harness/folder.ts'
+import { checkout } from './harness/checkout.ts'
+import { npmStart } from './harness/npm-start.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -21,9 +22,9 @@ const setUp = ['npm ci && npm start', 'npm ci && npm test']
 
 test('the commands of the README work as they stand there, and answer what it says', { timeout: 60_000 }, async t => {
   const folder = checkout(t)
-  const url = await npmStart(t, folder)
+  const { baseUrl } = await npmStart(t, folder)
   const run = (command: string) =>
-    promisify(execFile)('sh', ['-c', command.replaceAll('http://localhost:8080', url)], {
+    promisify(execFile)('sh', ['-c', command.replaceAll('http://localhost:8080', baseUrl)], {
       cwd: folder,
       env: environment,
     })
@@ -88,35 +89,6 @@ test('every production dependency stands in the table with its reason', () => {
 })
 
 const environment = { PATH: process.env.PATH, HOME: process.env.HOME }
-
-/** A folder that looks like a clone after `npm ci`, so that nothing is written into this one. */
-function checkout(t: TestContext): string {
-  const folder = join(temporaryFolder(t), 'waitlist')
-  mkdirSync(folder)
-  for (const name of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
-  return folder
-}
-
-/** Types `npm start` and resolves with the address of the start-up line. */
-function npmStart(t: TestContext, cwd: string): Promise<string> {
-  const npm = spawn('npm', ['start'], { cwd, env: { ...environment, PORT: '0' }, detached: true })
-  const closed = new Promise(resolve => npm.once('close', resolve))
-  t.after(() => {
-    process.kill(-npm.pid!, 'SIGTERM')
-    return closed
-  })
-  let output = ''
-  return new Promise((resolve, reject) => {
-    const look = (chunk: Buffer) => {
-      output += chunk
-      const url = /"url":"([^"]+)"/.exec(output)?.[1]
-      if (url !== undefined) resolve(url)
-    }
-    npm.stdout.on('data', look)
-    npm.stderr.on('data', look)
-    closed.then(() => reject(new Error(`npm start ended: ${output}`)))
-  })
-}
 
 function withoutId(text: string): object {
   const { contactId, ...rest } = JSON.parse(text)

@@ -69,14 +69,18 @@ function welcome({ baseUrl: url, origin }: Service, config: Config): string {
 export const signupCommand = (url: string): string =>
   `curl ${url.includes('[') ? `'${url}/api/waitlist'` : `${url}/api/waitlist`} -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
 
+/** Below `npm start` one Ctrl-C comes twice, from the terminal and from npm, a moment apart (milliseconds). */
+const SAME_KEYSTROKE = 1_000
+
 function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
-  let stopping = false
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
   const onSignal = async (signal: NodeJS.Signals) => {
-    if (stopping) {
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.at < SAME_KEYSTROKE) return
       log.warn({ signal }, 'stopped at once')
       process.exit(1)
     }
-    stopping = true
+    first = { signal, at: performance.now() }
     log.info({ signal }, 'stopping')
     setTimeout(() => {
       log.fatal('could not finish in time')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseEnv, promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
@@ -12,7 +12,7 @@ import { webhook } from '../../src/destinations/webhook.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
 import { untilNextDelivery } from '../../src/waitlist/retry.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
-import { temporaryFolder } from '../harness/folder.ts'
+import { checkout } from '../harness/checkout.ts'
 import { runProgram, until } from '../harness/program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -125,11 +125,3 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
     }
   }
 })
-
-/** A folder that looks like a clone after `npm ci`, so that nothing is written into this one. */
-function checkout(t: TestContext, name = 'waitlist'): string {
-  const folder = join(temporaryFolder(t), name)
-  mkdirSync(folder)
-  for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(folder, each))
-  return folder
-}
