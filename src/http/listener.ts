@@ -165,12 +165,29 @@ const asterisk: Answer = {
   body: null,
 }
 
-/** What Node's parser refuses by itself, in the words of the envelope. */
+/** What Node's parser refuses by itself, in the words of the envelope. The connection ends with it. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // An answer that has begun cannot be followed by another one on the same connection; Node looks at the same field.
-  const begun = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent
-  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
-  refuseBytes(socket, parserRefusals[error.code ?? ''] ?? malformedRequest)
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  // The parser repeats itself with every further packet, for which nothing must be kept.
+  if (broken.has(socket)) return
+  broken.add(socket)
+  const deadline = setTimeout(() => socket.destroy(), limits.STALL_TIMEOUT)
+  socket.once('close', () => clearTimeout(deadline))
+  refuseInTurn(socket, parserRefusals[error.code ?? ''] ?? malformedRequest)
+}
+
+const broken = new WeakSet<Socket>()
+
+/** Requests that came before on the same connection are answered first (RFC 9112 §9.3.2), each in its turn. */
+function refuseInTurn(socket: Socket, refusal: Refusal): void {
+  // Node keeps the response whose turn it is here, and looks at the same field when it answers by itself.
+  const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (current && (current.req.complete || current.headersSent)) {
+    current.once('close', () => refuseInTurn(socket, refusal))
+  } else if (socket.writable) {
+    // Nobody waits any more, or the one whose own body is broken.
+    refuseBytes(socket, refusal)
+  }
 }
 
 const parserRefusals: Readonly<Record<string, Refusal>> = {

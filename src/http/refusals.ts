@@ -111,7 +111,8 @@ export function refuseBytes(socket: Socket, refusal: Refusal): void {
   const lines = ['date', new Date().toUTCString(), ...fields, 'connection', 'close']
   const head = lines.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
   // What is still on its way is dropped, so that a reset does not overtake the answer; but not for ever.
-  socket.resume().setTimeout(LINGER, () => socket.destroy())
+  setTimeout(() => socket.destroy(), LINGER).unref()
+  socket.resume()
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
 }
 

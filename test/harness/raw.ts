@@ -1,11 +1,14 @@
 import { connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Answer } from './client.ts'
+import { ca } from './tls.ts'
 
 /** Sends bytes as they are and returns all that comes back until the other side closes, or for `wait` milliseconds. */
 export function exchange(baseUrl: string, bytes: string | Buffer, wait = 5_000): Promise<string> {
-  const { hostname, port } = new URL(baseUrl)
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''))
+    const socket = protocol === 'https:' ? connectTls({ ...place, ca, ALPNProtocols: ['http/1.1'] }) : connect(place)
     let received = ''
     const finish = () => {
       clearTimeout(timer)
@@ -31,6 +34,19 @@ export interface RawAnswer extends Answer {
 export async function send(baseUrl: string, head: readonly string[], body: string | Buffer = ''): Promise<RawAnswer> {
   const start = Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1')
   return readAnswer(await exchange(baseUrl, Buffer.concat([start, Buffer.from(body)])))
+}
+
+/** Reads all answers that came on one connection, each as long as its Content-Length says. */
+export function readAnswers(received: string): readonly RawAnswer[] {
+  const answers: RawAnswer[] = []
+  for (let rest = received; rest !== ''; ) {
+    const head = rest.slice(0, rest.indexOf('\r\n\r\n') + 4)
+    const end = head.length + Number(/^content-length: (\d+)\r$/im.exec(head)?.[1])
+    if (Number.isNaN(end) || end > rest.length) throw new Error(`no whole answer: ${JSON.stringify(rest)}`)
+    answers.push(readAnswer(rest.slice(0, end)))
+    rest = rest.slice(end)
+  }
+  return answers
 }
 
 /** Reads one answer of HTTP/1.1, and the interim ones before it (RFC 9110 §15.2). */
