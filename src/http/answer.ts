@@ -29,11 +29,11 @@ export function jsonAnswer(status: number, fields: FieldList, value: object): An
   const body = JSON.stringify(value)
   const bytes = Buffer.byteLength(body)
   const isAscii = bytes === body.length
-  return { status, fields: fields.concat(contentFields('application/json', bytes)), body, isAscii }
+  return { status, fields: [...fields, ...contentFields('application/json', bytes)], body, isAscii }
 }
 
 export const withFields = (answer: Answer, fields: FieldList): Answer =>
-  fields.length === 0 ? answer : { ...answer, fields: fields.concat(answer.fields) }
+  fields.length === 0 ? answer : { ...answer, fields: [...fields, ...answer.fields] }
 
 /** Sends an answer. To HEAD, Node sends the fields alone (RFC 9110 §9.3.2). */
 export function send(response: Outgoing, { status, fields, body, isAscii }: Answer): void {

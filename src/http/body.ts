@@ -25,7 +25,7 @@ const no = (refusal: Refusal): JsonBody => ({ refusal })
  * At most `BODY_LIMIT` bytes are kept, and what is refused is not read to its end. A leading byte order mark is dropped.
  * Of members with the same name the last one counts.
  */
-export async function readJson(request: Incoming, response: Outgoing): Promise<JsonBody> {
+export function readJson(request: Incoming, response: Outgoing): JsonBody | Promise<JsonBody> {
   const { headers } = request
   const length = headers['content-length']
   if (length === undefined ? !mayHaveBody(request) : Number(length) === 0) return no(emptyBody)
@@ -40,13 +40,11 @@ export async function readJson(request: Incoming, response: Outgoing): Promise<J
   // RFC 9110 §10.1.1: only now, when nothing in the header fields speaks against it, is the client told to go on.
   if (headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
 
-  const bytes = await readBytes(request, refusal)
-  if (!Buffer.isBuffer(bytes)) {
-    closeAfter(response)
-    return no(bytes)
-  }
-  if (bytes.length === 0) return no(emptyBody)
+  return receive(request, response, refusal)
+}
 
+function parse(bytes: Buffer): JsonBody {
+  if (bytes.length === 0) return no(emptyBody)
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -80,26 +78,37 @@ function isJson(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** The bytes, or why not. `refusal` speaks against content of any kind, as soon as there is some. */
-function readBytes(request: Incoming, refusal: Refusal | null): Promise<Buffer | Refusal> {
+/** Reads what arrives. `refusal` speaks against content of any kind, as soon as there is some. */
+function receive(request: Incoming, response: Outgoing, refusal: Refusal | null): Promise<JsonBody> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
     let size = 0
-    // The first outcome counts; what still arrives then is dropped.
-    const finish = (result: Buffer | Refusal) => {
+    let isOver = false
+    const finish = (body: JsonBody) => {
+      isOver = true
       clearTimeout(timer)
-      resolve(result)
+      resolve(body)
+    }
+    // What still arrives then is dropped.
+    const stop = (why: Refusal) => {
+      if (isOver) return
+      closeAfter(response)
+      finish(no(why))
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
-      if (refusal !== null) finish(refusal)
-      else if (size > BODY_LIMIT) finish(tooLarge)
+      if (refusal !== null) stop(refusal)
+      else if (size > BODY_LIMIT) stop(tooLarge)
       else chunks.push(chunk)
     }
-    const end = () => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-    const abort = () => finish(cutShort)
+    const end = () => {
+      if (!isOver) finish(parse(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    }
     // Node's own `requestTimeout` covers HTTP/1 alone.
-    const timer = isHttp2(request) ? setTimeout(finish, REQUEST_TIMEOUT, timedOut) : undefined
-    request.on('data', take).on('end', end).on('close', abort)
+    const timer = isHttp2(request) ? setTimeout(stop, REQUEST_TIMEOUT, timedOut) : undefined
+    request
+      .on('data', take)
+      .on('end', end)
+      .on('close', () => stop(cutShort))
   })
 }

@@ -14,16 +14,23 @@ export interface HealthParts {
 
 /**
  * `GET /api/health`: the process and its store, never the provider, whose outage must not take us out of rotation.
- * The store is asked at most once a second, and waited for at most a second; `time` is always fresh.
+ * The store is asked at most once a second, and waited for at most a second; `time` is always fresh, to the millisecond.
  */
 export function healthRoute({ store, service, description, isDraining }: HealthParts) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
   const isAbleToStore = remembered(() => inTime(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 
+  let reportedAt = 0
+  let healthy: Answer
   const report = (able: boolean): Answer => {
     if (!able) return withFields(refuse(unhealthy), readableAnywhere)
-    const report: HealthReport = { status: 'ok', service, description, time: new Date().toISOString() }
-    return jsonAnswer(200, fields, report)
+    const now = Date.now()
+    if (now !== reportedAt) {
+      const report: HealthReport = { status: 'ok', service, description, time: new Date(now).toISOString() }
+      healthy = jsonAnswer(200, fields, report)
+      reportedAt = now
+    }
+    return healthy
   }
   return (): Answer | Promise<Answer> => {
     if (isDraining()) return withFields(refuse(draining), readableAnywhere)

@@ -30,6 +30,8 @@ const http1Limits = {
   connectionsCheckingInterval: limits.TIMEOUT_CHECK,
   keepAliveTimeout: limits.KEEP_ALIVE_TIMEOUT,
   maxHeaderSize: limits.HEADER_BYTES,
+  // A request without a body is no stream that must be read to its end: a tenth of the time of a health report.
+  optimizeEmptyRequests: true,
   // Node would answer a missing Host without our envelope; we check it ourselves, below.
   requireHostHeader: false,
 }

@@ -114,18 +114,25 @@ export function createRouter(
     return method === 'OPTIONS' ? options(request, resource) : refuse(methodNotAllowed(allowed(resource)))
   }
 
+  const finish = (response: Outgoing, answer: Answer) => send(response, withFields(answer, settings.standing))
+
   return (request, response) => {
     const reqId = ++requests
     if (logsRequests) logRequest(log, reqId, request, response)
-    const finish = (answer: Answer) => send(response, withFields(answer, settings.standing))
     let answer: Answer | Promise<Answer>
     try {
       answer = route(request, response, reqId)
     } catch (error) {
       answer = failed(error, reqId)
     }
-    if (answer instanceof Promise) answer.then(finish, error => finish(failed(error, reqId)))
-    else finish(answer)
+    if (answer instanceof Promise) {
+      answer.then(
+        answer => finish(response, answer),
+        error => finish(response, failed(error, reqId)),
+      )
+    } else {
+      finish(response, answer)
+    }
   }
 }
 

@@ -47,7 +47,7 @@ export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, c
       const { admitted, remaining, seconds } = await limiter.take(client)
       if (policy !== null) {
         // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
-        common = common.concat('ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`)
+        common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
       }
       if (!admitted) return answer(refuse(tooManyAttempts(seconds)))
 
