@@ -1,9 +1,10 @@
-import { descriptions, paths } from '../paths.ts'
+import { paths } from '../paths.ts'
+import { descriptions } from './links.ts'
 import type { Linkset } from './schemas.ts'
 
 /**
- * The API catalog (RFC 9727) as a linkset (RFC 9264 §4.2). The API comes first, since naive readers look at the first
- * entry alone; the second says that it is the catalog's item (RFC 9727 appendix A.2), for the other style of reader.
+ * The API catalog (RFC 9727) as a linkset (RFC 9264 §4.2). The API comes first, since naive readers look only at the
+ * first entry; the second says that the API is the catalog's item (RFC 9727 appendix A.2), for readers of that style.
  */
 export function catalog(base: string): Linkset {
   const [desc, doc, status] = descriptions.map(({ path, type }) => [{ href: base + path, type }])

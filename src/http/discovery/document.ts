@@ -26,7 +26,7 @@ export function document(type: string, text: string, fields: Readonly<Record<str
 
 /**
  * Serves a document to GET and HEAD, with the preconditions of RFC 9110 §13.2.2. There is no modification date, so
- * those about dates do not apply, and ranges are ignored (§14.2).
+ * those about dates do not apply; ranges are ignored (§14.2).
  */
 export function serve({ headers }: Incoming, { etag, whole, unchanged }: Document): Answer {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers

@@ -1,13 +1,29 @@
 import { BODY_LIMIT } from '../limits.ts'
-import { catalogLink, descriptionLinks, LINKSET, paths } from '../paths.ts'
+import { paths } from '../paths.ts'
 import * as refusals from '../refusals.ts'
 import { catalog } from './catalog.ts'
-import { answers, header, type Installation, json, text } from './openapi-answers.ts'
+import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
 import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
 
+/** What the document says about this installation. */
+export interface Installation {
+  /** The public origin, without a slash at the end. */
+  readonly base: string
+  readonly service: string
+  readonly description: string
+  readonly version: string
+  /** Attempts, and the seconds in which they are refilled. */
+  readonly limit: number
+  readonly window: number
+  /** Whether answers say how much of the quota is left. */
+  readonly publishQuota: boolean
+  /** The value of Set-Cookie. */
+  readonly cookie: string
+}
+
 /**
- * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the fields that a client can use; security
- * fields, CORS, and what Node adds (Date, Connection) are left out.
+ * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the headers that a client can use; those for
+ * security and CORS, and what Node adds (Date, Connection), are left out.
  */
 export function openapi(installation: Installation) {
   const { base, service, description, version, limit, window, cookie } = installation
@@ -18,7 +34,7 @@ export function openapi(installation: Installation) {
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. Requests and answers are JSON in UTF-8, but for this documentation; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description: `${description}\n\nA small JSON API without authentication. Apart from this documentation, requests and answers are JSON in UTF-8; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: `${base}${paths.docs}` },
@@ -27,10 +43,10 @@ export function openapi(installation: Installation) {
     security: [],
     tags: [
       { name: 'Waitlist', description: 'Joining the waitlist.' },
-      { name: 'Health', description: 'Whether the service is able to take signups.' },
+      { name: 'Health', description: 'Whether the service can take signups.' },
       { name: 'Discovery', description: 'Descriptions of this API for programs and people.' },
     ],
-    externalDocs: { description: 'Documentation for people', url: `${base}${paths.docs}` },
+    externalDocs: { description: 'The documentation for people', url: `${base}${paths.docs}` },
     paths: {
       [paths.waitlist]: {
         post: {
@@ -38,9 +54,9 @@ export function openapi(installation: Installation) {
           tags: ['Waitlist'],
           summary: 'Join the waitlist',
           description:
-            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: it answers `alreadyExisted: true`, changes nothing and starts no automation.\n\n' +
-            `Each client may try ${limit} times at once; attempts come back one by one over ${window} seconds. Every attempt counts, also one with a mistake in it; only a 429 costs nothing. ` +
-            'Only the first problem of a request is named.',
+            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: the answer says `alreadyExisted: true`, nothing changes, and no automation starts.\n\n' +
+            `Each client has a quota of ${limit} ${limit === 1 ? 'attempt' : 'attempts'}, refilled evenly over ${window} seconds. Every attempt counts, even one with a mistake in it, unless it is answered with 429. ` +
+            'An error names only the first problem of a request.',
           requestBody: {
             required: true,
             description: `At most ${BODY_LIMIT} bytes of JSON.`,
@@ -54,7 +70,7 @@ export function openapi(installation: Installation) {
               headers: {
                 'Cache-Control': noStore,
                 'Set-Cookie': header(
-                  'The membership cookie: this browser has signed up. It authorises nothing.',
+                  'The membership cookie. It says that this browser has signed up, and grants no access.',
                   text(400, { const: cookie }),
                   true,
                 ),
@@ -63,7 +79,7 @@ export function openapi(installation: Installation) {
               content: json('SignupResult', {
                 examples: {
                   new: { summary: 'A new address', value: signupResult.examples[0] },
-                  known: { summary: 'An address that was listed before', value: signupResult.examples[1] },
+                  known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
                 },
               }),
             },
@@ -81,9 +97,9 @@ export function openapi(installation: Installation) {
               'The body is not `application/json`, or it is compressed.',
               { type: refusals.notJson.error },
               {
-                Accept: header('What would be accepted (RFC 9110 §15.5.16).', text(100)),
-                'Accept-Post': header('What would be accepted.', text(100)),
-                'Accept-Encoding': header('What would be accepted, when the encoding was the problem.', text(100)),
+                Accept: header('The media type that is accepted (RFC 9110 §15.5.16).', text(100)),
+                'Accept-Post': header('The same, for POST alone.', text(100)),
+                'Accept-Encoding': header('The encoding that is accepted, if the encoding was the problem.', text(100)),
                 ...rateLimit,
               },
             ),
@@ -92,7 +108,7 @@ export function openapi(installation: Installation) {
               { limit: refusals.tooManyAttempts(30).error },
               {
                 'Retry-After': header(
-                  'Seconds to wait; after that the next attempt is admitted.',
+                  'Seconds until the next attempt is admitted.',
                   { type: 'integer', format: 'int32', minimum: 1, examples: [30] },
                   true,
                 ),
@@ -100,7 +116,7 @@ export function openapi(installation: Installation) {
               },
             ),
             500: error(
-              'The service is temporarily unavailable. Try again; a signup that was stored nevertheless is not stored twice.',
+              'The service is temporarily unavailable. Try again: a signup that was stored after all is not stored twice.',
               { unavailable: refusals.unavailable.error },
               rateLimit,
             ),
@@ -116,7 +132,7 @@ export function openapi(installation: Installation) {
           operationId: 'describeWaitlist',
           tags: ['Waitlist'],
           summary: 'Describe this endpoint',
-          description: 'Says what the endpoint is, and where its description, documentation and health report are.',
+          description: 'Says what the endpoint is and where to find its description, documentation and health report.',
           responses: {
             200: {
               description: 'The self-description.',
@@ -148,10 +164,10 @@ export function openapi(installation: Installation) {
           tags: ['Health'],
           summary: 'Report health',
           description:
-            'Whether the process and its store are able to take signups. An outage of the upstream provider does not count.',
+            'Says whether the process and its store can take signups. An outage of the upstream provider does not count.',
           responses: {
             200: {
-              description: 'Able to take signups.',
+              description: 'The service can take signups.',
               headers: { 'Cache-Control': noStore },
               content: json('HealthReport', {
                 examples: {
@@ -159,7 +175,7 @@ export function openapi(installation: Installation) {
                 },
               }),
             },
-            503: error('Not able to take signups, or shutting down.', { draining: refusals.draining.error }),
+            503: error('The service cannot take signups, or is shutting down.', { draining: refusals.draining.error }),
             '4XX': anyError,
             500: failed,
           },
@@ -176,18 +192,18 @@ export function openapi(installation: Installation) {
           },
         },
       ),
-      [paths.openapi]: discovery('getOpenapi', 'Describe this API for programs', 'This document.', {
+      [paths.openapi]: discovery('getOpenapi', 'Describe this API for programs', 'The OpenAPI document itself.', {
         'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
       }),
       [paths.docs]: discovery(
         'getDocumentation',
         'Describe this API for people',
-        'The documentation, made from this document: a page of HTML, or Markdown for a client whose `Accept` prefers `text/markdown`.',
+        'The documentation, generated from the OpenAPI document: an HTML page, or Markdown for clients whose `Accept` header prefers `text/markdown`.',
         {
-          'text/html': { schema: { type: 'string', description: 'A page of HTML.' } },
-          'text/markdown': { schema: { type: 'string', description: 'The same as Markdown (RFC 7763).' } },
+          'text/html': { schema: { type: 'string', description: 'An HTML page.' } },
+          'text/markdown': { schema: { type: 'string', description: 'The same in Markdown (RFC 7763).' } },
         },
-        { Vary: header('The answer depends on this request field.', { type: 'string', const: 'Accept' }, true) },
+        { Vary: header('The request header that the answer depends on.', { type: 'string', const: 'Accept' }, true) },
       ),
     },
     components: {
@@ -225,3 +241,54 @@ export function openapi(installation: Installation) {
 }
 
 export type OpenapiDocument = ReturnType<typeof openapi>
+
+/** Content of a named schema, as JSON. */
+const json = (schema: string, extra: object = {}) => ({
+  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, ...extra },
+})
+
+const header = (description: string, schema: object, required = false) => ({ description, required, schema })
+
+const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
+
+/** The pieces that the answers of several operations share. */
+function answers({ limit, window, publishQuota }: Installation) {
+  const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
+  const cacheable = (seconds: number) =>
+    header('How long a copy may be used.', { type: 'string', const: `public, max-age=${seconds}` }, true)
+  const etag = header('Identifies these bytes; send it back in If-None-Match.', text(80), true)
+  const links = (value: string) => header('Related resources (RFC 8288).', text(2048, { examples: [value] }), true)
+
+  const rateLimit: Record<string, object> = publishQuota
+    ? {
+        RateLimit: header(
+          'What is left of the quota: `r` attempts, with `t` seconds until there is one more.',
+          text(100, { examples: [`"signup";r=${limit - 1};t=${Math.ceil(window / limit)}`] }),
+        ),
+        'RateLimit-Policy': header(
+          'The quota: `q` attempts for each client, refilled evenly over `w` seconds.',
+          text(100, { examples: [`"signup";q=${limit};w=${window}`] }),
+        ),
+      }
+    : {}
+
+  const error = (description: string, examples: Record<string, string>, headers: Record<string, object> = {}) => ({
+    description,
+    headers: { 'Cache-Control': noStore, ...headers },
+    content: json('Error', {
+      examples: Object.fromEntries(Object.entries(examples).map(([name, error]) => [name, { value: { error } }])),
+    }),
+  })
+  const anyError = error('The request cannot be served as it is.', {
+    methodNotAllowed: refusals.methodNotAllowed('GET').error,
+  })
+  const failed = error('The service is temporarily unavailable.', {
+    unavailable: refusals.unavailable.error,
+  })
+  const unchanged = (seconds: number, more: Record<string, object> = {}) => ({
+    description: 'The copy that the client holds is still current.',
+    headers: { ETag: etag, 'Cache-Control': cacheable(seconds), ...more },
+  })
+
+  return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged }
+}

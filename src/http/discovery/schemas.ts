@@ -18,14 +18,13 @@ const padded = (pattern: string): string => `^[${SPACE}]*${pattern}[${SPACE}]*$`
  */
 export const signupRequest = {
   type: 'object',
-  description:
-    'A person who wants to join. Members other than these two are ignored; of members with the same name the last one counts.',
+  description: 'A person who wants to join. Other members are ignored; if a member is repeated, the last one counts.',
   required: ['name', 'email'],
   properties: {
     name: {
       type: 'string',
       description:
-        'What to call the person: 1 to 100 Unicode code points. Surrounding white space is removed first. Control characters, line separators and unpaired surrogates are refused; everything else is kept as it was sent.',
+        'What to call the person: 1 to 100 Unicode code points. Surrounding white space is removed first. Control characters, line separators and unpaired surrogates are refused; everything else is kept as sent.',
       minLength: 1,
       pattern: padded(`[^${SPACE}${CONTROL}](?:[^${CONTROL}\\u2028\\u2029]{0,${NAME_MAX - 2}}[^${SPACE}${CONTROL}])?`),
       'x-after-trimming': { minLength: 1, maxLength: NAME_MAX },
@@ -34,7 +33,7 @@ export const signupRequest = {
     email: {
       type: 'string',
       description:
-        'The address to reach the person at, at most 255 characters. Surrounding white space is removed first. It is an ASCII address with a domain of at least two labels; an internationalised domain is sent in its `xn--` form. Two addresses that differ in upper and lower case alone are the same contact.',
+        'The email address of the person, at most 255 characters. Surrounding white space is removed first. It must be ASCII, with a domain of at least two labels; send an internationalised domain in its `xn--` form. Addresses that differ only in case belong to the same contact.',
       minLength: 1,
       pattern: padded(EMAIL_PATTERN),
       allOf: [{ pattern: padded(`[^${SPACE}]{1,${EMAIL_MAX}}`) }],
@@ -49,18 +48,18 @@ export const signupResult = {
   type: 'object',
   description: 'The signup is on the list and durably stored.',
   properties: {
-    success: { type: 'boolean', const: true, description: 'Always `true`: a failure is an error answer.' },
+    success: { type: 'boolean', const: true, description: 'Always `true`: failures are answered with an error.' },
     message: { type: 'string', maxLength: 200, description: 'A sentence that can be shown to the visitor.' },
     contactId: {
       type: 'string',
       minLength: 1,
       maxLength: 255,
-      description: 'Identifies a new contact. Absent when the address was known before; never null.',
+      description: 'Identifies a new contact. Absent if the address was already listed; never null.',
     },
     alreadyExisted: {
       type: 'boolean',
       description:
-        'Whether the address was on the list before. Nothing is changed then: the first name and spelling stay.',
+        'Whether the address was already on the list. If so, nothing changes: the name and the spelling of the first signup stay.',
     },
     automationTriggered: {
       type: 'boolean',
@@ -85,7 +84,7 @@ const link = (description: string) =>
 
 export const selfDescription = {
   type: 'object',
-  description: 'What this endpoint is and where its descriptions are.',
+  description: 'What this endpoint is and where it is described.',
   properties: {
     name: { type: 'string', maxLength: 100, description: 'The name of the service, set by its operator.' },
     description: { type: 'string', maxLength: 500, description: 'What the service is for, set by its operator.' },
@@ -104,9 +103,9 @@ export const selfDescription = {
 
 export const healthReport = {
   type: 'object',
-  description: 'The process and its store are able to take signups.',
+  description: 'The process and its store can take signups.',
   properties: {
-    status: { type: 'string', const: 'ok', description: 'Always `ok`: anything else is an error answer.' },
+    status: { type: 'string', const: 'ok', description: 'Always `ok`: anything else is answered with an error.' },
     service: { type: 'string', maxLength: 100, description: 'The name of the service, set by its operator.' },
     description: { type: 'string', maxLength: 500, description: 'What the service is for, set by its operator.' },
     time: {
@@ -140,13 +139,13 @@ export const linkset = {
     linkset: {
       type: 'array',
       maxItems: 10,
-      description: 'One entry for each resource that links start from.',
+      description: 'One entry for each resource that has links.',
       items: {
         type: 'object',
         required: ['anchor'],
         additionalProperties: false,
         properties: {
-          anchor: link('The resource that the links start from.'),
+          anchor: link('The resource that has these links.'),
           'service-desc': linkTargets('Machine-readable descriptions.'),
           'service-doc': linkTargets('Documentation for people.'),
           status: linkTargets('Health reports.'),
@@ -159,7 +158,8 @@ export const linkset = {
 
 export const errorBody = {
   type: 'object',
-  description: 'The body of every error, whatever its status. It is plain JSON on purpose, not RFC 9457 problem+json.',
+  description:
+    'Every error has this body, whatever its status. It is plain JSON on purpose, not RFC 9457 problem+json.',
   required: ['error'],
   additionalProperties: false,
   properties: {
@@ -172,7 +172,7 @@ export const errorBody = {
   },
 } as const satisfies JSONSchema
 
-/** The schemas leave every member optional, so that clients need none of them; we always send all but `contactId`. */
+/** The schemas leave every member optional, so that clients rely on none of them; we always send all but `contactId`. */
 export type SignupResult = Required<Omit<FromSchema<typeof signupResult>, 'contactId'>> & { contactId?: string }
 export type SelfDescription = Required<FromSchema<typeof selfDescription>>
 export type HealthReport = Required<FromSchema<typeof healthReport>>

@@ -1,13 +1,13 @@
 import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
-import { catalogLink, descriptionLinks, LINKSET, paths } from '../paths.ts'
+import { paths } from '../paths.ts'
 import { catalog } from './catalog.ts'
 import { docsMarkdown } from './docs/markdown.ts'
 import { prefersMarkdown } from './docs/negotiate.ts'
 import { docsPage } from './docs/page.ts'
 import { type Document, document } from './document.ts'
-import { openapi } from './openapi.ts'
-import type { Installation } from './openapi-answers.ts'
+import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
+import { type Installation, openapi } from './openapi.ts'
 import type { SelfDescription } from './schemas.ts'
 
 /** Every document of one installation, made once: they change with the configuration only. */

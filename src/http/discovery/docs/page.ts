@@ -1,4 +1,5 @@
-import { descriptions, paths } from '../../paths.ts'
+import { paths } from '../../paths.ts'
+import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { type Block, type Group, idOf, type Outline, type Row, type Section } from './content.ts'
 import { highlight } from './highlight.ts'
