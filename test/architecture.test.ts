@@ -32,7 +32,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     parts: ['http', 'stores', 'limiters', 'providers', 'destinations', 'outbound', 'waitlist'],
     packages: ['ipaddr.js'],
   },
-  http: { parts: ['waitlist'], packages: ['pino', 'ipaddr.js', 'json-schema-to-ts'] },
+  http: { parts: ['waitlist'], packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'] },
   stores: { parts: ['waitlist'], packages: ['pg'] },
   limiters: { parts: ['waitlist'], packages: ['ioredis'] },
   providers: { parts: ['outbound', 'waitlist'], packages: [] },

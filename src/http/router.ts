@@ -90,7 +90,7 @@ export function createRouter(
     [paths.health, { GET: healthRoute({ store, isDraining, ...settings }) }],
     [paths.catalog, { GET: request => serve(request, pages().catalog) }],
     [paths.openapi, { GET: request => serve(request, pages().openapi) }],
-    [paths.docs, { GET: request => serve(request, pages().docs(request.headers.accept)) }],
+    [paths.docs, { GET: async request => serve(request, await pages().docs(request.headers.accept)) }],
   ])
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')

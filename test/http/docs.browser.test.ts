@@ -27,7 +27,9 @@ const styleOf = (page: Page, element: string, property: string) =>
 const isVisible = (page: Page, selector: string) =>
   page.locator(selector).evaluateAll(elements => elements.map(element => element.getClientRects().length > 0))
 
-test('C-58: a browser complains about nothing on the page and asks nobody else for anything', { skip }, async t => {
+test('C-58: a browser has nothing to complain about on the page and loads nothing from elsewhere', {
+  skip,
+}, async t => {
   const { baseUrl } = await startService(t)
   for (const colorScheme of schemes) {
     const { page, complaints, origins } = await openPage(t, browser, `${baseUrl}/docs/api`, { colorScheme })
@@ -162,7 +164,7 @@ test('C-58: on paper there are all examples and no navigation, dark on white', {
   assert.ok((await isVisible(page, 'nav, .bar, .tabs label')).every(visible => !visible))
 })
 
-test('C-58: who asks for less motion gets none', { skip }, async t => {
+test('C-58: a visitor who asks for less motion gets none', { skip }, async t => {
   const { baseUrl } = await startService(t)
   const { page } = await openPage(t, browser, `${baseUrl}/docs/api`)
   const behaviour = () => styleOf(page, 'document.documentElement', 'scrollBehavior')

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
+import { docsMarkdown } from '../../src/http/discovery/docs/markdown.ts'
+import { docsPage } from '../../src/http/discovery/docs/page.ts'
 import type { Answer, Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
+import { openapi } from '../../src/http/discovery/openapi.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
@@ -127,4 +131,34 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
     .replaceAll(/\\./g, '')
     .replaceAll(/`[^`]+`/g, '')
   assert.doesNotMatch(withoutCode, /[<>]|!\[|\]\((?!#|http:\/\/127)|[*_](?!\*)[a-z]+[*_](?!\*)/)
+})
+
+test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
+  const base = 'https://waitlist.example.com'
+  const pageOf = (service: string, description: string) => {
+    const quota = { limit: 20, window: 600, publishQuota: true }
+    const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota })
+    return docsPage(api, base, docsMarkdown(api, base)).html
+  }
+  // A description may contain code and links to headings.
+  const tagsOf = (html: string) =>
+    html.match(/<[^>]+>/g)!.filter(tag => !/^<(\/?code|a href="#[\w-]+"|\/a)>$/.test(tag))
+  const bare = (text: string) => text.replaceAll(/[\s`[\]]|\(#x\)/g, '')
+
+  const harmless = tagsOf(pageOf('waitlist', 'a list'))
+  const pieces =
+    '\\ ` * _ [ ] ( ) < > & | ~ # - + = ! . : ; " \' 1 a <b> </p> <!-- &lt; ](//x) ](#x) [x --- 1. https://x.example'
+  const words = fc
+    .array(fc.constantFrom(' ', '    ', ...pieces.split(' ')), { minLength: 1, maxLength: 24 })
+    .map(list => list.join('').trim())
+    .filter(text => text !== '')
+  fc.assert(
+    fc.property(words, words, (service, description) => {
+      const html = pageOf(service, description)
+      assert.deepEqual(tagsOf(html), harmless)
+      assert.equal(bare(textOfHtml(html.match(/<h1>(.*)<\/h1>/)![1]!)), bare(`${service} API`))
+      assert.ok(bare(textOfHtml(html)).includes(bare(description)))
+    }),
+    { numRuns: 200, examples: [['waitlist', '![x](#x)']] },
+  )
 })

@@ -2,22 +2,20 @@ import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
 import { paths } from '../paths.ts'
 import { catalog } from './catalog.ts'
-import { docsMarkdown } from './docs/markdown.ts'
 import { prefersMarkdown } from './docs/negotiate.ts'
-import { docsPage } from './docs/page.ts'
 import { type Document, document } from './document.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
-import { type Installation, openapi } from './openapi.ts'
+import { type Installation, type OpenapiDocument, openapi } from './openapi.ts'
 import type { SelfDescription } from './schemas.ts'
 
-/** Every document of one installation, made once: they change with the configuration only. */
+/** Every document of one installation, each made once: only the configuration changes them. */
 export interface Site {
   readonly description: Document
   readonly catalog: Document
   readonly openapi: Document
-  /** The documentation in the form that this `Accept` value prefers. */
-  docs(accept: string | undefined): Document
-  /** What `/` answers: see the documentation. */
+  /** The documentation in the form that this `Accept` value prefers; made when somebody first asks for it. */
+  docs(accept: string | undefined): Promise<Document>
+  /** The answer to `/`: see the documentation. */
   readonly redirect: Answer
 }
 
@@ -27,10 +25,7 @@ export function site(installation: Installation): Site {
   const { base, service, description } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
-  const page = docsPage(api, base)
-  const negotiated = { ...discovery, vary: 'Accept' }
-  const html = document('text/html; charset=utf-8', page.html, { ...negotiated, ...page.securityFields })
-  const markdown = document('text/markdown; charset=utf-8', docsMarkdown(api, base), negotiated)
+  let made: Promise<Documentation> | undefined
   const self: SelfDescription = {
     name: service,
     description,
@@ -51,7 +46,14 @@ export function site(installation: Installation): Site {
       link: `${catalogLink(base)}, <${base}${paths.waitlist}>; rel="item"`,
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
-    docs: accept => (prefersMarkdown(accept) ? markdown : html),
+    async docs(accept) {
+      made ??= documentation(api, base, { ...discovery, vary: 'Accept' }).catch(error => {
+        made = undefined // files could not be read, perhaps for want of descriptors: the next reader may have more luck
+        throw error
+      })
+      const { markdown, html } = await made
+      return prefersMarkdown(accept) ? markdown : html
+    },
     redirect: {
       status: 302,
       body: null,
@@ -63,5 +65,25 @@ export function site(installation: Installation): Site {
         link: `${catalogLink(base)}, ${descriptionLinks(base)}`,
       }),
     },
+  }
+}
+
+interface Documentation {
+  readonly markdown: Document
+  readonly html: Document
+}
+
+/** Both forms of the documentation. Its code is loaded only when it is needed, so that the start does not wait for it. */
+async function documentation(
+  api: OpenapiDocument,
+  base: string,
+  fields: Record<string, string>,
+): Promise<Documentation> {
+  const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
+  const markdown = docsMarkdown(api, base)
+  const page = docsPage(api, base, markdown)
+  return {
+    markdown: document('text/markdown; charset=utf-8', markdown, fields),
+    html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),
   }
 }

@@ -1,13 +1,13 @@
-import type { Sample } from './content.ts'
+import type { Sample } from './commonmark.ts'
 import { type Call, firstMedia, type Schema } from './shape.ts'
 
-/** Programs that can be run as they stand. The tests take them out of the page and run them. */
+/** Programs that run as they are: the tests copy them from the page and run them. */
 
 interface Request {
   readonly url: string
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: object
+  readonly body: object | undefined
   /** Whether the answer is JSON. */
   readonly json: boolean
   /** Whether the answer sets a cookie. */
@@ -16,81 +16,81 @@ interface Request {
 
 export function requestSamples(base: string, { method, path, operation }: Call): Sample[] {
   const { requestBody, responses } = operation
-  const [type, media] = firstMedia(requestBody?.content) ?? []
-  const [example] = Object.values(media?.examples ?? {})
+  const sent = firstMedia(requestBody?.content)
+  const [form = '', ...otherForms] = Object.keys(responses[200]?.content ?? {})
   // Where there is a choice of forms, the example shows how to get the one that is not the default.
-  const [form, ...otherForms] = Object.keys(responses[200]?.content ?? {})
   const accept = otherForms.at(-1)
+  const headers: Record<string, string> = {}
+  if (sent !== undefined) headers['Content-Type'] = sent.type
+  if (accept !== undefined) headers.Accept = accept
   const request: Request = {
     url: base + path,
     method,
-    headers: {
-      ...(type === undefined ? {} : { 'Content-Type': type }),
-      ...(accept === undefined ? {} : { Accept: accept }),
-    },
-    ...(example === undefined ? {} : { body: example.value as object }),
-    json: (accept ?? form ?? '').includes('json'),
+    headers,
+    body: Object.values(sent?.media.examples ?? {})[0]?.value as object | undefined,
+    json: (accept ?? form).includes('json'),
     cookie: responses[200]?.headers?.['Set-Cookie'] !== undefined,
   }
   return [
-    { title: 'curl', language: 'sh', code: curl(request) },
-    { title: 'JavaScript', language: 'js', code: javascript(request) },
-    { title: 'Python', language: 'python', code: python(request) },
+    { language: 'sh', code: curl(request) },
+    { language: 'js', code: javascript(request) },
+    { language: 'python', code: python(request) },
   ]
 }
 
 function curl({ url, headers, body }: Request): string {
-  return [
-    // Brackets of an IPv6 address mean something to shells.
-    `curl ${/[[\]]/.test(url) ? shellText(url) : url}`,
-    ...Object.entries(headers).map(([name, value]) => `  -H ${shellText(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`  -d ${shellText(spaced(body))}`]),
-  ].join(' \\\n')
+  // Brackets of an IPv6 address mean something to shells.
+  const words = [`curl ${/[[\]]/.test(url) ? shellText(url) : url}`]
+  for (const [name, value] of Object.entries(headers)) words.push(`-H ${shellText(`${name}: ${value}`)}`)
+  if (body !== undefined) words.push(`-d ${shellText(spaced(body))}`)
+  return words.join(' \\\n  ')
 }
 
 function javascript({ url, method, headers, body, json, cookie }: Request): string {
-  const options = [
-    ...(method === 'GET' ? [] : [`method: ${scriptText(method)},`]),
-    ...(Object.keys(headers).length === 0 ? [] : [`headers: ${scriptObject(headers)},`]),
-    ...(cookie ? [`credentials: 'include', // keeps the cookie when the page is on another origin`] : []),
-    ...(body === undefined ? [] : [`body: JSON.stringify(${scriptObject(body)}),`]),
-  ]
-  const lines = options.map(option => `  ${option}\n`).join('')
-  return [
-    `const response = await fetch(${scriptText(url)}${options.length === 0 ? '' : `, {\n${lines}}`})`,
-    `console.log(response.status, await response.${json ? 'json' : 'text'}())`,
-  ].join('\n')
+  const options: string[] = []
+  if (method !== 'GET') options.push(`method: ${scriptText(method)},`)
+  if (Object.keys(headers).length > 0) options.push(`headers: ${scriptObject(headers)},`)
+  if (cookie) options.push(`credentials: 'include', // keeps the cookie when the page is on another origin`)
+  if (body !== undefined) options.push(`body: JSON.stringify(${scriptObject(body)}),`)
+  const block = options.length === 0 ? '' : `, {\n  ${options.join('\n  ')}\n}`
+  return `const response = await fetch(${scriptText(url)}${block})
+console.log(response.status, await response.${json ? 'json' : 'text'}())`
 }
 
 function python({ url, method, headers, body, json }: Request): string {
   const read = (from: string) => (json ? `json.load(${from})` : `${from}.read().decode()`)
-  const plain = method === 'GET' && Object.keys(headers).length === 0
-  const target = plain ? JSON.stringify(url) : 'request'
-  return [
-    ...(json || body !== undefined ? ['import json'] : []),
-    ...(body === undefined ? [] : ['from urllib.error import HTTPError']),
-    `from urllib.request import ${plain ? '' : 'Request, '}urlopen`,
-    '',
-    ...(plain
-      ? []
-      : [
-          'request = Request(',
-          `    ${JSON.stringify(url)},`,
-          ...(method === 'GET' ? [] : [`    method=${JSON.stringify(method)},`]),
-          `    headers=${spaced(headers)},`,
-          ...(body === undefined ? [] : [`    data=json.dumps(${spaced(body)}).encode(),`]),
-          ')',
-        ]),
-    ...(body === undefined
-      ? [`with urlopen(${target}) as response:`, `    print(response.status, ${read('response')})`]
-      : [
-          'try:',
-          `    with urlopen(${target}) as response:`,
-          `        print(response.status, ${read('response')})`,
-          'except HTTPError as refusal:',
-          `    print(refusal.status, ${read('refusal')})`,
-        ]),
-  ].join('\n')
+  const target = JSON.stringify(url)
+  if (method === 'GET' && Object.keys(headers).length === 0) {
+    return `${json ? 'import json\n' : ''}from urllib.request import urlopen
+
+with urlopen(${target}) as response:
+    print(response.status, ${read('response')})`
+  }
+  if (body === undefined) {
+    return `${json ? 'import json\n' : ''}from urllib.request import Request, urlopen
+
+request = Request(
+    ${target},
+    headers=${spaced(headers)},
+)
+with urlopen(request) as response:
+    print(response.status, ${read('response')})`
+  }
+  return `import json
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+request = Request(
+    ${target},
+    method=${JSON.stringify(method)},
+    headers=${spaced(headers)},
+    data=json.dumps(${spaced(body)}).encode(),
+)
+try:
+    with urlopen(request) as response:
+        print(response.status, ${read('response')})
+except HTTPError as refusal:
+    print(refusal.status, ${read('refusal')})`
 }
 
 /** A form to paste into a page: one input for each field of the request. */
@@ -131,10 +131,10 @@ ${inputs.join('\n')}
     }
   })
 </script>`
-  return { title: 'HTML', language: 'html', code }
+  return { language: 'html', code }
 }
 
-/** JSON with a space after each colon and comma, as people write it. Of strings alone it is Python too. */
+/** JSON with a space after each colon and comma, as people write it. With nothing but strings, it is Python too. */
 const spaced = (value: object): string =>
   `{${Object.entries(value)
     .map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`)

@@ -1,6 +1,6 @@
 /**
- * Whether a client wants Markdown: only when `Accept` names `text/markdown`, with a higher quality than it gives to
- * `text/html` (RFC 9110 §12.5.1). Everybody else gets the page, also somebody who accepts anything.
+ * Whether a client wants Markdown: only if `Accept` names `text/markdown` with a higher quality than it gives to
+ * `text/html` (RFC 9110 §12.5.1). All others get the page, including clients that accept anything.
  */
 export function prefersMarkdown(accept: string | undefined): boolean {
   if (accept === undefined || !/text\/markdown/i.test(accept)) return false

@@ -1,18 +1,23 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Marked, type Tokens } from 'marked'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { type Block, type Group, idOf, type Outline, type Row, type Section } from './content.ts'
-import { highlight } from './highlight.ts'
-import { outline } from './outline.ts'
-import { escapeHtml, paragraphs, proseToHtml } from './prose.ts'
-import { style, styleSource } from './style.ts'
+import { idOf } from './commonmark.ts'
+import { escapeHtml, highlight } from './html.ts'
 
-/** OWASP HTTP Headers cheat sheet. The style is allowed by its hash; nothing else can be loaded, run, sent or framed. */
+const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
+
+/**
+ * OWASP HTTP Headers cheat sheet. The style is allowed by its hash (CSP level 3 §2.3.1); nothing else can be loaded,
+ * run, sent or framed.
+ */
 const securityFields: Record<string, string> = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': [
     "default-src 'none'",
-    `style-src ${styleSource}`,
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
@@ -28,24 +33,61 @@ const securityFields: Record<string, string> = {
 const mark = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='#3547c8'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
 const icon = `data:image/svg+xml,${encodeURIComponent(mark)}`
 
-/** The documentation as one page of HTML without script, and the response fields that it is served with. */
-export function docsPage(api: OpenapiDocument, base: string): { html: string; securityFields: Record<string, string> } {
-  const content = outline(api, base)
-  return { html: page(content, base), securityFields }
-}
+/** CommonMark alone, so that nothing but what is written as a link becomes one. */
+const marked = new Marked({
+  gfm: false,
+  renderer: {
+    html: ({ text }) => escapeHtml(text),
+    link({ href, tokens }) {
+      return `<a href="${escapeHtml(href)}">${this.parser.parseInline(tokens)}</a>`
+    },
+    codespan({ text }) {
+      const [, method, path] = /^([A-Z]+) (\/.*)$/.exec(text) ?? []
+      if (method !== undefined) return `${methodBadge(method)} <code class="path">${escapeHtml(path!)}</code>`
+      return /^[1-5](\d\d|XX)$/.test(text)
+        ? `<code class="status s${text[0]}">${text}</code>`
+        : `<code>${escapeHtml(text)}</code>`
+    },
+    /** Items of several paragraphs are a name, with what it means. */
+    list({ loose, items }) {
+      if (!loose) return `<ul>${items.map(({ tokens }) => `<li>${this.parser.parse(tokens)}</li>`).join('')}</ul>\n`
+      const entries = items.map(({ tokens }) => {
+        const [name, ...meaning] = tokens.filter(({ type }) => type !== 'space')
+        return `<div><dt>${this.parser.parseInline((name as Tokens.Paragraph).tokens)}</dt><dd>${this.parser.parse(meaning)}</dd></div>`
+      })
+      return `<dl>${entries.join('')}</dl>\n`
+    },
+  },
+})
 
-function page(content: Outline, base: string): string {
-  const { title, summary, introduction, groups } = content
+const parser = new marked.Parser(marked.defaults)
+const inline = ({ tokens = [] }: Block): string => parser.parseInline(tokens)
+
+/** A block of the Markdown, as the library reads it. */
+type Block = Tokens.Generic
+
+const methodBadge = (method: string): string => `<span class="method ${method.toLowerCase()}">${method}</span>`
+
+/** The Markdown as a page of HTML without script, and the response fields that it is served with. */
+export function docsPage(
+  { info }: OpenapiDocument,
+  base: string,
+  markdown: string,
+): { html: string; securityFields: typeof securityFields } {
+  const all: Block[] = marked.lexer(markdown).filter(({ type }) => type !== 'space')
+  const end = all.findLastIndex(({ type }) => type === 'hr')
+  const [[title, ...introduction], ...groups] = split(all.slice(0, end), 2)
   const machineLinks = descriptions
     .filter(({ path }) => path !== paths.docs)
     .map(({ rel, path, type }) => `<link rel="${rel}" type="${type}" href="${escapeHtml(base + path)}">`)
-  return `<!doctype html>
+  const brand = `<a class="brand" href="#content">${mark}<span>${escapeHtml(info.title)}</span></a>`
+  const page = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escapeHtml(title)}</title>
+<title>${escapeHtml(info.title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="${escapeHtml(summary)}">
+<meta name="description" content="${escapeHtml(info.summary)}">
 <meta name="color-scheme" content="light dark">
 <link rel="canonical" href="${escapeHtml(base + paths.docs)}">
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
@@ -56,125 +98,117 @@ ${machineLinks.join('\n')}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="bar" id="top">${brand(title)}<a class="menu" href="#menu">Menu</a></header>
-${navigation(content, base)}
+<header class="bar" id="top">${brand}<a class="menu" href="#menu">Menu</a></header>
+<nav id="menu" aria-label="On this page">
+<p>${brand}<a class="close" href="#top">Close</a></p>
+<ul><li><a href="#introduction">Introduction</a></li></ul>
+${groups.map(groupLinks).join('\n')}
+<h2>For programs</h2>
+<ul><li><a href="${paths.openapi}">OpenAPI document</a></li><li><a href="${paths.catalog}">API catalog</a></li><li><a href="${paths.health}">Health report</a></li></ul>
+</nav>
 <main id="content">
-${introductionHtml(introduction, summary)}
+<section class="group" id="introduction">
+<h1>${inline(title)}</h1>
+${partsHtml('introduction', introduction)}
+</section>
 ${groups.map(groupHtml).join('\n')}
-<footer><p>Version ${escapeHtml(content.version)}, ${escapeHtml(content.license)} licence. This page is made from the <a href="${paths.openapi}">OpenAPI document</a> of this service.</p></footer>
+<footer>${parser.parse(all.slice(end + 1))}</footer>
 </main>
 </body>
 </html>
 `
+  return { html: page, securityFields }
 }
 
-function navigation({ title, introduction, groups }: Outline, base: string): string {
-  const item = (id: string, text: string, method?: string) =>
-    `<li><a href="#${id}"><span>${escapeHtml(text)}</span>${method === undefined ? '' : methodBadge(method)}</a></li>`
-  const lists = groups.map(({ title, sections }, index) => {
-    const first = index === 0 ? item(introduction.id, 'Introduction') : ''
-    const items = sections.map(({ id, title, call }) => item(id, title, call?.method))
-    return `<h2>${escapeHtml(title)}</h2>\n<ul>${first}${items.join('')}</ul>`
+/** What comes before the first heading of this depth, then each such heading with what follows it. */
+function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {
+  const starts = list.flatMap((block, index) => (block.type === 'heading' && block.depth === depth ? [index] : []))
+  return [0, ...starts].map((start, index) => list.slice(start, starts[index])) as [Titled, ...Titled[]]
+}
+
+/** A heading and what it is about. */
+type Titled = [heading: Block, ...Block[]]
+
+function groupLinks(group: Titled): string {
+  const [[heading], ...sections] = split(group, 3)
+  const items = sections.map(([title, first]) => {
+    const [, method] = /^`([A-Z]+) /.exec(first?.raw ?? '') ?? []
+    return `<li><a href="#${idOf(title.text)}"><span>${inline(title)}</span>${method === undefined ? '' : methodBadge(method)}</a></li>`
   })
-  const forPrograms = [
-    ['OpenAPI document', paths.openapi],
-    ['API catalog', paths.catalog],
-    ['Health report', paths.health],
-  ].map(([text, path]) => `<li><a href="${escapeHtml(base + path)}">${text}</a></li>`)
-  return `<nav id="menu" aria-label="On this page">
-<p>${brand(title)}<a class="close" href="#top">Close</a></p>
-${lists.join('\n')}
-<h2>For programs</h2>
-<ul>${forPrograms.join('')}</ul>
-</nav>`
+  return `<h2>${inline(heading)}</h2>\n<ul>${items.join('')}</ul>`
 }
 
-const brand = (title: string): string => `<a class="brand" href="#content">${mark}<span>${escapeHtml(title)}</span></a>`
-
-function introductionHtml({ id, title, parts }: Section, summary: string): string {
-  return `<section class="group introduction" id="${id}">
-<h1>${escapeHtml(title)}</h1>
-<p class="lead">${proseToHtml(summary)}</p>
-${partsHtml(id, parts)}
-</section>`
-}
-
-const groupHtml = ({ id, title, text, sections }: Group): string => `<section class="group" aria-labelledby="${id}">
-<div class="head"><h2 id="${id}">${selfLink(id, title)}</h2>${text === undefined ? '' : `<p class="about">${proseToHtml(text)}</p>`}</div>
+function groupHtml(group: Titled): string {
+  const [[heading, ...about], ...sections] = split(group, 3)
+  const id = idOf(heading.text)
+  return `<section class="group" aria-labelledby="${id}">
+<div class="head">${headingHtml(heading, id)}
+${parser.parse(about)}</div>
 ${sections.map(sectionHtml).join('\n')}
 </section>`
+}
 
-const sectionHtml = ({ id, title, call, parts }: Section): string => `<section class="section">
-<h3 id="${id}">${selfLink(id, title)}</h3>
-${call === undefined ? '' : `<p class="call">${methodBadge(call.method)} <code class="path">${escapeHtml(call.path)}</code></p>`}
-${partsHtml(id, parts)}
+function sectionHtml([heading, ...list]: Titled): string {
+  const id = idOf(heading.text)
+  return `<section class="section">
+${headingHtml(heading, id)}
+${partsHtml(id, list)}
 </section>`
+}
 
-const partsHtml = (id: string, parts: Section['parts']): string =>
-  parts
-    .map(({ text, beside }, part) => {
-      const blocks = (list: readonly Block[], side: string) =>
-        list.map((block, index) => blockHtml(block, `${id}-${part}${side}${index}`, id)).join('\n')
-      const aside = beside.length === 0 ? '' : `<div class="beside">${blocks(beside, 'b')}</div>`
-      return `<div class="part"><div class="text">${blocks(text, 't')}</div>${aside}</div>`
+const headingHtml = (heading: Block, id: string): string =>
+  `<h${heading.depth} id="${id}"><a href="#${id}">${inline(heading)}</a></h${heading.depth}>`
+
+/** Text, and beside it the examples that follow it. A line in bold is the title of an example. */
+function partsHtml(section: string, list: readonly Block[]): string {
+  const parts: { text: Block[]; examples: Titled[] }[] = [{ text: [], examples: [] }]
+  for (const block of list) {
+    const { text, examples } = parts.at(-1)!
+    const example = examples.at(-1)
+    const isExample = example !== undefined && (block.type === 'code' || example.length === 1)
+    if (/^\*\*[^*]+\*\*$/.test(block.raw.trim())) examples.push([block])
+    else if (isExample) example.push(block)
+    else if (example === undefined) text.push(block)
+    else parts.push({ text: [block], examples: [] })
+  }
+  return parts
+    .map(({ text, examples }, part) => {
+      const cards = examples.map((example, index) => cardHtml(example, `${section}-${part}-${index}`))
+      const beside = cards.length === 0 ? '' : `<div class="beside">${cards.join('\n')}</div>`
+      return `<div class="part"><div class="text">${text.map(block => blockHtml(block, section)).join('')}</div>${beside}</div>`
     })
     .join('\n')
-
-const selfLink = (id: string, title: string): string => `<a href="#${id}">${escapeHtml(title)}</a>`
-
-const methodBadge = (method: string): string => `<span class="method ${method.toLowerCase()}">${method}</span>`
-
-/** `unique` names controls; `section` is where headings are linked from. */
-function blockHtml(block: Block, unique: string, section: string): string {
-  if (block.is === 'prose') {
-    return paragraphs(block.text)
-      .map(text => `<p>${proseToHtml(text)}</p>`)
-      .join('\n')
-  }
-  if (block.is === 'code') return cardHtml(block, unique)
-  if (block.is === 'calls') {
-    const items = block.calls.map(
-      ({ id, method, path, title }) =>
-        `<li><a href="#${id}">${methodBadge(method)} <code>${escapeHtml(path)}</code> <span>${escapeHtml(title)}</span></a></li>`,
-    )
-    return `<div class="card"><p class="title">${block.title}</p><ul class="calls">${items.join('')}</ul></div>`
-  }
-  const id = `${section}-${idOf(block.title)}`
-  const heading = `<h4 id="${id}">${selfLink(id, block.title)}</h4>`
-  if (block.is === 'rows') return `${heading}\n<dl class="rows">${block.rows.map(rowHtml).join('')}</dl>`
-  const rows = block.refusals.map(
-    ({ status, text, sentences }) =>
-      `<tr><th scope="row">${statusBadge(status)}</th><td><p>${proseToHtml(text)}</p>${sentences
-        .map(sentence => `<p class="sentence">${escapeHtml(sentence)}</p>`)
-        .join('')}</td></tr>`,
-  )
-  return `${heading}
-<table><thead><tr><th scope="col">Status</th><th scope="col">Meaning, and what <code>error</code> can say</th></tr></thead>
-<tbody>${rows.join('')}</tbody></table>`
 }
 
-function rowHtml({ name, notes, text, value }: Row): string {
-  const words = notes.map(
-    note => `<span class="note${note === 'required' ? ' required' : ''}">${escapeHtml(note)}</span>`,
-  )
-  const example =
-    value === undefined ? '' : `<p class="value">${value.label} <code>${escapeHtml(value.text)}</code></p>`
-  return `<div><dt><code>${escapeHtml(name)}</code> ${words.join(' ')}</dt><dd><p>${proseToHtml(text)}</p>${example}</dd></div>`
-}
+const blockHtml = (block: Block, section: string): string =>
+  block.type === 'heading' ? headingHtml(block, `${section}-${idOf(block.text)}`) : parser.parse([block])
 
-const statusBadge = (status: string): string => `<span class="status s${status[0]}">${status}</span>`
+const languages: Readonly<Record<string, string>> = {
+  sh: 'curl',
+  js: 'JavaScript',
+  python: 'Python',
+  html: 'HTML',
+  json: 'JSON',
+  http: 'HTTP',
+}
 
 /** Examples of the same thing in several languages are tabs: radio buttons, so that they need no script. */
-function cardHtml({ title, status, samples }: Extract<Block, { is: 'code' }>, unique: string): string {
-  const name = `<span class="title">${status === undefined ? '' : `${statusBadge(status)} `}${escapeHtml(title)}</span>`
-  const code = samples.map(
-    sample =>
-      `${samples.length === 1 ? '' : `<p class="panel-title">${sample.title}</p>`}<pre tabindex="0" role="group" aria-label="${escapeHtml(`${title}, ${sample.title}`)}" data-language="${sample.language}"><code>${highlight(sample.code)}</code></pre>`,
-  )
-  if (samples.length === 1) return `<div class="card">${name}${code.join('')}</div>`
-  const tabs = samples.map(({ title }, index) => {
-    const checked = index === 0 ? ' checked' : ''
-    return `<input type="radio" name="${unique}" id="${unique}-${index}"${checked}><label for="${unique}-${index}">${title}</label>`
+function cardHtml([heading, ...content]: Titled, id: string): string {
+  const [bold] = heading.tokens as [Tokens.Strong]
+  const title = bold.text.replaceAll('`', '')
+  const samples = content.filter(({ type }) => type === 'code')
+  const isAlone = samples.length === 1
+  const blocks = content.map(block => {
+    if (block.type !== 'code') return parser.parse([block])
+    const language = languages[block.lang]!
+    const name = isAlone ? '' : `<p class="panel-title">${language}</p>`
+    return `${name}<pre tabindex="0" role="group" aria-label="${escapeHtml(`${title}, ${language}`)}" data-language="${block.lang}"><code>${highlight(block.text)}</code></pre>`
   })
-  return `<fieldset class="card tabs"><legend>${escapeHtml(title)}: language</legend>${name}${tabs.join('')}${code.join('')}</fieldset>`
+  const visible = `<span class="title">${inline(bold)}</span>`
+  if (samples.length < 2) return `<div class="card">${visible}${blocks.join('')}</div>`
+  const tabs = samples.map(({ lang }, index) => {
+    const checked = index === 0 ? ' checked' : ''
+    return `<input type="radio" name="${id}" id="${id}-${index}"${checked}><label for="${id}-${index}">${languages[lang]}</label>`
+  })
+  return `<fieldset class="card tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${blocks.join('')}</fieldset>`
 }

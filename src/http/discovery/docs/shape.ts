@@ -1,6 +1,6 @@
 import type { OpenapiDocument } from '../openapi.ts'
 
-/** As much of OpenAPI 3.1 as the documentation reads. The document is ours, so what is not used is not understood. */
+/** As much of OpenAPI 3.1 as the documentation reads. The document is our own; what it does not use is missing here. */
 
 export interface Schema {
   readonly $ref?: string
@@ -20,14 +20,9 @@ export interface Schema {
   readonly 'x-after-trimming'?: { readonly format?: string; readonly minLength?: number; readonly maxLength?: number }
 }
 
-export interface Example {
-  readonly summary?: string
-  readonly value: unknown
-}
-
 export interface Media {
   readonly schema: Schema
-  readonly examples?: Readonly<Record<string, Example>>
+  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>
 }
 
 export interface HeaderField {
@@ -66,18 +61,8 @@ export function callsOf(api: OpenapiDocument): readonly Call[] {
   )
 }
 
-/** The schema itself, also where there is only a reference to a component. */
-export function resolve(api: OpenapiDocument, schema: Schema): Schema {
-  const name = schema.$ref?.split('/').at(-1)
-  return name === undefined ? schema : (api.components.schemas as Readonly<Record<string, Schema>>)[name]!
-}
-
-/** The first media type of a body, with its name; undefined where there is no body. */
-export const firstMedia = (content: Readonly<Record<string, Media>> | undefined): [string, Media] | undefined =>
-  Object.entries(content ?? {})[0]
-
-/** What a header field holds, where the document says so: always the same, or something of this kind. */
-export function fieldValue({ schema }: HeaderField): { text: string; isConstant: boolean } | undefined {
-  const value = schema.const ?? schema.examples?.[0]
-  return value === undefined ? undefined : { text: String(value), isConstant: schema.const !== undefined }
+/** The first form of a body; undefined where there is no body. */
+export function firstMedia(content: Answer['content']): { type: string; media: Media } | undefined {
+  const [first] = Object.entries(content ?? {})
+  return first && { type: first[0], media: first[1] }
 }

@@ -1,4 +1,13 @@
-import { escapeHtml } from './prose.ts'
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Safe as the content of an element and inside a quoted attribute. */
+export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, character => entities[character]!)
 
 /** One pattern for all the small languages of the examples: the name of the group is the class of the token. */
 const token = new RegExp(
@@ -14,7 +23,7 @@ const token = new RegExp(
   'gm',
 )
 
-/** Colours an example. The result is HTML; copied, it is the example again, character by character. */
+/** Colours an example. Copied from the page, it is the same as before, character by character. */
 export function highlight(code: string): string {
   let html = ''
   let end = 0

@@ -1,0 +1,125 @@
+import type { OpenapiDocument } from '../openapi.ts'
+import { blocks, code, definition, definitions, escaped, example, prose } from './commonmark.ts'
+import { requestSamples } from './examples.ts'
+import { type Answer, type Call, firstMedia, type HeaderField, type Schema } from './shape.ts'
+
+/** One endpoint: what is sent, what comes back, what can go wrong. */
+export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
+  const { summary, description, requestBody, responses } = call.operation
+  const { 200: success, ...others } = responses
+  // `4XX` comes after the 4xx that are named.
+  const refusals = Object.entries(others).sort(([one], [other]) => (one < other ? -1 : 1))
+  const refused = refusals.find(([status]) => status.startsWith('4'))
+  const body = firstMedia(requestBody?.content)?.media
+  return blocks(
+    `### ${escaped(summary)}`,
+    code(`${call.method} ${call.path}`),
+    prose(description),
+    body && definitions('Request fields', members(api, body.schema, '**required**')),
+    requestBody && prose(requestBody.description),
+    example('Request', ...requestSamples(base, call)),
+    success && successful(api, success),
+    definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),
+    definitions('Headers of other responses', furtherHeaders(others, success)),
+    body && refused && rawAnswer(...refused),
+  )
+}
+
+function successful(api: OpenapiDocument, success: Answer): string {
+  const media = firstMedia(success.content)?.media
+  const types = Object.keys(success.content ?? {}).map(code)
+  return blocks(
+    `Success is \`200\` with ${types.join(' or ')}. ${prose(success.description)}`,
+    media && definitions('Response fields', members(api, media.schema, 'always')),
+    definitions('Response headers', headers(success.headers)),
+    ...answerExamples('200', success),
+  )
+}
+
+/** One example for each body that the document shows. */
+export const answerExamples = (status: string, { content }: Answer): string[] =>
+  Object.values(firstMedia(content)?.media.examples ?? {}).map(({ summary = 'Response', value }) =>
+    example(`${code(status)} ${escaped(summary)}`, { language: 'json', code: pretty(value) }),
+  )
+
+/** An answer as it is transmitted, with the headers that are always there. */
+export function rawAnswer(status: string, answer: Answer): string {
+  const { type, media } = firstMedia(answer.content) ?? {}
+  const fields = Object.entries(answer.headers ?? {})
+    .filter(([, { required }]) => required)
+    .map(([name, { schema }]) => `${name}: ${schema.const ?? schema.examples?.[0] ?? '…'}\n`)
+  const body = pretty(Object.values(media?.examples ?? {})[0]?.value)
+  const message = `HTTP/1.1 ${status}\nContent-Type: ${type}\n${fields.join('')}\n${body}`
+  return example(`${code(status)} Response`, { language: 'http', code: message })
+}
+
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** A status, what it means, and the sentences of its examples. */
+function refusal([status, { description, content }]: [string, Answer]): string {
+  const examples = Object.values(firstMedia(content)?.media.examples ?? {})
+  const sentences = examples.map(({ value }) => `- “${escaped((value as { error: string }).error)}”`)
+  return definition(status, [], prose(description), sentences.join('\n'))
+}
+
+/** One entry for each member of a schema, including those of nested objects, named by their path from the top. */
+export function members(api: OpenapiDocument, schema: Schema, required: string): string[] {
+  const described = new Map<Schema, string>()
+  const entries = (object: Schema, prefix: string): string[] =>
+    Object.entries(object.properties ?? {}).flatMap(([name, member]) => {
+      const path = prefix + name
+      const remarks = constraints(member)
+        .map(escaped)
+        .concat(object.required?.includes(name) ? required : [])
+      const inner = member.properties === undefined ? member.items : member
+      const same = inner && described.get(inner)
+      const likeAnother = same === undefined ? '' : ` Entries as in ${code(same)}.`
+      const own = definition(path, remarks, prose(member.description ?? '') + likeAnother)
+      if (inner?.properties === undefined || same !== undefined) return own
+      described.set(inner, path)
+      return [own, ...entries(inner, `${path}${inner === member ? '' : '[]'}.`)]
+    })
+  const named = schema.$ref?.split('/').at(-1)
+  return entries(named === undefined ? schema : (api.components.schemas as Record<string, Schema>)[named]!, '')
+}
+
+/** Type and limits in a few words. */
+function constraints(schema: Schema): string[] {
+  const { type = 'any', items, const: constant, minimum, maxItems } = schema
+  const { format, minLength = 0, maxLength } = { ...schema, ...schema['x-after-trimming'] }
+  const list = [items === undefined ? type : `${type} of ${items.type}s`]
+  if (format !== undefined) list.push(format)
+  if (constant !== undefined) list.push(`always ${JSON.stringify(constant)}`)
+  if (maxLength !== undefined) list.push(`${minLength === 0 ? 'at most' : `${minLength} to`} ${maxLength} characters`)
+  if (minimum !== undefined) list.push(`at least ${minimum}`)
+  if (maxItems !== undefined && constant === undefined) list.push(`at most ${maxItems} entries`)
+  return list
+}
+
+/** One entry for each response header. */
+export const headers = (fields: Readonly<Record<string, HeaderField>> = {}): string[] =>
+  Object.entries(fields).map(([name, field]) => header(name, field, []))
+
+function header(name: string, { description, required, schema }: HeaderField, statuses: readonly string[]): string {
+  const remarks = required ? [...statuses, 'always'] : statuses
+  const [label, value] = schema.const === undefined ? ['Example', schema.examples?.[0]] : ['Value', schema.const]
+  return definition(
+    name,
+    remarks,
+    prose(description),
+    value === undefined ? undefined : `${label}: ${code(String(value))}`,
+  )
+}
+
+/** Headers of other answers that a success lacks, or has with another meaning, each with its statuses. */
+function furtherHeaders(others: Readonly<Record<string, Answer>>, success: Answer | undefined): string[] {
+  const all = Object.entries(others).flatMap(([status, { headers = {} }]) =>
+    Object.entries(headers)
+      .filter(([name, { description }]) => success?.headers?.[name]?.description !== description)
+      .map(([name, field]) => ({ status, name, field })),
+  )
+  return [...Map.groupBy(all, ({ name }) => name)].map(([name, found]) => {
+    const statuses = found.map(({ status }) => status)
+    return header(name, found[0]!.field, statuses)
+  })
+}
