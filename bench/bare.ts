@@ -1,11 +1,11 @@
 /**
- * The baseline: what Node's HTTP server costs by itself. The same routes and the same answers, byte for byte, without
- * any logic. It is told what to answer, because a POST is answered in four ways and it must not look into the body.
+ * The baseline: what Node's HTTP server costs by itself. It parses the JSON of a request and sends the head and the body
+ * that the service was heard to send, and does nothing else. It is told what to answer.
  */
 
 import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Answer, Answers } from './job.ts'
+import type { Answer } from './record.ts'
 
 interface Prepared {
   readonly status: number
@@ -20,26 +20,25 @@ const prepare = ({ status, fields, body }: Answer): Prepared => ({
   body,
 })
 
-let get: Prepared
-let post: Prepared
+let answer: Prepared
 
-const send = (response: ServerResponse, { status, fields, body }: Prepared) =>
-  response.writeHead(status, fields).end(body)
+const send = (response: ServerResponse) => response.writeHead(answer.status, answer.fields).end(answer.body)
 
 const server = createServer((request, response) => {
-  if (request.method === 'GET' && request.url === '/api/health') return void send(response, get)
-  if (request.method === 'POST' && request.url === '/api/waitlist') {
-    request.on('data', () => {})
-    request.on('end', () => send(response, post))
-    return
-  }
-  response.writeHead(404).end()
+  if (request.method === 'GET') return void send(response)
+  let body = ''
+  request.on('data', chunk => {
+    body += chunk
+  })
+  request.on('end', () => {
+    JSON.parse(body)
+    send(response)
+  })
 })
 
-process.on('message', (answers: Answers) => {
-  get = prepare(answers.GET)
-  post = prepare(answers.POST)
-  server.keepAliveTimeout = answers.GET.keepAlive * 1000
+process.on('message', (told: Answer) => {
+  answer = prepare(told)
+  server.keepAliveTimeout = told.keepAlive * 1000
   process.send?.('ready')
 })
 process.on('disconnect', () => process.exit())

@@ -1,66 +1,76 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fill } from './fill.ts'
-import { measure } from './measure.ts'
-import { type Generator, type Server, startService } from './processes.ts'
-import type { Round } from './report.ts'
-import { knownSignup, newSignup, openLimiter } from './scenarios.ts'
-import type { Settings } from './upkeep.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { generator } from './load.ts'
+import { measureBoth, type Round } from './measure.ts'
+import type { Plan } from './options.ts'
+import { type Settings, startService } from './processes.ts'
+import { record } from './record.ts'
+import { type Comparison, count } from './report.ts'
+import { fileSizeGoals, knownSignup, newSignup, openLimiter } from './scenarios.ts'
 
 const FEW = 1_000
-
-export interface Surroundings {
-  readonly folder: string
-  readonly settings: Settings
-  readonly generator: Generator
-  readonly connections: number
-  progress(text: string): void
-}
-
-export interface Plan {
-  readonly rounds: number
-  readonly seconds: number
-  readonly warmUp: number
-  readonly contacts: number
-  readonly patience: number
-}
+/** Contacts in one statement. */
+const CHUNK = 100_000
 
 /**
  * A new signup with many contacts in the file, against the same with few. Both services are started anew in each round,
  * the one with few on a fresh copy, since a run adds more contacts than were in it. They warm up with a known address,
  * which adds none.
  */
-export async function compareFileSizes(
-  { folder, settings, generator, connections, progress }: Surroundings,
-  { contacts, patience, rounds, seconds, warmUp }: Plan,
-): Promise<{ readonly contacts: number; readonly rounds: readonly Round[] }> {
-  const large = join(folder, 'large.db')
-  const small = join(folder, 'small.db')
-  progress('filling a large file')
-  fill(small, FEW, patience)
-  const filled = fill(large, contacts, patience)
-  const measured: Round[] = []
+export async function compareFileSizes(folder: string, settings: Settings, plan: Plan): Promise<Comparison> {
+  const { contacts, rounds, seconds, warmUp, progress } = plan
+  const on = (file: string) => startService(folder, { ...settings, ...openLimiter, DATABASE_URL: `sqlite:${file}` })
+  const [small, large] = [join(folder, 'small.db'), join(folder, 'large.db')]
+  for (const [file, size] of [[small, FEW] as const, [large, contacts] as const]) {
+    progress(`filling a file with ${count(size)} contacts`)
+    const service = await on(file)
+    await record(service.port, knownSignup)
+    await service.stop()
+    fill(file, size)
+  }
 
+  const measured: Round[] = []
   for (let round = 1; round <= rounds; round++) {
     progress(`file sizes, round ${round} of ${rounds}`)
     const copy = join(folder, `small-${round}.db`)
     copyFileSync(small, copy)
-    const few = await startService(folder, { ...settings, ...openLimiter, DATABASE_URL: `sqlite:${copy}` })
-    const many = await startService(folder, { ...settings, ...openLimiter, DATABASE_URL: `sqlite:${large}` })
-    if (warmUp > 0) for (const server of [few, many]) await sample(server, knownSignup, warmUp)
-
-    const fewFirst = round % 2 === 0
-    const before = fewFirst ? await sample(few, newSignup, seconds) : undefined
-    const subject = await sample(many, newSignup, seconds)
-    const baseline = before ?? (await sample(few, newSignup, seconds))
-    measured.push({ subject, baseline })
-    await few.stop('SIGTERM')
-    await many.stop('SIGTERM')
+    const servers = { subject: await on(large), baseline: await on(copy) }
+    const load = { request: newSignup, status: 200, connections: 64, seconds }
+    for (const { port } of Object.values(servers)) {
+      if (warmUp > 0) await generator.run({ ...load, port, request: knownSignup, seconds: warmUp })
+    }
+    measured.push(await measureBoth(servers, load, round % 2 === 0))
+    for (const server of Object.values(servers)) await server.stop()
     rmSync(copy)
   }
-  return { contacts: filled, rounds: measured }
+  const name = `new signup, ${count(contacts)} contacts against ${count(FEW)}`
+  return { name, goals: fileSizeGoals, rounds: measured }
+}
 
-  function sample(server: Server, request: typeof newSignup, seconds: number) {
-    return measure(generator, server, { request, status: 200, connections, seconds })
+/**
+ * Copies the one contact in the file as quickly as SQLite can: nothing is synced. The addresses are random, as the load's
+ * are, so the index on them is as scattered as that of a real list.
+ */
+function fill(file: string, contacts: number): void {
+  const database = new DatabaseSync(file)
+  database.exec('pragma synchronous = off; pragma cache_size = -2000000; pragma wal_autocheckpoint = 100000')
+  const made: Record<string, string> = {
+    id: `printf('01900000-%04x-7%03x-8000-%012x', n >> 16, n & 4095, n)`,
+    email: 'address',
+    email_key: 'address',
   }
+  const columns = (database.prepare('pragma table_info(contact)').all() as { name: string; pk: number }[])
+    .filter(({ pk }) => pk === 0)
+    .map(({ name }) => name)
+  const insert = database.prepare(
+    `with recursive row (n) as (select ? union all select n + 1 from row where n < ?),
+       fresh as materialized (select n, lower(hex(randomblob(8))) || '@example.com' as address from row)
+     insert into contact (${columns.join(', ')})
+     select ${columns.map(name => made[name] ?? `one.${name}`).join(', ')}
+     from fresh cross join (select * from contact limit 1) as one`,
+  )
+  for (let filled = 1; filled < contacts; filled += CHUNK) insert.run(filled, Math.min(filled + CHUNK, contacts) - 1)
+  database.exec('pragma wal_checkpoint(truncate)')
+  database.close()
 }

@@ -1,28 +1,34 @@
-import type { RequestShape } from './job.ts'
-import type { Generator } from './processes.ts'
-import type { Sample } from './report.ts'
-import { resourcesOf } from './resources.ts'
+import { generator, type Load, type Measured } from './load.ts'
+import type { Server } from './processes.ts'
+import { processorTime } from './resources.ts'
 
-export interface Measurement {
-  readonly request: RequestShape
-  readonly status: number
-  readonly connections: number
-  readonly seconds: number
+/** One measurement with what the server process spent on it. */
+export interface Sample extends Measured {
+  /** Microseconds of processor time of the server process, all threads, for one request; NaN where unknown. */
+  readonly time: number
 }
 
-/** Measures one server once. An answer with another status than the expected one makes the figure worthless. */
-export async function measure(
-  generator: Generator,
-  { port, pid }: { readonly port: number; readonly pid: number },
-  { request, status, connections, seconds }: Measurement,
-): Promise<Sample> {
-  const before = resourcesOf(pid)
-  const measured = await generator.run({ port, connections, seconds, request })
-  const after = resourcesOf(pid)
-  const { requests, statuses } = measured
-  if (statuses[status] !== requests) {
-    throw new Error(`${request.method} ${request.path} should be answered ${status}: ${JSON.stringify(statuses)}`)
-  }
-  const cpu = before && after ? ((after.cpu - before.cpu) * 1e6) / requests : Number.NaN
-  return { ...measured, cpu }
+/** The subject and the baseline in the same round. */
+export interface Round {
+  readonly subject: Sample
+  readonly baseline: Sample
+}
+
+export const rateOf = ({ requests, seconds }: Measured): number => requests / seconds
+
+export async function measure({ port, pid }: Server, load: Omit<Load, 'port'>): Promise<Sample> {
+  const before = processorTime(pid)
+  const measured = await generator.run({ ...load, port })
+  return { ...measured, time: ((processorTime(pid) - before) * 1e6) / measured.requests }
+}
+
+/** One after the other; which of them comes first changes from round to round. */
+export async function measureBoth(
+  { subject, baseline }: { readonly subject: Server; readonly baseline: Server },
+  load: Omit<Load, 'port'>,
+  baselineFirst: boolean,
+): Promise<Round> {
+  const before = baselineFirst ? await measure(baseline, load) : undefined
+  const measured = await measure(subject, load)
+  return { subject: measured, baseline: before ?? (await measure(baseline, load)) }
 }

@@ -1,8 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { HandshakeJob } from './handshakes.ts'
-import type { Answers, Job, Measured } from './job.ts'
+import type { Answer } from './record.ts'
 
 const fileHere = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -22,20 +21,18 @@ function remember(child: ChildProcess): ChildProcess {
 export interface Server {
   readonly port: number
   readonly pid: number
-  /** Milliseconds from the start of the process until it said that it listens. */
-  readonly startUp: number
-  stop(signal?: NodeJS.Signals): Promise<void>
+  /** Milliseconds from the start of the process until it listened. */
+  readonly startTime: number
+  stop(): Promise<void>
 }
 
-/** The program as `npm start` runs it, with these settings; or another one that says the same when it listens. */
-export async function startService(
-  folder: string,
-  settings: Record<string, string>,
-  program: readonly string[] = [fileHere('../bin/waitlist.js'), 'serve'],
-): Promise<Server> {
+export type Settings = Readonly<Record<string, string>>
+
+/** The program as `npm start` runs it, with these settings. */
+export async function startService(folder: string, settings: Settings): Promise<Server> {
   const start = performance.now()
   const child = remember(
-    spawn(process.execPath, program, {
+    spawn(process.execPath, [fileHere('../bin/waitlist.js'), 'serve'], {
       cwd: folder,
       env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -54,15 +51,11 @@ export async function startService(
     })
     child.once('exit', code => reject(new Error(`the service ended with ${code}:\n${log}${said}`)))
   })
-  return { port, pid: child.pid!, startUp: performance.now() - start, stop: signal => end(child, signal) }
+  return { port, pid: child.pid!, startTime: performance.now() - start, stop: () => end(child) }
 }
 
-/** The same program with one insert for each signup. */
-export const startOneInsert = (folder: string, settings: Record<string, string>): Promise<Server> =>
-  startService(folder, settings, [fileHere('one-insert.ts')])
-
 export interface BareServer extends Server {
-  answer(answers: Answers): Promise<void>
+  answer(answer: Answer): Promise<void>
 }
 
 /** `cache`: a folder for Node's compile cache, which the service has too. */
@@ -70,82 +63,35 @@ export async function startBare(cache: string): Promise<BareServer> {
   const start = performance.now()
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: cache }
   const child = remember(fork(fileHere('bare.ts'), { execArgv: [], env }))
-  const [{ port }] = (await replyOf(child)) as [{ port: number }]
+  const { port } = (await replyOf(child)) as { port: number }
   return {
     port,
     pid: child.pid!,
-    startUp: performance.now() - start,
-    stop: signal => end(child, signal),
-    async answer(answers) {
-      child.send(answers)
-      await replyOf(child)
-    },
-  }
-}
-
-export interface VendorServer extends Omit<Server, 'startUp'> {
-  /** From now on it answers at once, or never. */
-  hangs(hangs: boolean): Promise<void>
-}
-
-export async function startVendor(): Promise<VendorServer> {
-  const child = remember(fork(fileHere('vendor.ts'), { execArgv: [] }))
-  const [{ port }] = (await replyOf(child)) as [{ port: number }]
-  return {
-    port,
-    pid: child.pid!,
-    stop: signal => end(child, signal),
-    async hangs(hangs) {
-      child.send({ hangs })
-      await replyOf(child)
-    },
-  }
-}
-
-/** A process that does one job after the other. */
-export interface Worker<Job, Done> {
-  run(job: Job): Promise<Done>
-  stop(): Promise<void>
-}
-
-/** The process sends what came of a job, or why nothing did. */
-function startWorker<Job extends object, Done>(file: string, name: string): Worker<Job, Done> {
-  const child = remember(fork(fileHere(file), { execArgv: [] }))
-  return {
-    async run(job) {
-      child.send(job)
-      const [{ done, error }] = (await replyOf(child)) as [{ done?: Done; error?: string }]
-      if (done === undefined) throw new Error(`${name} failed: ${error}`)
-      return done
-    },
+    startTime: performance.now() - start,
     stop: () => end(child),
+    async answer(answer) {
+      child.send(answer)
+      await replyOf(child)
+    },
   }
 }
-
-export type Generator = Worker<Job, Measured>
-export const startGenerator = (): Generator => startWorker('load.ts', 'the generator')
-
-/** Tells how many signups were answered, each on a TLS connection of its own. */
-export type Handshakes = Worker<HandshakeJob, number>
-export const startHandshakes = (): Handshakes => startWorker('handshakes.ts', 'the client with TLS')
 
 /** The next message; a process that ended instead has said why on standard error. */
-async function replyOf(child: ChildProcess): Promise<unknown[]> {
-  const over = new AbortController()
-  const ended = once(child, 'exit', over).then(([code]) => {
-    throw new Error(`a process of the benchmark ended with ${code}`)
+function replyOf(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null) => reject(new Error(`a process of the benchmark ended with ${code}`))
+    child.once('exit', ended)
+    child.once('message', message => {
+      child.off('exit', ended)
+      resolve(message)
+    })
   })
-  try {
-    return await Promise.race([once(child, 'message', over), ended])
-  } finally {
-    ended.catch(() => {})
-    over.abort()
-  }
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+/** SIGTERM, so that Node writes its compile cache. */
+async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
-  child.kill(signal)
+  child.kill('SIGTERM')
   await exited
 }

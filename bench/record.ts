@@ -1,48 +1,48 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type Answer, type Answers, FRESH, type RequestShape } from './job.ts'
+import { PLACE, type RequestShape } from './load.ts'
+
+/** An answer as a server gave it, without the fields that Node writes itself. */
+export interface Answer {
+  readonly status: number
+  readonly message: string
+  /** Name, value, name, value. */
+  readonly fields: readonly string[]
+  readonly body: string
+  /** Seconds; Node writes it into the field Keep-Alive. */
+  readonly keepAlive: number
+}
 
 /** Node writes these itself, in the service as in the bare server. */
 const NODES_OWN = new Set(['date', 'connection', 'keep-alive'])
 
-interface Received {
-  readonly status: number
-  readonly rawHeaders: readonly string[]
-  readonly body: string
-}
-
-async function ask(port: number, shape: RequestShape): Promise<Received> {
+/** Asks a server once and keeps its answer. */
+export async function record(port: number, { method, path, body }: RequestShape): Promise<Answer> {
   const agent = new Agent({ keepAlive: true })
-  const { method, path, body } = shape
   const headers = body === undefined ? {} : { 'content-type': 'application/json' }
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request({ host: '127.0.0.1', port, method, path, headers, agent }, resolve).on('error', reject)
-      sent.end(body?.replace(FRESH, `recorded-${Math.floor(Math.random() * 1e9)}`))
+      sent.end(body?.replace(PLACE, `recorded-${Math.floor(Math.random() * 1e9)}`))
     })
-    return { status: response.statusCode!, rawHeaders: response.rawHeaders, body: await text(response) }
+    const { statusCode, statusMessage, rawHeaders } = response
+    const keepAlive = /timeout=(\d+)/.exec(rawHeaders[rawHeaders.indexOf('Keep-Alive') + 1] ?? '')?.[1]
+    return {
+      status: statusCode!,
+      message: statusMessage!,
+      fields: rawHeaders.filter((_, i) => !NODES_OWN.has(rawHeaders[i - (i % 2)]!.toLowerCase())),
+      body: await text(response),
+      keepAlive: Number(keepAlive),
+    }
   } finally {
     agent.destroy()
   }
 }
 
-/** Asks the service once and keeps its answer, for the bare server to give. */
-export async function record(port: number, shape: RequestShape): Promise<Answer> {
-  const { status, rawHeaders, body } = await ask(port, shape)
-  const keepAlive = /timeout=(\d+)/.exec(rawHeaders[rawHeaders.indexOf('Keep-Alive') + 1] ?? '')?.[1]
-  return {
-    status,
-    fields: rawHeaders.filter((_, i) => !NODES_OWN.has(rawHeaders[i - (i % 2)]!.toLowerCase())),
-    body,
-    keepAlive: Number(keepAlive),
-  }
-}
-
-/** Makes sure that the bare server sends what was recorded, in the same order and with the same fields of Node. */
-export async function requireSame(port: number, shape: RequestShape, recorded: Answers): Promise<void> {
+/** Makes sure that the bare server sends what was recorded: status line, fields in their order, body. */
+export async function requireSame(port: number, shape: RequestShape, recorded: Answer): Promise<void> {
   const again = await record(port, shape)
-  const expected = recorded[shape.method]
-  if (JSON.stringify(again) !== JSON.stringify(expected)) {
-    throw new Error(`the bare server answers otherwise:\n${JSON.stringify(again)}\n${JSON.stringify(expected)}`)
+  if (JSON.stringify(again) !== JSON.stringify(recorded)) {
+    throw new Error(`the bare server answers otherwise:\n${JSON.stringify(again)}\n${JSON.stringify(recorded)}`)
   }
 }

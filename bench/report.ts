@@ -1,21 +1,20 @@
-import type { Measured } from './job.ts'
-
-/** One measurement with what the server process spent on it. */
-export interface Sample extends Measured {
-  /** Microseconds of processor time of the server process, all threads, for one request; NaN where unknown. */
-  readonly cpu: number
-}
-
-/** The subject and the baseline in the same round. */
-export interface Round {
-  readonly subject: Sample
-  readonly baseline: Sample
-}
+import { type Round, rateOf, type Sample } from './measure.ts'
+import type { Goals } from './scenarios.ts'
 
 export interface Comparison {
   readonly name: string
-  readonly goal: number
+  readonly goals: Goals
   readonly rounds: readonly Round[]
+}
+
+/** A figure that is no comparison of rates. */
+export interface Figure {
+  readonly name: string
+  readonly value: string
+  /** The bare server's, where it has one. */
+  readonly bare?: string
+  readonly goal?: string
+  readonly met?: boolean
 }
 
 export function median(values: readonly number[]): number {
@@ -24,83 +23,61 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-const rate = ({ requests, seconds }: Sample): number => requests / seconds
-
-const ratios = (rounds: readonly Round[]): readonly number[] =>
-  rounds.map(({ subject, baseline }) => rate(subject) / rate(baseline))
-
-export const isMet = ({ rounds, goal }: Comparison): boolean => median(ratios(rounds)) >= goal
+export const count = (value: number, digits = 0): string =>
+  Number.isNaN(value)
+    ? '–'
+    : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
 /** The median with the least and the most. */
-export function spread(values: readonly number[], digits: number): string {
-  const text = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(digits))
-  return `${text(median(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`
-}
+export const spread = (values: readonly number[], digits = 0): string =>
+  `${count(median(values), digits)} (${count(Math.min(...values), digits)}–${count(Math.max(...values), digits)})`
 
-const columns = [
-  'scenario',
-  'rate, ratio',
-  'goal',
-  'met',
-  'CPU time per request, ratio',
-  'requests/s',
-  'p50 ms',
-  'p99 ms',
-  'CPU µs per request',
-  'generator busy',
-]
+export const judged = (goal: string, met: boolean): string => `${goal}: ${met ? 'met' : '**missed**'}`
 
-/** A table in Markdown. Ratios are taken within each round; two figures with a stroke are the subject / the baseline. */
+/** Ratios are taken within each round. Two figures with a stroke between them are the subject's and the baseline's. */
 export function comparisonTable(comparisons: readonly Comparison[]): string {
-  const rows = comparisons.map(comparison => {
-    const { name, goal, rounds } = comparison
-    const both = (figure: (sample: Sample) => number, digits: number) =>
-      `${median(rounds.map(({ subject }) => figure(subject))).toFixed(digits)} / ${median(
-        rounds.map(({ baseline }) => figure(baseline)),
-      ).toFixed(digits)}`
+  const rows = comparisons.map(({ name, goals, rounds }) => {
+    const rates = rounds.map(({ subject, baseline }) => rateOf(subject) / rateOf(baseline))
+    const times = rounds.map(({ subject, baseline }) => subject.time / baseline.time)
+    const both = (figure: (sample: Sample) => number, digits = 0) =>
+      (['subject', 'baseline'] as const)
+        .map(who => count(median(rounds.map(round => figure(round[who]))), digits))
+        .join(' / ')
     return [
       name,
-      spread(ratios(rounds), 2),
-      `≥ ${goal.toFixed(2)}`,
-      isMet(comparison) ? 'yes' : 'no',
-      spread(
-        rounds.map(({ subject, baseline }) => baseline.cpu / subject.cpu),
-        2,
-      ),
-      both(rate, 0),
+      spread(rates, 2),
+      judged(`≥ ${goals.rate.toFixed(2)}`, median(rates) >= goals.rate),
+      spread(times, 2),
+      goals.time === undefined ? '' : judged(`≤ ${goals.time.toFixed(2)}`, median(times) <= goals.time),
+      both(rateOf),
+      both(({ time }) => time, 1),
       both(({ p50 }) => p50, 2),
       both(({ p99 }) => p99, 2),
-      both(({ cpu }) => cpu, 1),
-      both(({ busy }) => busy, 2),
     ]
   })
-  return markdown(columns, rows)
+  const ratios = ['rate, of bare', 'goal', 'processor time, of bare’s', 'goal']
+  return markdown(['scenario', ...ratios, 'requests/s', 'µs for a request', 'p50 ms', 'p99 ms'], rows)
 }
 
-export interface Figure {
-  readonly name: string
-  readonly value: string
-  /** The bare server's, where it has one. */
-  readonly bare: string
-  readonly goal?: string
-  readonly met?: boolean
-}
-
-export function figureTable(figures: readonly Figure[]): string {
-  return markdown(
-    ['figure', 'service', 'bare', 'goal', 'met'],
-    figures.map(({ name, value, bare, goal, met }) => [
+export const figureTable = (figures: readonly Figure[]): string =>
+  markdown(
+    ['figure', 'service', 'bare', 'goal'],
+    figures.map(({ name, value, bare = '', goal, met }) => [
       name,
       value,
       bare,
-      goal ?? '',
-      met === undefined ? '' : met ? 'yes' : 'no',
+      goal === undefined ? '' : judged(goal, met === true),
     ]),
   )
+
+/** A page with the text of a run in its place. */
+export function withRun(page: string, run: string): string {
+  const place = /(?<=^<!-- last run -->\n).*(?=^<!-- end -->$)/ms
+  if (!place.test(page)) throw new Error('the page has no place for a run')
+  return page.replace(place, () => `\n${run}\n\n`)
 }
 
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`
-  return [line(head), `|${widths.map(width => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
+  const line = (cells: readonly string[]) => `|${cells.map(cell => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
 }

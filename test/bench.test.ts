@@ -1,96 +1,87 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { plots } from '../bench/plots.ts'
-import { readRaw } from '../bench/raw.ts'
-import { renewed } from '../bench/scaling-tables.ts'
+import { generators } from '../bench/load.ts'
+import { names, readOptions, usage } from '../bench/options.ts'
+import { withRun } from '../bench/report.ts'
+import { newSignup } from '../bench/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
-import { noRedis, redisProgram } from './harness/redis.ts'
 
-const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const root = new URL('../', import.meta.url)
+const page = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-/** Runs a program of the benchmark with a temporary folder of its own. */
-async function run(program: string, folder: string, ...options: readonly string[]): Promise<string> {
-  const env = { PATH: process.env.PATH, TMPDIR: folder }
-  const { stdout } = await promisify(execFile)(process.execPath, [file(`../bench/${program}`), ...options], {
-    env,
-    timeout: 120_000,
-  })
-  const left = readdirSync(folder).filter(name => name.startsWith('waitlist-'))
-  assert.deepEqual(left, [], `left behind: ${left.map(name => join(folder, name))}`)
-  return stdout
-}
-
-test('the benchmark, run quickly, measures every scenario and leaves nothing behind', async t => {
-  const stdout = await run('run.ts', temporaryFolder(t), '--quick')
-
-  for (const scenario of ['health', 'new signup', 'known address', 'refused body', 'too many attempts']) {
-    assert.match(stdout, new RegExp(`^\\| ${scenario} +\\| \\d+\\.\\d\\d \\(`, 'm'))
-  }
-  assert.match(stdout, /^\| new signup, 2,000 contacts against 1,000 +\| \d/m)
-  assert.match(stdout, /^\| process start until it listens +\| \d+ ms/m)
-})
-
-test('the benchmark of several instances, run quickly, measures every setup, and its figures can be drawn', async t => {
+test('the benchmark, run for a moment, fills a file, compares, prints its tables and leaves nothing behind', async t => {
   const folder = temporaryFolder(t)
-  // PostgreSQL does not run as root; whoever it runs as must get to its files.
-  chmodSync(folder, 0o711)
-  const json = join(folder, 'figures.json')
-  const stdout = await run('run.ts', folder, '--instances', '--quick', '--json', json)
-
-  const raw = readRaw(readFileSync(json, 'utf8'))
-  const setups = new Set(raw.samples.map(({ setup }) => setup))
-  for (const setup of ['one instance', 'bare', 'one insert', 'two instances', 'two partitions'] as const) {
-    assert.ok(setups.has(setup), setup)
+  const run = fileURLToPath(new URL('bench/run.ts', root))
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [run, 'refused', 'large', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
+    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
+  )
+  for (const name of ['refused body', 'new signup, 2,000 contacts against 1,000']) {
+    assert.match(stdout, new RegExp(`^\\| ${name} \\| \\d+\\.\\d\\d \\(.*\\| ≥ 0\\.\\d\\d: `, 'm'))
   }
-  assert.match(stdout, /^\| one instance +\| bare `node:http` +\| \d+\.\d\d \(/m)
-  if (redisProgram === undefined) {
-    t.diagnostic(`the limiter was left out: ${noRedis}`)
-    assert.match(stdout, /^Redis: left out/m)
-  } else assert.match(stdout, /^\| one instance, .*, limit in Redis +\| one instance, .* +\| \d+\.\d\d \(/m)
-
-  const { addresses, routed, scattered } = raw.partitioned
-  const sum = (contacts: readonly number[]) => contacts.reduce((a, b) => a + b)
-  assert.deepEqual([sum(routed.contacts), routed.inBoth, routed.toldNew], [addresses, 0, addresses], 'by address')
-  assert.ok(scattered.inBoth > 0, 'by chance an address comes to both partitions')
-
-  // Elsewhere there is no processor time to draw.
-  if (process.platform !== 'linux') return
-  await run('plot.ts', folder, '--json', json, '--into', folder)
-  const drawn = readdirSync(folder).filter(name => name.endsWith('.svg'))
-  assert.deepEqual(drawn.sort(), ['cost.svg', 'load.svg', 'plan.svg'])
-  for (const name of drawn) {
-    const svg = readFileSync(join(folder, name), 'utf8')
-    assert.match(svg, /<title [^>]*>[^<]+<\/title>\n<desc [^>]*>[^<]{40,}<\/desc>/, name)
-    assert.match(svg, /prefers-color-scheme:dark/, name)
-    assert.doesNotMatch(svg, /NaN|undefined|Infinity/, name)
-    assert.ok(svg.length < 20_000, `${name} has ${svg.length} characters`)
-  }
+  assert.deepEqual(
+    readdirSync(folder).filter(name => name.startsWith('waitlist-')),
+    [],
+  )
 })
 
-for (const [where, most] of [
-  ['anywhere', 256],
-  ['at few connections', 8],
-] as const) {
-  test(`a run so short that the kernel counted no processor time ${where} can be drawn`, () => {
-    const raw = readRaw(readFileSync(file('../docs/figures/instances.json'), 'utf8'))
-    const samples = raw.samples.map(sample => {
-      if (sample.connections > most) return sample
-      return { ...sample, waitlist: 0, postgres: sample.postgres && 0, redis: sample.redis && 0 }
+for (const { name, run } of generators) {
+  test(`${name}: no address comes twice, not in another measurement either`, async t => {
+    const bodies: string[] = []
+    const server = createServer(async (request, response) => {
+      const chunks = await request.toArray()
+      bodies.push(Buffer.concat(chunks).toString())
+      response.end('{}')
     })
-    for (const svg of Object.values(plots({ ...raw, samples }))) assert.doesNotMatch(svg, /NaN|undefined|Infinity/)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const load = { port, request: newSignup, status: 200, connections: 4, seconds: 1 }
+    const { requests } = await run(load)
+    assert.ok(bodies.length >= requests)
+    await assert.rejects(run({ ...load, status: 429 }), /not every answer was 429/)
+
+    assert.ok(bodies.length > requests + 100)
+    const emails = bodies.map(body => JSON.parse(body).email.toLowerCase())
+    assert.equal(new Set(emails).size, bodies.length)
+    for (const email of emails.slice(0, 100)) assert.match(email, /^[\w-]{16,}@example\.com$/)
   })
 }
 
-test('docs/scaling.md and its plots are what the raw figures in docs/figures say', () => {
-  const read = (path: string) => readFileSync(file(`../docs/${path}`), 'utf8')
-  const raw = readRaw(read('figures/instances.json'))
-  const hint = 'run node bench/plot.ts'
-  for (const [name, svg] of Object.entries(plots(raw))) assert.equal(read(`figures/${name}`), svg, hint)
-  assert.equal(read('scaling.md'), renewed(read('scaling.md'), raw), hint)
-  assert.equal(read('scaling.md').match(/<!-- figures: /g)?.length, 11)
+test('every command that the pages show is one that the benchmark takes', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/performance.md', 'docs/scaling.md']
+  const commands = pages.flatMap(path => [...page(path).matchAll(/npm run bench(?: -- ([^`\n#]+))?/g)])
+  assert.ok(commands.length >= 5)
+  for (const [, args = ''] of commands) readOptions(args.trim().split(/\s+/).filter(Boolean))
+})
+
+test('all but the instances are measured where nothing is named, and the usage names every scenario', () => {
+  const { chosen, page } = readOptions(['--write'])
+  assert.deepEqual([...chosen, 'instances'].sort(), [...names].sort())
+  assert.equal(page, 'performance.md')
+  for (const name of names) assert.match(usage, new RegExp(`^  .*\\b${name}\\b`, 'm'))
+})
+
+test('what cannot be meant is refused', () => {
+  assert.throws(() => readOptions(['signups']), /there is no scenario signups/)
+  assert.throws(() => readOptions(['--rounds', '0']), /--rounds must be a whole number/)
+  assert.throws(() => readOptions(['signup', '--write']), /--write takes all scenarios, or `instances` alone/)
+})
+
+test('a run has its place in each page, and replaces nothing else', () => {
+  for (const path of ['docs/performance.md', 'docs/scaling.md']) {
+    const [before, after, ...more] = withRun(page(path), '$& a run').split('\n$& a run\n\n')
+    assert.deepEqual(more, [])
+    assert.ok(page(path).startsWith(before!) && page(path).endsWith(after!), path)
+  }
+  assert.throws(() => withRun('no place', 'a run'))
 })

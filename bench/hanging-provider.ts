@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { shoot } from './load.ts'
+import type { Plan } from './options.ts'
+import { type Settings, startService } from './processes.ts'
+import { count, type Figure, median, spread } from './report.ts'
+import { hangGoal, health, newSignup, openLimiter } from './scenarios.ts'
+
+/** Visitors who come at once. */
+const CROWD = 1_000
+/** Milliseconds that a signup waits for the provider; the health report is asked for as long, this often. */
+const TIMEOUT = 1_000
+const EVERY = 5
+
+/** The health reports beside a crowd that waits for a provider which takes connections and says nothing. */
+export async function hangingProvider(folder: string, settings: Settings, plan: Plan): Promise<Figure> {
+  const sockets = new Set<Socket>()
+  const vendor = createServer(socket => sockets.add(socket.on('error', () => {}))).listen(0, '127.0.0.1')
+  await once(vendor, 'listening')
+  const waits: number[] = []
+  for (let round = 1; round <= plan.rounds; round++) {
+    plan.progress(`a provider that hangs, round ${round} of ${plan.rounds}`)
+    // A new service: one that has noticed the outage lets nobody wait.
+    const service = await startService(folder, {
+      ...{ ...settings, ...openLimiter, DATABASE_URL: `sqlite:${join(folder, `hanging-${round}.db`)}` },
+      ...{ PROVIDER: 'mailchimp', MAILCHIMP_API_KEY: 'benchmark-us1', MAILCHIMP_AUDIENCE_ID: 'benchmark' },
+      MAILCHIMP_BASE_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
+      PROVIDER_TIMEOUT: String(TIMEOUT),
+    })
+    waits.push(await healthBesideCrowd(service.port))
+    await service.stop()
+  }
+  vendor.close()
+  for (const socket of sockets) socket.destroy()
+  return {
+    name: `health, p99, while ${count(CROWD)} signups meet a provider that hangs`,
+    value: `${spread(waits, 1)} ms`,
+    goal: `≤ ${hangGoal} ms`,
+    met: median(waits) <= hangGoal,
+  }
+}
+
+/** The slowest but one hundredth of the health reports, in milliseconds. */
+async function healthBesideCrowd(port: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 10 })
+  const ask = () =>
+    new Promise<number>((resolve, reject) => {
+      const sent = performance.now()
+      const asking = request({ port, host: '127.0.0.1', path: health.path, agent }, answer => {
+        if (answer.statusCode !== 200) reject(new Error(`health answered ${answer.statusCode}`))
+        answer.resume().on('end', () => resolve(performance.now() - sent))
+      })
+      asking.on('error', reject).end()
+    })
+  try {
+    // Connected before the crowd comes, as a load balancer is; and some to warm up.
+    for (let i = 0; i < 50; i++) await Promise.all(Array.from({ length: 10 }, ask))
+    const coming = shoot({ port, request: newSignup, status: 502, connections: CROWD, amount: CROWD })
+    // Asked for by the clock, whether it answers or not: a pause counts for all who come in it.
+    const waits: Promise<number>[] = []
+    for (const until = performance.now() + TIMEOUT; performance.now() < until; await sleep(EVERY)) waits.push(ask())
+    const sorted = (await Promise.all(waits)).sort((a, b) => a - b)
+    await coming
+    return sorted[Math.ceil(sorted.length * 0.99) - 1]!
+  } finally {
+    agent.destroy()
+  }
+}

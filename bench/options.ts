@@ -1,0 +1,78 @@
+import { parseArgs } from 'node:util'
+import { scenarios } from './scenarios.ts'
+
+export const usage = `npm run bench -- [scenario …] [options]
+
+Without a scenario it measures all but \`instances\`, in about ten minutes.
+
+  health signup known refused limited   against a bare node:http server that gives the same answers
+  postgres                              a new signup on PostgreSQL, against the same
+  large                                 a new signup in a large file, against a small one
+  start memory provider                 starting; memory at rest; health beside a provider that hangs
+  instances                             what a signup costs with several instances, PostgreSQL and Redis
+
+  --rounds <n>    measurements of each (5)
+  --seconds <n>   of each measurement (2)
+  --contacts <n>  in the large file (5,000,000)
+  --write         puts the tables into docs/performance.md, or docs/scaling.md for \`instances\`
+  --json <file>   keeps every measurement
+`
+
+export const others = ['large', 'start', 'memory', 'provider', 'instances'] as const
+export const names: ReadonlySet<string> = new Set([...scenarios.map(({ group }) => group), ...others])
+
+export interface Plan {
+  readonly rounds: number
+  readonly seconds: number
+  readonly warmUp: number
+  readonly starts: number
+  readonly contacts: number
+  progress(text: string): void
+}
+
+export interface Options {
+  readonly chosen: ReadonlySet<string>
+  /** The page that gets the tables. */
+  readonly page: 'performance.md' | 'scaling.md' | undefined
+  readonly json: string | undefined
+  readonly plan: Plan
+}
+
+/** Throws a sentence for the user. */
+export function readOptions(args: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
+      contacts: { type: 'string', default: '5000000' },
+      write: { type: 'boolean', default: false },
+      json: { type: 'string' },
+    },
+  })
+  for (const name of positionals) if (!names.has(name)) throw new Error(`there is no scenario ${name}`)
+  const number = (name: 'rounds' | 'seconds' | 'contacts') => {
+    if (!/^[1-9]\d{0,8}$/.test(values[name])) throw new Error(`--${name} must be a whole number, at least 1`)
+    return Number(values[name])
+  }
+  const pages = { '': 'performance.md', instances: 'scaling.md' } as const
+  const page = pages[positionals.join() as keyof typeof pages]
+  if (values.write && page === undefined) throw new Error('--write takes all scenarios, or `instances` alone')
+  const rounds = number('rounds')
+  const seconds = number('seconds')
+  return {
+    chosen: positionals.length === 0 ? new Set([...names].filter(name => name !== 'instances')) : new Set(positionals),
+    page: values.write ? page : undefined,
+    json: values.json,
+    plan: {
+      rounds,
+      seconds,
+      // A single round is a look, not a measurement.
+      warmUp: rounds === 1 ? 0 : seconds,
+      starts: rounds === 1 ? 1 : 7,
+      contacts: number('contacts'),
+      progress: text => process.stderr.write(`${text}\n`),
+    },
+  }
+}

@@ -1,0 +1,30 @@
+-- What `wrk` sends: arguments are the method, a prefix that no other measurement has, and the body if there is one.
+-- A body with a place for an address (see PLACE in load.ts) gets another one for each request. One thread: it is far
+-- from busy, and a counter of its own is then enough.
+
+local PLACE = '[<id>]'
+
+function init(arguments)
+  local prefix, body = arguments[2], arguments[3]
+  wrk.method = arguments[1]
+  if not body then return end
+  wrk.headers['Content-Type'] = 'application/json'
+  -- Random before the counter, so that addresses do not arrive in the order of the index.
+  local count, before, after = 0, body:match('^(.*)' .. PLACE:gsub('%p', '%%%0') .. '(.*)$')
+  wrk.body = before and before .. ('0'):rep(16 + #prefix) .. after or body
+  if not before then return end
+  local head = wrk.format():sub(1, -1 - #wrk.body)
+  math.randomseed(os.time())
+  -- Only a script with this function makes a request anew each time.
+  request = function()
+    count = count + 1
+    return head .. before .. ('%08x%s%08x'):format(math.random(0, 0xffffffff), prefix, count) .. after
+  end
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(('\n{"requests":%d,"seconds":%.6f,"p50":%.3f,"p99":%.3f,"refused":%d,"lost":%d}\n'):format(
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+    errors.status, errors.connect + errors.read + errors.write + errors.timeout))
+end
