@@ -1,6 +1,6 @@
 /**
- * The baseline: what Node's HTTP server costs by itself. It parses the JSON of a request and sends the head and the body
- * that the service was heard to send, and does nothing else. It is told what to answer.
+ * The baseline: what Node's HTTP server costs by itself. It parses the JSON of a request, sends the head and body recorded
+ * from the service, and does nothing else.
  */
 
 import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
@@ -10,7 +10,7 @@ import type { Answer } from './record.ts'
 interface Prepared {
   readonly status: number
   readonly fields: OutgoingHttpHeaders
-  /** Text: Node writes it together with the head, which is quicker than bytes. */
+  /** Text, which Node writes together with the head; that is faster than bytes. */
   readonly body: string
 }
 

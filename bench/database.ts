@@ -4,18 +4,18 @@ import pg from 'pg'
 import { startPostgres } from '../test/harness/postgres.ts'
 import { processorTime } from './resources.ts'
 
-/** What PostgreSQL has done since it was made. The difference of two is what lies between them. */
+/** What PostgreSQL has done since it was created. */
 export interface Effort {
   /** Seconds of processor time of all its processes. */
   readonly time: number
   /** Bytes of write-ahead log. */
   readonly log: number
-  /** Transactions that wrote, by their numbers. The statistics would be a second late. */
+  /** Transactions that wrote, counted by their ids, since the statistics are a second late. */
   readonly commits: number
 }
 
 export interface DatabaseServer {
-  /** What the figures depend on, as the server tells it. */
+  /** What the figures depend on, as reported by the server. */
   readonly facts: string
   readonly url: string
   effort(): Promise<Effort>
@@ -24,17 +24,17 @@ export interface DatabaseServer {
   remove(): Promise<void>
 }
 
-/** Beside these the defaults hold. A checkpoint within a run would be noise. */
+/** All other settings are the defaults. A checkpoint within a run would be noise. */
 const settings = { shared_buffers: '1GB', max_wal_size: '8GB' }
 const told = ['server_version', 'fsync', 'synchronous_commit', 'wal_sync_method', ...Object.keys(settings)]
 
-/** PostgreSQL from npm on this machine, with nothing made faster that makes it less safe. */
+/** PostgreSQL from npm on this machine, with no setting that trades safety for speed. */
 export async function startDatabase(): Promise<DatabaseServer> {
   const server = await startPostgres({ settings })
   const url = await server.database()
   const asking = new pg.Client(url)
   await asking.connect()
-  // The server is removed while this connection is open.
+  // The server stops while this connection is open.
   asking.on('error', () => {})
   const show = async (name: string): Promise<string> => (await asking.query(`show ${name}`)).rows[0][name]
   const facts: string[] = []

@@ -5,28 +5,31 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shoot } from './load.ts'
 import type { Plan } from './options.ts'
-import { type Settings, startService } from './processes.ts'
+import { startService } from './processes.ts'
 import { count, type Figure, median, spread } from './report.ts'
 import { hangGoal, health, newSignup, openLimiter } from './scenarios.ts'
 
-/** Visitors who come at once. */
+/** Visitors who arrive at once. */
 const CROWD = 1_000
-/** Milliseconds that a signup waits for the provider; the health report is asked for as long, this often. */
+/** Milliseconds: how long a signup waits for the provider, and how often the report is asked for meanwhile. */
 const TIMEOUT = 1_000
 const EVERY = 5
 
-/** The health reports beside a crowd that waits for a provider which takes connections and says nothing. */
-export async function hangingProvider(folder: string, settings: Settings, plan: Plan): Promise<Figure> {
+/** Health reports while a crowd waits for a provider that accepts connections and never answers. */
+export async function hangingProvider(folder: string, plan: Plan): Promise<Figure> {
   const sockets = new Set<Socket>()
   const vendor = createServer(socket => sockets.add(socket.on('error', () => {}))).listen(0, '127.0.0.1')
   await once(vendor, 'listening')
   const waits: number[] = []
   for (let round = 1; round <= plan.rounds; round++) {
     plan.progress(`a provider that hangs, round ${round} of ${plan.rounds}`)
-    // A new service: one that has noticed the outage lets nobody wait.
+    // A new service each time, since one that has noticed the outage answers at once.
     const service = await startService(folder, {
-      ...{ ...settings, ...openLimiter, DATABASE_URL: `sqlite:${join(folder, `hanging-${round}.db`)}` },
-      ...{ PROVIDER: 'mailchimp', MAILCHIMP_API_KEY: 'benchmark-us1', MAILCHIMP_AUDIENCE_ID: 'benchmark' },
+      ...openLimiter,
+      DATABASE_URL: `sqlite:${join(folder, `hanging-${round}.db`)}`,
+      PROVIDER: 'mailchimp',
+      MAILCHIMP_API_KEY: 'benchmark-us1',
+      MAILCHIMP_AUDIENCE_ID: 'benchmark',
       MAILCHIMP_BASE_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
       PROVIDER_TIMEOUT: String(TIMEOUT),
     })
@@ -43,7 +46,7 @@ export async function hangingProvider(folder: string, settings: Settings, plan: 
   }
 }
 
-/** The slowest but one hundredth of the health reports, in milliseconds. */
+/** The p99 of the health reports, in milliseconds. */
 async function healthBesideCrowd(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 10 })
   const ask = () =>
@@ -56,10 +59,10 @@ async function healthBesideCrowd(port: number): Promise<number> {
       asking.on('error', reject).end()
     })
   try {
-    // Connected before the crowd comes, as a load balancer is; and some to warm up.
+    // Connected before the crowd comes, as a load balancer is, and warmed up.
     for (let i = 0; i < 50; i++) await Promise.all(Array.from({ length: 10 }, ask))
     const coming = shoot({ port, request: newSignup, status: 502, connections: CROWD, amount: CROWD })
-    // Asked for by the clock, whether it answers or not: a pause counts for all who come in it.
+    // By the clock, not after each answer, so that a pause counts for every report that was due in it.
     const waits: Promise<number>[] = []
     for (const until = performance.now() + TIMEOUT; performance.now() < until; await sleep(EVERY)) waits.push(ask())
     const sorted = (await Promise.all(waits)).sort((a, b) => a - b)

@@ -6,7 +6,7 @@ import { startDatabase } from './database.ts'
 import { generator, type Measured, PLACE } from './load.ts'
 import type { Plan } from './options.ts'
 import { type Server, type Settings, startBare, startService } from './processes.ts'
-import { record } from './record.ts'
+import { record, requireSame } from './record.ts'
 import { median } from './report.ts'
 import { processorTime } from './resources.ts'
 import { scalingTables } from './scaling.ts'
@@ -14,7 +14,7 @@ import { newSignup, openLimiter } from './scenarios.ts'
 
 export type Setup = 'one instance' | 'bare' | 'two instances' | 'limit in Redis' | 'a TLS connection each'
 
-/** One measurement. Processor time is in microseconds for one signup; NaN where it cannot be known, or has no part. */
+/** One measurement. Processor time is in microseconds for a signup; NaN if unknown or not involved. */
 export interface InstanceSample extends Measured {
   readonly setup: Setup
   readonly connections: number
@@ -39,23 +39,24 @@ const certificate = {
   TLS_KEY_FILE: file('../test/fixtures/tls/first.key'),
 }
 
-/** New signups with PostgreSQL and Redis: everything is a process of its own, and all share this machine. */
-export async function measureInstances(folder: string, settings: Settings, plan: Plan) {
+/** New signups with PostgreSQL and Redis, each in its own process on this machine. */
+export async function measureInstances(folder: string, plan: Plan) {
   plan.progress('starting PostgreSQL')
   const database = await startDatabase()
   const redis = redisProgram === undefined ? null : await startRedis()
   const started: Server[] = []
   try {
     const instance = async (more: Settings = {}) => {
-      const all = { ...settings, ...openLimiter, DATABASE_URL: database.url, ...more }
-      const server = await startService(folder, all)
+      const server = await startService(folder, { ...openLimiter, DATABASE_URL: database.url, ...more })
       started.push(server)
       return server
     }
     const [first, second, secure] = [await instance(), await instance(), await instance(certificate)]
-    const bare = await startBare(settings.TMPDIR!)
+    const bare = await startBare(folder)
     started.push(bare)
-    await bare.answer(await record(first.port, newSignup))
+    const answer = await record(first.port, newSignup)
+    await bare.answer(answer)
+    await requireSame(bare.port, newSignup, answer)
     const subjects: Subject[] = [1, 8, 64, 256].flatMap(connections => [
       { setup: 'one instance', connections, servers: [first] },
       { setup: 'bare', connections, servers: [bare] },
@@ -124,7 +125,7 @@ export async function measureInstances(folder: string, settings: Settings, plan:
     }
   }
 
-  /** Seconds of processor time, as Redis itself tells it. */
+  /** Seconds of processor time, as reported by Redis. */
   async function redisTime(): Promise<number> {
     const told = String(await redis?.command('info', 'cpu'))
     const part = (name: string) => Number(new RegExp(`^used_cpu_${name}:([\\d.]+)`, 'm').exec(told)?.[1])
@@ -133,8 +134,8 @@ export async function measureInstances(folder: string, settings: Settings, plan:
 }
 
 /**
- * A new TLS connection for each signup, with a full handshake and nothing kept from the last one. The client is this
- * process, whose own part of the handshake is not counted.
+ * A new TLS connection for each signup, with a full handshake and no resumption. The client is this process, whose own
+ * part of the handshake is not counted.
  */
 async function handshakes(port: number, connections: number, seconds: number): Promise<Measured> {
   const start = performance.now()

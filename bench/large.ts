@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { generator } from './load.ts'
 import { measureBoth, type Round } from './measure.ts'
 import type { Plan } from './options.ts'
-import { type Settings, startService } from './processes.ts'
+import { startService } from './processes.ts'
 import { record } from './record.ts'
 import { type Comparison, count } from './report.ts'
 import { fileSizeGoals, knownSignup, newSignup, openLimiter } from './scenarios.ts'
@@ -14,13 +14,13 @@ const FEW = 1_000
 const CHUNK = 100_000
 
 /**
- * A new signup with many contacts in the file, against the same with few. Both services are started anew in each round,
- * the one with few on a fresh copy, since a run adds more contacts than were in it. They warm up with a known address,
- * which adds none.
+ * A new signup with many contacts in the file, against one with few. Both services are restarted in each round, the one
+ * with few on a fresh copy, since a run adds more contacts than it had. They warm up with a known address, which adds
+ * none.
  */
-export async function compareFileSizes(folder: string, settings: Settings, plan: Plan): Promise<Comparison> {
+export async function compareFileSizes(folder: string, plan: Plan): Promise<Comparison> {
   const { contacts, rounds, seconds, warmUp, progress } = plan
-  const on = (file: string) => startService(folder, { ...settings, ...openLimiter, DATABASE_URL: `sqlite:${file}` })
+  const on = (file: string) => startService(folder, { ...openLimiter, DATABASE_URL: `sqlite:${file}` })
   const [small, large] = [join(folder, 'small.db'), join(folder, 'large.db')]
   for (const [file, size] of [[small, FEW] as const, [large, contacts] as const]) {
     progress(`filling a file with ${count(size)} contacts`)
@@ -49,8 +49,8 @@ export async function compareFileSizes(folder: string, settings: Settings, plan:
 }
 
 /**
- * Copies the one contact in the file as quickly as SQLite can: nothing is synced. The addresses are random, as the load's
- * are, so the index on them is as scattered as that of a real list.
+ * Copies the one contact in the file as fast as SQLite can, without syncing. The addresses are random, like those of the
+ * load, so the index on them is as scattered as that of a real list.
  */
 function fill(file: string, contacts: number): void {
   const database = new DatabaseSync(file)

@@ -1,6 +1,6 @@
 /**
- * The load generator: `wrk` where it is installed, otherwise autocannon in a thread of its own, which takes several times
- * the processor time and counts waits in whole milliseconds.
+ * The load generator: `wrk` if it is installed, otherwise autocannon in its own thread, which takes several times the
+ * processor time and counts waits in whole milliseconds.
  */
 
 import { execFile, execFileSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import autocannon from 'autocannon'
 
-/** Where the body of a request has this, each request has another text there. */
+/** In a body: replaced with a different text in each request. */
 export const PLACE = '[<id>]'
 
 export interface RequestShape {
@@ -22,7 +22,7 @@ export interface RequestShape {
 export interface Load {
   readonly port: number
   readonly request: RequestShape
-  /** Of every answer; with another one the measurement is worthless. */
+  /** The status of every answer; with any other the measurement is worthless. */
   readonly status: number
   readonly connections: number
   /** Whole seconds. */
@@ -44,7 +44,7 @@ export interface Generator {
 
 function isInstalled(name: string): boolean {
   try {
-    // It says its version and ends with 1.
+    // It prints its version and exits with 1.
     execFileSync(name, ['--version'], { stdio: 'ignore' })
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'
@@ -58,12 +58,12 @@ const wrk: Generator = {
   name: 'wrk, one thread',
   async run({ port, request: { method, path, body }, status, connections, seconds }) {
     const prefix = randomBytes(4).toString('hex')
-    const { stdout } = await promisify(execFile)('wrk', [
-      ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--script', script],
-      ...[`http://127.0.0.1:${port}${path}`, '--', method, prefix, ...(body === undefined ? [] : [body])],
-    ])
+    const options = ['--threads=1', `--connections=${connections}`, `--duration=${seconds}s`, `--script=${script}`]
+    const told = body === undefined ? [method, prefix] : [method, prefix, body]
+    const url = `http://127.0.0.1:${port}${path}`
+    const { stdout } = await promisify(execFile)('wrk', [...options, url, '--', ...told])
     const { refused, lost, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
-    // wrk tells those above 399 from the others, no more.
+    // wrk only counts statuses above 399 separately.
     if (lost > 0 || refused !== (status < 400 ? 0 : measured.requests)) {
       throw new Error(`${method} ${path}: not every answer was ${status}:\n${stdout}`)
     }
@@ -84,14 +84,15 @@ interface Shots extends Omit<Load, 'seconds'> {
   readonly amount?: number
 }
 
-/** autocannon, also for what `wrk` cannot do: a number of requests. */
+/** autocannon, which also does what `wrk` cannot: a fixed number of requests. */
 export async function shoot({ port, request, status, ...options }: Shots): Promise<Measured> {
   const { method, path, body } = request
   const { requests, latency, duration, statusCodeStats, errors } = await autocannon({
     ...options,
     url: `http://127.0.0.1:${port}${path}`,
     method,
-    ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+    body: body ?? '',
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
     idReplacement: body?.includes(PLACE) ?? false,
     workers: 1,
   })
@@ -101,6 +102,6 @@ export async function shoot({ port, request, status, ...options }: Shots): Promi
   return { requests: requests.total, seconds: duration, p50: latency.p50, p99: latency.p99 }
 }
 
-/** Those that can be used here, the better one first. */
+/** The generators available here, the better one first. */
 export const generators: readonly Generator[] = isInstalled('wrk') ? [wrk, cannon] : [cannon]
 export const generator = generators[0]!

@@ -2,7 +2,7 @@ import { generator, type Load, type Measured } from './load.ts'
 import type { Server } from './processes.ts'
 import { processorTime } from './resources.ts'
 
-/** One measurement with what the server process spent on it. */
+/** One measurement, with the server's processor time. */
 export interface Sample extends Measured {
   /** Microseconds of processor time of the server process, all threads, for one request; NaN where unknown. */
   readonly time: number
@@ -22,7 +22,7 @@ export async function measure({ port, pid }: Server, load: Omit<Load, 'port'>): 
   return { ...measured, time: ((processorTime(pid) - before) * 1e6) / measured.requests }
 }
 
-/** One after the other; which of them comes first changes from round to round. */
+/** One after the other, in a different order in each round. */
 export async function measureBoth(
   { subject, baseline }: { readonly subject: Server; readonly baseline: Server },
   load: Omit<Load, 'port'>,

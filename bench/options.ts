@@ -3,7 +3,7 @@ import { scenarios } from './scenarios.ts'
 
 export const usage = `npm run bench -- [scenario …] [options]
 
-Without a scenario it measures all but \`instances\`, in about ten minutes.
+Without a scenario it measures all but \`instances\`, in about seven minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same

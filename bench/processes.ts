@@ -1,11 +1,12 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Answer } from './record.ts'
 
 const fileHere = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Everything that was started and has not ended; ended with this process, whatever happens. */
+/** All processes that were started and have not ended. They always end with this one. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
@@ -28,13 +29,16 @@ export interface Server {
 
 export type Settings = Readonly<Record<string, string>>
 
+/** Temporary files go into the benchmark's folder, so that Node's compile cache begins empty and is removed. */
+const env = (folder: string) => ({ PATH: process.env.PATH, TMPDIR: folder })
+
 /** The program as `npm start` runs it, with these settings. */
 export async function startService(folder: string, settings: Settings): Promise<Server> {
   const start = performance.now()
   const child = remember(
     spawn(process.execPath, [fileHere('../bin/waitlist.js'), 'serve'], {
       cwd: folder,
-      env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...settings },
+      env: { ...env(folder), HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     }),
   )
@@ -58,11 +62,11 @@ export interface BareServer extends Server {
   answer(answer: Answer): Promise<void>
 }
 
-/** `cache`: a folder for Node's compile cache, which the service has too. */
-export async function startBare(cache: string): Promise<BareServer> {
+/** With a compile cache, like the service. */
+export async function startBare(folder: string): Promise<BareServer> {
   const start = performance.now()
-  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: cache }
-  const child = remember(fork(fileHere('bare.ts'), { execArgv: [], env }))
+  const cache = { NODE_COMPILE_CACHE: join(folder, 'cache') }
+  const child = remember(fork(fileHere('bare.ts'), { execArgv: [], env: { ...env(folder), ...cache } }))
   const { port } = (await replyOf(child)) as { port: number }
   return {
     port,
@@ -76,7 +80,7 @@ export async function startBare(cache: string): Promise<BareServer> {
   }
 }
 
-/** The next message; a process that ended instead has said why on standard error. */
+/** The next message. A process that ends instead reports why on standard error. */
 function replyOf(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null) => reject(new Error(`a process of the benchmark ended with ${code}`))

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { PLACE, type RequestShape } from './load.ts'
 
-/** An answer as a server gave it, without the fields that Node writes itself. */
+/** An answer of a server, without the fields that Node writes itself. */
 export interface Answer {
   readonly status: number
   readonly message: string
@@ -16,7 +16,7 @@ export interface Answer {
 /** Node writes these itself, in the service as in the bare server. */
 const NODES_OWN = new Set(['date', 'connection', 'keep-alive'])
 
-/** Asks a server once and keeps its answer. */
+/** Sends one request and keeps the answer. */
 export async function record(port: number, { method, path, body }: RequestShape): Promise<Answer> {
   const agent = new Agent({ keepAlive: true })
   const headers = body === undefined ? {} : { 'content-type': 'application/json' }

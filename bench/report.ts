@@ -7,7 +7,7 @@ export interface Comparison {
   readonly rounds: readonly Round[]
 }
 
-/** A figure that is no comparison of rates. */
+/** A figure that compares no rates. */
 export interface Figure {
   readonly name: string
   readonly value: string
@@ -34,7 +34,7 @@ export const spread = (values: readonly number[], digits = 0): string =>
 
 export const judged = (goal: string, met: boolean): string => `${goal}: ${met ? 'met' : '**missed**'}`
 
-/** Ratios are taken within each round. Two figures with a stroke between them are the subject's and the baseline's. */
+/** Ratios are taken within each round; `a / b` are the subject's median and the baseline's. */
 export function comparisonTable(comparisons: readonly Comparison[]): string {
   const rows = comparisons.map(({ name, goals, rounds }) => {
     const rates = rounds.map(({ subject, baseline }) => rateOf(subject) / rateOf(baseline))
@@ -70,7 +70,7 @@ export const figureTable = (figures: readonly Figure[]): string =>
     ]),
   )
 
-/** A page with the text of a run in its place. */
+/** The page with this run in place of its last one. */
 export function withRun(page: string, run: string): string {
   const place = /(?<=^<!-- last run -->\n).*(?=^<!-- end -->$)/ms
   if (!place.test(page)) throw new Error('the page has no place for a run')

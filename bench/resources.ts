@@ -8,18 +8,18 @@ const PARENT = 1
 const USER = 11
 
 /**
- * Seconds of processor time of a process, user and system, all threads. With `family` also that of its children, those
- * that have ended included. NaN outside Linux, which alone has /proc.
+ * Seconds of processor time of a process, user and system, all threads. With `family`, its children are included, even
+ * those that have ended. NaN outside Linux, since it needs /proc.
  */
 export function processorTime(pid: number, family = false): number {
   if (process.platform !== 'linux') return Number.NaN
-  // Two fields more: what its ended children used.
+  // Two more fields: the time of its ended children.
   const ticks = statOf(pid)!.slice(USER, family ? USER + 4 : USER + 2)
   if (family) for (const child of childrenOf(pid)) ticks.push(...(statOf(child)?.slice(USER, USER + 2) ?? []))
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS
 }
 
-/** Bytes of resident memory: now, and at most so far. NaN outside Linux. */
+/** Bytes of resident memory: now, and the peak so far. NaN outside Linux. */
 export function memoryOf(pid: number): { readonly now: number; readonly peak: number } {
   if (process.platform !== 'linux') return { now: Number.NaN, peak: Number.NaN }
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
@@ -27,7 +27,7 @@ export function memoryOf(pid: number): { readonly now: number; readonly peak: nu
   return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
 }
 
-/** Undefined when the process has ended. The name, in brackets, may hold blanks. */
+/** Undefined when the process has ended. The name, in brackets, may contain blanks. */
 function statOf(pid: number): number[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

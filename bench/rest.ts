@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plan } from './options.ts'
-import { type Settings, startBare, startService } from './processes.ts'
+import { startBare, startService } from './processes.ts'
 import { count, type Figure, median, spread } from './report.ts'
 import { memoryOf } from './resources.ts'
 import { memoryGoals, startGoal } from './scenarios.ts'
@@ -18,12 +18,12 @@ export function memoryFigure(name: string, goal: number, ours: number, bare: num
 }
 
 /**
- * How long a start takes: the first of all, which has to compile everything and to make the database, and later ones,
- * which find Node's compile cache; and the memory of such a later one, at rest.
+ * How long a start takes: the first, which compiles everything and creates the database, and later ones, which find
+ * Node's compile cache.
  */
-export async function startFigures(folder: string, settings: Settings, { starts, progress }: Plan): Promise<Figure[]> {
+export async function startFigures(folder: string, { starts, progress }: Plan): Promise<Figure[]> {
   progress('starts')
-  const start = () => startService(folder, { ...settings, DATABASE_URL: `sqlite:${join(folder, 'start.db')}` })
+  const start = () => startService(folder, { DATABASE_URL: `sqlite:${join(folder, 'start.db')}` })
   const first = await start()
   await first.stop()
 
@@ -33,7 +33,7 @@ export async function startFigures(folder: string, settings: Settings, { starts,
     const service = await start()
     later.push(service.startTime)
     await service.stop()
-    const server = await startBare(settings.TMPDIR!)
+    const server = await startBare(folder)
     bare.push(server.startTime)
     await server.stop()
   }
@@ -49,12 +49,12 @@ export async function startFigures(folder: string, settings: Settings, { starts,
   ]
 }
 
-export async function restFigure(folder: string, settings: Settings, { progress }: Plan): Promise<Figure> {
+export async function restFigure(folder: string, { progress }: Plan): Promise<Figure> {
   progress('memory at rest')
-  const start = () => startService(folder, { ...settings, DATABASE_URL: `sqlite:${join(folder, 'rest.db')}` })
-  // The first one compiles what later ones find compiled, which takes memory.
+  const start = () => startService(folder, { DATABASE_URL: `sqlite:${join(folder, 'rest.db')}` })
+  // The first start fills the compile cache, which takes memory.
   await (await start()).stop()
-  const [service, bare] = [await start(), await startBare(settings.TMPDIR!)]
+  const [service, bare] = [await start(), await startBare(folder)]
   await sleep(SETTLE * 1000)
   const [ours, theirs] = [memoryOf(service.pid).now, memoryOf(bare.pid).now]
   await service.stop()

@@ -1,6 +1,6 @@
-/** `npm run bench`: the usage is in options.ts. Servers and load generator are processes of their own. */
+/** `npm run bench`: the usage is in options.ts. Servers and load generator run in their own processes or threads. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compare } from './compare.ts'
@@ -16,9 +16,6 @@ import { scenarios } from './scenarios.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'waitlist-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-// The services' own, so that Node's compile cache begins empty and is left nowhere.
-const settings = { TMPDIR: join(folder, 'tmp') }
-mkdirSync(settings.TMPDIR)
 
 const { chosen, page, json, plan } = options()
 const date = new Date().toISOString().slice(0, 10)
@@ -31,21 +28,21 @@ const compared = scenarios.filter(({ group }) => chosen.has(group))
 const comparisons: Comparison[] = []
 const figures: Figure[] = []
 // First, before files of gigabytes are written.
-if (chosen.has('start')) figures.push(...(await startFigures(folder, settings, plan)))
-if (chosen.has('memory')) figures.push(await restFigure(folder, settings, plan))
+if (chosen.has('start')) figures.push(...(await startFigures(folder, plan)))
+if (chosen.has('memory')) figures.push(await restFigure(folder, plan))
 if (compared.length > 0) {
-  const result = await compare(compared, folder, settings, plan)
+  const result = await compare(compared, folder, plan)
   facts.push(...result.facts)
   comparisons.push(...result.comparisons)
   figures.push(...result.figures)
 }
-if (chosen.has('provider')) figures.push(await hangingProvider(folder, settings, plan))
-if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, settings, plan))
+if (chosen.has('provider')) figures.push(await hangingProvider(folder, plan))
+if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
 if (comparisons.length > 0) tables.push(comparisonTable(comparisons))
 if (figures.length > 0) tables.push(figureTable(figures))
 kept.push(...comparisons, ...figures)
 if (chosen.has('instances')) {
-  const result = await measureInstances(folder, settings, plan)
+  const result = await measureInstances(folder, plan)
   facts.push(...result.facts)
   tables.push(...result.tables)
   kept.push(...result.samples)

@@ -10,15 +10,18 @@ const names: Record<Setup, string> = {
   'a TLS connection each': 'one instance, a new TLS connection for each signup',
 }
 
-/** The part of its time that each part is planned to be busy. */
+const columns =
+  'setup, connections, signups/s, p50 ms, p99 ms, instance µs, PostgreSQL µs, Redis µs, log bytes, signups a commit'
+
+/** How busy each part is planned to be. */
 const BUSY = 0.6
-/** What a server for PostgreSQL is taken to have. */
+/** Assumed of a server for PostgreSQL; the log in bytes per second. */
 const CORES = 16
 const LOG = 200e6
 
 type NumberOf = 'instance' | 'postgres' | 'redis' | 'log' | 'p50' | 'p99' | 'signupsPerCommit'
 
-/** The tables of docs/scaling.md. What was not measured, for want of Redis or of /proc, is a dash. */
+/** The tables of docs/scaling.md. Figures that need Redis or /proc are dashes without them. */
 export function scalingTables(samples: readonly InstanceSample[], contactSize: number): string[] {
   const of = (setup: Setup, connections: number) =>
     samples.filter(each => each.setup === setup && each.connections === connections)
@@ -30,10 +33,7 @@ export function scalingTables(samples: readonly InstanceSample[], contactSize: n
     [1, 8, 64, 256].filter(each => of(setup, each).length > 0).map(connections => ({ setup, connections })),
   )
   const measured = markdown(
-    [
-      ...['setup', 'connections', 'signups/s', 'p50 ms', 'p99 ms', 'instance, µs', 'PostgreSQL, µs', 'Redis, µs'],
-      ...['log, bytes', 'signups a commit'],
-    ],
+    columns.split(', '),
     setups.map(({ setup, connections }) => [
       names[setup],
       String(connections),

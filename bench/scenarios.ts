@@ -12,13 +12,13 @@ export const knownSignup = signup('Ada Lovelace', 'ada@example.com')
 const refusedSignup = signup('Ada Lovelace', 'ada@example')
 
 export interface Goals {
-  /** The least rate, as a part of the baseline's. */
+  /** The lowest rate, as a fraction of the baseline's. */
   readonly rate: number
   /** The most processor time for a request, as a multiple of the baseline's. */
   readonly time?: number
 }
 
-/** What is asked of a service and of the bare server alike. */
+/** Requests that are sent to a service and to the bare server alike. */
 export interface Scenario {
   /** As on the command line; several scenarios may share it. */
   readonly group: string
@@ -27,7 +27,7 @@ export interface Scenario {
   readonly status: number
   readonly connections: number
   readonly goals: Goals
-  /** Which service is asked: on SQLite, the same with a quota that is used up, or on PostgreSQL. */
+  /** The service: on SQLite, the same with its quota used up, or on PostgreSQL. */
   readonly service: 'open' | 'shut' | 'postgres'
 }
 

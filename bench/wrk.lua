@@ -1,6 +1,5 @@
--- What `wrk` sends: arguments are the method, a prefix that no other measurement has, and the body if there is one.
--- A body with a place for an address (see PLACE in load.ts) gets another one for each request. One thread: it is far
--- from busy, and a counter of its own is then enough.
+-- What `wrk` sends. Arguments: the method, a prefix that is unique to the measurement, and the body, if any. A PLACE (see
+-- load.ts) in the body is replaced with a different text in each request. One thread is enough, and so is one counter.
 
 local PLACE = '[<id>]'
 
@@ -15,7 +14,7 @@ function init(arguments)
   if not before then return end
   local head = wrk.format():sub(1, -1 - #wrk.body)
   math.randomseed(os.time())
-  -- Only a script with this function makes a request anew each time.
+  -- Only with this function does wrk build a new request each time.
   request = function()
     count = count + 1
     return head .. before .. ('%08x%s%08x'):format(math.random(0, 0xffffffff), prefix, count) .. after

@@ -1,6 +1,6 @@
 /**
- * Runs after `npm ci`: starts the program once, in memory and unseen, so that Node's compile cache holds every file of
- * it. The first real start is then as quick and as small as the next ones. Without it everything works all the same.
+ * Runs after `npm ci`: starts the program once, in memory, to fill Node's compile cache. The first real start is then as
+ * fast and as small as later ones. Everything works without it too.
  */
 import { spawn } from 'node:child_process'
 

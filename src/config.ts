@@ -1,23 +1,24 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { ServerSettings } from './http/server.ts'
-import type { RedisPlace } from './limiters/redis-url.ts'
+import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
 import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
-import { type SettingName, settings } from './settings.ts'
-import type { StorePlace } from './stores/place.ts'
-import { CannotOpen } from './waitlist/ports.ts'
+import { type Environment, given, readSettings, type ValuesOf } from './setting.ts'
+import { settings } from './settings.ts'
+import { type StoreLocation, storeName } from './stores/location.ts'
+import { OperatorError } from './waitlist/ports.ts'
 
-export type LogLevel = NonNullable<ReturnType<(typeof settings)['LOG_LEVEL']['read']>>
+export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 
-/** What the service is told to be: complete and free of contradictions. */
+/** The configuration of the service: complete and free of contradictions. */
 export interface Config {
   readonly server: Omit<ServerSettings, 'version'>
-  readonly store: StorePlace
-  /** Connections at most, where the store is a server. */
+  readonly store: StoreLocation
+  /** The most connections to PostgreSQL. */
   readonly storeConnections: number
-  /** Null: this process counts attempts by itself. */
-  readonly redis: RedisPlace | null
+  /** Null: each process counts attempts by itself. */
+  readonly redis: RedisLocation | null
   /** Null: the store is the list. */
   readonly provider: Choice | null
   /** Milliseconds. */
@@ -25,20 +26,17 @@ export interface Config {
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly eventName: string
   readonly logLevel: LogLevel
-  /** Settings that are allowed but not safe for a public service, each with what to do. */
+  /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
   readonly warnings: readonly string[]
 }
 
-/** Either a configuration, or everything that is wrong with the settings, one sentence each. */
+/** Either a configuration or all mistakes in the settings, one sentence each. */
 export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
 
-type Environment = Readonly<Record<string, string | undefined>>
-type Value<Name extends SettingName> = NonNullable<ReturnType<(typeof settings)[Name]['read']>>
-
 /**
- * The process's environment over the file `.env` of the working directory, where there is one.
+ * The process's environment, which takes precedence over the file `.env` in the working directory.
  *
- * @throws {CannotOpen} when that file cannot be read.
+ * @throws {OperatorError} when that file cannot be read.
  */
 export function environment(): { env: Environment; unknown: readonly string[] } {
   const fromFile = readEnvFile()
@@ -52,54 +50,42 @@ function readEnvFile(): Environment {
     return parseEnv(readFileSync('.env', 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw new CannotOpen(`The file .env cannot be read: ${(error as Error).message}`)
+    throw new OperatorError(`The file .env cannot be read: ${(error as Error).message}`)
   }
 }
 
-/** Reads all settings and reports all mistakes at once, each naming its variable and what is allowed. Pure. */
+/** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
 export function readConfig(env: Environment): ConfigResult {
-  const mistakes: string[] = []
+  const { values, mistakes: wrong, idle } = readSettings(settings, env)
+  const mistakes = [...wrong]
 
-  /** An empty value counts as unset, as compose files and shells often cannot unset one. */
-  function given<Name extends SettingName>(name: Name): Value<Name> | undefined {
-    const text = env[name]?.trim()
-    if (text === undefined || text === '') return undefined
-    const value = settings[name].read(text)
-    if (value === undefined) mistakes.push(`${name} ${settings[name].allowed}`)
-    return value as Value<Name> | undefined
-  }
-  function setting<Name extends SettingName>(name: Name): Value<Name> {
-    const setting: { default?: string; read(text: string): unknown } = settings[name]
-    return given(name) ?? (setting.read(setting.default ?? '') as Value<Name>)
-  }
-
-  const certFile = given('TLS_CERT_FILE')
-  const keyFile = given('TLS_KEY_FILE')
+  const certFile = values.TLS_CERT_FILE
+  const keyFile = values.TLS_KEY_FILE
   if ((certFile === undefined) !== (keyFile === undefined)) {
     const missing = certFile === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
     mistakes.push(`${missing} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
   }
   const tls = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
 
-  const baseUrl = given('BASE_URL') ?? null
+  const baseUrl = values.BASE_URL ?? null
   if (tls !== null && baseUrl?.startsWith('http:')) {
     mistakes.push('BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set')
   }
   const secure = baseUrl === null ? tls !== null : baseUrl.startsWith('https:')
-  const cookieName = given('COOKIE_NAME') ?? (secure ? '__Host-waitlist' : 'waitlist')
-  const sameSite = setting('COOKIE_SAME_SITE')
+  const cookieName = values.COOKIE_NAME ?? (secure ? '__Host-waitlist' : 'waitlist')
+  const sameSite = values.COOKIE_SAME_SITE
   // rfc6265bis §4.1.3: browsers drop such a cookie unless it is Secure; §5.7 says the same of SameSite=None.
   if (!secure && /^__(Host|Secure|Http|Host-Http)-/i.test(cookieName)) {
     mistakes.push('COOKIE_NAME must not start with __Host- or __Secure- unless BASE_URL is https')
   }
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
-  const vendor = setting('PROVIDER')
-  const provider = vendor === 'none' ? null : readProvider(vendor, env, setting('EVENT_NAME'), mistakes)
+  const vendor = values.PROVIDER
+  const provider = vendor === 'none' ? null : readProvider(vendor, env, values.EVENT_NAME, mistakes)
 
-  const webhookUrl = given('WEBHOOK_URL')
-  const secrets = given('WEBHOOK_SECRET')
-  if (webhookUrl !== undefined && secrets === undefined && !env.WEBHOOK_SECRET?.trim()) {
+  const webhookUrl = values.WEBHOOK_URL
+  const secrets = values.WEBHOOK_SECRET
+  if (webhookUrl !== undefined && given(env, 'WEBHOOK_SECRET') === undefined) {
     mistakes.push(
       'WEBHOOK_SECRET is missing: what is sent to WEBHOOK_URL is signed (docs/events.md says how to make one)',
     )
@@ -108,34 +94,39 @@ export function readConfig(env: Environment): ConfigResult {
 
   const config: Config = {
     server: {
-      host: setting('HOST'),
-      port: setting('PORT'),
+      host: values.HOST,
+      port: values.PORT,
       baseUrl,
       tls,
-      hstsIncludeSubdomains: setting('HSTS_INCLUDE_SUBDOMAINS'),
-      client: { proxies: given('TRUST_PROXY') ?? { kind: 'none' }, ipv6Prefix: setting('RATE_LIMIT_IPV6_PREFIX') },
-      quota: { limit: setting('RATE_LIMIT'), window: setting('RATE_LIMIT_WINDOW') },
-      publishQuota: setting('RATE_LIMIT_FIELDS'),
-      corsOrigins: given('CORS_ORIGINS') ?? [],
-      cookie: { name: cookieName, sameSite, maxAge: setting('COOKIE_MAX_AGE'), secure },
-      service: setting('SERVICE_NAME'),
-      description: setting('SERVICE_DESCRIPTION'),
-      shutdownDelay: setting('SHUTDOWN_DELAY'),
+      hstsIncludeSubdomains: values.HSTS_INCLUDE_SUBDOMAINS,
+      client: { proxies: values.TRUST_PROXY ?? { kind: 'none' }, ipv6Prefix: values.RATE_LIMIT_IPV6_PREFIX },
+      quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW },
+      publishQuota: values.RATE_LIMIT_FIELDS,
+      corsOrigins: values.CORS_ORIGINS ?? [],
+      cookie: { name: cookieName, sameSite, maxAge: values.COOKIE_MAX_AGE, secure },
+      service: values.SERVICE_NAME,
+      description: values.SERVICE_DESCRIPTION,
+      shutdownDelay: values.SHUTDOWN_DELAY,
     },
-    store: setting('DATABASE_URL'),
-    storeConnections: setting('DATABASE_CONNECTIONS'),
-    redis: given('REDIS_URL') ?? null,
+    store: values.DATABASE_URL,
+    storeConnections: values.DATABASE_CONNECTIONS,
+    redis: values.REDIS_URL ?? null,
     provider,
-    providerTimeout: setting('PROVIDER_TIMEOUT'),
+    providerTimeout: values.PROVIDER_TIMEOUT,
     webhook,
-    eventName: setting('EVENT_NAME'),
-    logLevel: setting('LOG_LEVEL'),
+    eventName: values.EVENT_NAME,
+    logLevel: values.LOG_LEVEL,
     warnings: [],
   }
-  return mistakes.length > 0 ? { mistakes } : { config: { ...config, warnings: warningsFor(config, env) } }
+  return mistakes.length > 0
+    ? { mistakes }
+    : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
 }
 
-function warningsFor({ server, store, provider, webhook }: Config, env: Environment): readonly string[] {
+function warningsFor(
+  { server, store, storeConnections, provider, webhook }: Config,
+  env: Environment,
+): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
@@ -148,7 +139,7 @@ function warningsFor({ server, store, provider, webhook }: Config, env: Environm
   }
   if (server.tls === null && server.cookie.secure && server.client.proxies.kind === 'none') {
     warnings.push(
-      'BASE_URL is https, but nothing is known of the TLS proxy in front: all its clients share one rate limit. ' +
+      'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
         'Set TRUST_PROXY (1 for a single proxy).',
     )
   }
@@ -156,7 +147,7 @@ function warningsFor({ server, store, provider, webhook }: Config, env: Environm
     server.client.proxies.kind === 'networks' &&
     server.client.proxies.networks.some(network => network.endsWith('/0'))
   ) {
-    warnings.push('TRUST_PROXY trusts every address: each client can choose under which one its attempts count.')
+    warnings.push('TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.')
   }
   if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
     warnings.push(
@@ -169,7 +160,26 @@ function warningsFor({ server, store, provider, webhook }: Config, env: Environm
         '?sslmode=verify-full.',
     )
   }
+  if (store.kind === 'sqlite' && String(storeConnections) !== settings.DATABASE_CONNECTIONS.default) {
+    warnings.push('DATABASE_CONNECTIONS has no effect without a DATABASE_URL of PostgreSQL.')
+  }
   if (store.kind === 'sqlite' && store.path === ':memory:')
     warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
   return warnings
+}
+
+/** The configuration in force, for the log line at the start. Contains no secrets. */
+export function inForce({ server, store, redis, provider, webhook, eventName }: Config): Record<string, unknown> {
+  const { proxies, ipv6Prefix } = server.client
+  return {
+    store: storeName(store),
+    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${server.quota.limit} attempts in ${server.quota.window} s`,
+    clients: `IPv4 address or IPv6 /${ipv6Prefix}, ${
+      { none: 'of the socket', hops: 'told by trusted proxies', networks: 'told by trusted proxies' }[proxies.kind]
+    }`,
+    tls: server.tls !== null,
+    provider: provider?.vendor ?? 'none',
+    webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
+    event: eventName,
+  }
 }

@@ -3,12 +3,13 @@ import { complain } from './cli/complain.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
 import { type ExportFormat, exportFormats, listFormats } from './cli/formats.ts'
 import { settingsHelp } from './cli/help.ts'
-import { recordsOf, version } from './compose.ts'
+import { version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
+import { operatorOf } from './operator.ts'
 import { deliveryStates } from './waitlist/contact.ts'
-import { CannotOpen } from './waitlist/ports.ts'
+import { OperatorError } from './waitlist/ports.ts'
 
-// The code of a command is loaded when the command is given: a start of the service reads no other.
+// Each command loads its code on demand, so that starting the service reads no other command's.
 const program = new Command('waitlist')
   .description('A self-hosted early-access waitlist that never loses a signup.')
   .version(version)
@@ -38,17 +39,17 @@ program
   .command('backup')
   .description('copy the database to a new file; works beside a running service')
   .argument('<file>', 'where to; it must not exist')
-  .action(async (file: string) => (await recordsOf(configured().config)).backUp(file))
+  .action(async (file: string) => (await operatorOf(configured().config)).backUp(file))
 
 program
   .command('move')
   .description('copy the list to another database and compare both; the service must be stopped')
-  .requiredOption('--to <url>', 'sqlite:<path> or postgres://…: empty, or where an earlier move has ended')
+  .requiredOption('--to <url>', 'an empty database: sqlite:<path> or postgres://…')
   .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(configured().config, to))
 
 const deliveries = program
   .command('deliveries')
-  .description('list, show and replay what was told about new contacts; works beside a running service')
+  .description('list, show and replay deliveries of contacts and events; works beside a running service')
 
 deliveries
   .command('list', { isDefault: true })
@@ -65,7 +66,7 @@ deliveries
 
 deliveries
   .command('show')
-  .description('all about one delivery, with the name and the address of the contact')
+  .description('everything about one delivery, with the name and address of the contact')
   .argument('<number>', 'from the list', wholeNumber)
   .action(async (number: number) => (await import('./cli/deliveries.ts')).showDelivery(configured().config, number))
 
@@ -90,15 +91,15 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CannotOpen)) throw error
+  if (!(error instanceof OperatorError)) throw error
   complain(error.message)
   process.exitCode = 1
 }
 
-/** The configuration, or the end of the process with a list of all mistakes. */
+/** The configuration. If there are mistakes, lists them all and ends the process. */
 function configured(): { config: Config; warnings: readonly string[] } {
   const { env, unknown } = environment()
-  const unknownNames = unknown.map(name => `.env has ${name}, which is no setting of Waitlist`)
+  const unknownNames = unknown.map(name => `.env has ${name}, which is not a setting of Waitlist`)
   const result = readConfig(env)
   if ('mistakes' in result) {
     complain('the settings are not right:', [...result.mistakes, ...unknownNames])

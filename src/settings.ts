@@ -6,66 +6,17 @@ import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
 import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
 import { vendorNames } from './providers/catalogue.ts'
-import { readStorePlace } from './stores/place.ts'
+import { file, line, listOf, oneOf, origin, type SettingsTable, whole, yesOrNo } from './setting.ts'
+import { readStoreLocation } from './stores/location.ts'
 
-/**
- * Every setting: its name, what it means, its default, and how its text is read. The configuration, `waitlist --help`,
- * the README and `.env.example` all come from (or are compared with) this table.
- */
-export interface Setting<Value> {
-  readonly meaning: string
-  /** As it is written in the documentation; absent: there is none, the setting may stay unset. */
-  readonly default?: string
-  /** What is allowed, as the end of a sentence that begins with the setting's name. */
-  readonly allowed: string
-  /** The value, or undefined when the text is not allowed. */
-  read(text: string): Value | undefined
-}
-
-const whole = (least: number, most: number, unit: string) => ({
-  allowed: `must be a whole number from ${least} to ${most}${unit}`,
-  read(text: string): number | undefined {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    return value >= least && value <= most ? value : undefined
-  },
-})
-
-const oneOf = <const Choice extends string>(...choices: Choice[]) => ({
-  allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,
-  read: (text: string): Choice | undefined => choices.find(choice => choice === text),
-})
-
-const yesOrNo = {
-  allowed: 'must be true or false',
-  read: (text: string): boolean | undefined => ({ true: true, false: false })[text],
-}
-
-const line = (most: number) => ({
-  allowed: `must be one line of at most ${most} characters`,
-  read: (text: string): string | undefined => (text.length <= most && !/\p{Cc}/u.test(text) ? text : undefined),
-})
-
-const file = { allowed: 'must be the path of a file', read: (text: string): string | undefined => text }
-
-/** Scheme, host and port, as a browser writes an origin. */
-function readOrigin(text: string): string | undefined {
-  const url = httpUrl(text)
-  return url?.pathname === '/' && !url.search ? url.origin : undefined
-}
-
-function readOrigins(text: string): readonly string[] | undefined {
-  const origins = text.split(',').map(item => readOrigin(item.trim()))
-  return origins.every(origin => origin !== undefined) ? origins : undefined
-}
-
-/** `10/8` and octal parts mean something else than they seem to; IPv4-mapped peers are compared as IPv4. */
+/** `10/8` and octal parts do not mean what they seem to; IPv4-mapped peers are compared as IPv4. */
 const isNetwork = (text: string): boolean =>
   ipaddr.isValidCIDR(text) && isIP(text.split('/')[0]!) !== 0 && !/^::ffff:/i.test(text) && !/\/0\d/.test(text)
 
 function readProxies(text: string): TrustedProxies | undefined {
   if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
-  const networks = text.split(',').map(item => item.trim())
-  return networks.every(isNetwork) ? { kind: 'networks', networks } : undefined
+  const networks = listOf({ read: item => (isNetwork(item) ? item : undefined) }, text)
+  return networks && { kind: 'networks', networks }
 }
 
 function readSecrets(text: string): readonly string[] | undefined {
@@ -73,15 +24,18 @@ function readSecrets(text: string): readonly string[] | undefined {
   return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
 }
 
+/**
+ * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares the
+ * README and `.env.example` with it.
+ */
 export const settings = {
   BASE_URL: {
     meaning: 'Public origin of the service. Links, the catalog, the OpenAPI document and the cookie are made from it.',
-    default: 'http://localhost:<PORT> (https with TLS)',
-    allowed: 'must be an http or https origin without a path, such as https://waitlist.example.com',
-    read: readOrigin,
+    unset: 'http://localhost:<PORT> (https with TLS)',
+    ...origin,
   },
   HOST: { meaning: 'Where to listen: a host name or an address; 0.0.0.0 for all.', default: 'localhost', ...line(255) },
-  PORT: { meaning: 'TCP port; 0 takes any free one.', default: '8080', ...whole(0, 65_535, '') },
+  PORT: { meaning: 'TCP port; 0 takes any free one.', default: '8080', ...whole(0, 65_535) },
   TLS_CERT_FILE: {
     meaning: 'Certificate chain (PEM). With TLS_KEY_FILE the service speaks HTTPS itself. Reloaded when it changes.',
     ...file,
@@ -90,6 +44,7 @@ export const settings = {
   HSTS_INCLUDE_SUBDOMAINS: {
     meaning: 'Whether browsers are told to use HTTPS for all subdomains too. Only sent over TLS.',
     default: 'true',
+    needs: 'TLS_CERT_FILE',
     ...yesOrNo,
   },
   DATABASE_URL: {
@@ -98,22 +53,24 @@ export const settings = {
     allowed:
       'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database>, with sslmode and the like if ' +
       'need be (docs/instances.md), and %-encoded where a part has special characters',
-    read: readStorePlace,
+    read: readStoreLocation,
   },
   DATABASE_CONNECTIONS: {
     meaning: 'Connections of one instance to PostgreSQL at most.',
     default: '10',
-    ...whole(2, 1_000, ''),
+    ...whole(2, 1_000),
   },
   REDIS_URL: {
-    meaning: 'Redis or Valkey where several instances count attempts together; without it each counts by itself.',
+    meaning:
+      'Redis or Valkey where several instances count attempts, and calls to the provider, together; ' +
+      'without it each counts by itself.',
     allowed: redisUrlAllowed,
     read: readRedisUrl,
   },
   RATE_LIMIT: {
     meaning: 'Signup attempts that one client may make at once.',
     default: '20',
-    ...whole(1, 1_000_000, ''),
+    ...whole(1, 1_000_000),
   },
   RATE_LIMIT_WINDOW: {
     meaning: 'Seconds in which a used-up quota is refilled, one attempt after the other.',
@@ -138,11 +95,11 @@ export const settings = {
   CORS_ORIGINS: {
     meaning: 'Landing pages on other origins that may send signups, separated by commas.',
     allowed: 'must be a list of origins such as https://example.com,https://www.example.com',
-    read: readOrigins,
+    read: (text: string) => listOf(origin, text),
   },
   COOKIE_NAME: {
     meaning: 'Name of the membership cookie.',
-    default: '__Host-waitlist (waitlist on plain HTTP)',
+    unset: '__Host-waitlist (waitlist on plain HTTP)',
     allowed: "must be a cookie name: letters, digits and !#$%&'*+.^_`|~-",
     read: (text: string): string | undefined => (isCookieName(text) ? text : undefined),
   },
@@ -164,15 +121,17 @@ export const settings = {
   PROVIDER_TIMEOUT: {
     meaning: 'Milliseconds that a signup may wait for the provider.',
     default: '8000',
+    needs: 'PROVIDER',
     ...whole(100, 20_000, ' milliseconds'),
   },
   WEBHOOK_URL: {
     meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',
     allowed: 'must be an http or https address without user and fragment',
-    read: text => httpUrl(text)?.href,
+    read: (text: string) => httpUrl(text)?.href,
   },
   WEBHOOK_SECRET: {
     meaning: 'Secret that signs what is sent there (whsec_…); two, separated by a space, while it is changed.',
+    needs: 'WEBHOOK_URL',
     allowed: 'must be whsec_ and 24 to 64 bytes in base64; two of them at most, separated by a space',
     read: readSecrets,
   },
@@ -202,9 +161,10 @@ export const settings = {
     default: 'info',
     ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
   },
-} satisfies Record<string, Setting<unknown>>
+} satisfies SettingsTable
 
 export type SettingName = keyof typeof settings
 
-/** The settings of each provider, beside these. */
+/** The settings of each provider. */
 export { type Vendor, vendorNames, vendors } from './providers/catalogue.ts'
+export type { SettingsTable } from './setting.ts'

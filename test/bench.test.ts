@@ -14,7 +14,7 @@ import { newSignup } from '../bench/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
 
 const root = new URL('../', import.meta.url)
-const page = (path: string) => readFileSync(new URL(path, root), 'utf8')
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
 test('the benchmark, run for a moment, fills a file, compares, prints its tables and leaves nothing behind', async t => {
   const folder = temporaryFolder(t)
@@ -57,31 +57,32 @@ for (const { name, run } of generators) {
   })
 }
 
-test('every command that the pages show is one that the benchmark takes', () => {
+test('the benchmark accepts every command that the pages show', () => {
   const pages = ['README.md', 'CONTRIBUTING.md', 'docs/performance.md', 'docs/scaling.md']
-  const commands = pages.flatMap(path => [...page(path).matchAll(/npm run bench(?: -- ([^`\n#]+))?/g)])
+  const commands = pages.flatMap(path => [...read(path).matchAll(/npm run bench(?: -- ([^`\n#]+))?/g)])
   assert.ok(commands.length >= 5)
   for (const [, args = ''] of commands) readOptions(args.trim().split(/\s+/).filter(Boolean))
 })
 
-test('all but the instances are measured where nothing is named, and the usage names every scenario', () => {
+test('without a name, all but the instances are measured; the usage and the page name every scenario', () => {
   const { chosen, page } = readOptions(['--write'])
   assert.deepEqual([...chosen, 'instances'].sort(), [...names].sort())
   assert.equal(page, 'performance.md')
   for (const name of names) assert.match(usage, new RegExp(`^  .*\\b${name}\\b`, 'm'))
+  for (const name of chosen) assert.match(read('docs/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
 })
 
-test('what cannot be meant is refused', () => {
+test('wrong options are refused', () => {
   assert.throws(() => readOptions(['signups']), /there is no scenario signups/)
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds must be a whole number/)
   assert.throws(() => readOptions(['signup', '--write']), /--write takes all scenarios, or `instances` alone/)
 })
 
-test('a run has its place in each page, and replaces nothing else', () => {
+test('a run replaces the last one in its page, and nothing else', () => {
   for (const path of ['docs/performance.md', 'docs/scaling.md']) {
-    const [before, after, ...more] = withRun(page(path), '$& a run').split('\n$& a run\n\n')
+    const [before, after, ...more] = withRun(read(path), '$& a run').split('\n$& a run\n\n')
     assert.deepEqual(more, [])
-    assert.ok(page(path).startsWith(before!) && page(path).endsWith(after!), path)
+    assert.ok(read(path).startsWith(before!) && read(path).endsWith(after!), path)
   }
   assert.throws(() => withRun('no place', 'a run'))
 })

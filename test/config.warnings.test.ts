@@ -26,6 +26,35 @@ describe('warnings', () => {
     ['PostgreSQL next door', { ...tls, DATABASE_URL: 'postgres://me@db/list' }, []],
     ['PostgreSQL far away, in the clear', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list' }, [/sslmode/]],
     ['the same with TLS', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list?sslmode=verify-full' }, []],
+    [
+      'a secret without an address',
+      { ...tls, WEBHOOK_SECRET: secret },
+      [/^WEBHOOK_SECRET has no effect without WEBHOOK_URL/],
+    ],
+    ['a secret with its address', { ...tls, WEBHOOK_URL: 'https://hook.example/', WEBHOOK_SECRET: secret }, []],
+    [
+      'a time limit for no provider',
+      { ...tls, PROVIDER_TIMEOUT: '500' },
+      [/^PROVIDER_TIMEOUT has no .* without PROVIDER/],
+    ],
+    ['the same with "none"', { ...tls, PROVIDER_TIMEOUT: '500', PROVIDER: 'none' }, [/without PROVIDER/]],
+    ['a time limit for one', { ...tls, PROVIDER_TIMEOUT: '500', PROVIDER: 'loops', LOOPS_API_KEY: 'key' }, []],
+    ['subdomains without TLS of our own', { ...https, TRUST_PROXY: '1', HSTS_INCLUDE_SUBDOMAINS: 'false' }, [/^HSTS_/]],
+    ['subdomains with it', { ...tls, HSTS_INCLUDE_SUBDOMAINS: 'false' }, []],
+    ['connections to a file', { ...tls, DATABASE_CONNECTIONS: '5' }, [/^DATABASE_CONNECTIONS has no effect/]],
+    ['connections to a server', { ...tls, DATABASE_CONNECTIONS: '5', DATABASE_URL: 'postgres://me@db/list' }, []],
+    ['what is the default anyway', { ...tls, PROVIDER_TIMEOUT: '8000', DATABASE_CONNECTIONS: '10' }, []],
+    [
+      'an address of the App API without its key',
+      {
+        ...tls,
+        PROVIDER: 'customerio',
+        CUSTOMERIO_SITE_ID: 'site',
+        CUSTOMERIO_API_KEY: 'key',
+        CUSTOMERIO_APP_BASE_URL: 'https://api-eu.customer.io',
+      },
+      [/^CUSTOMERIO_APP_BASE_URL has no effect without CUSTOMERIO_APP_KEY/],
+    ],
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]
   for (const [what, env, expected] of cases) {

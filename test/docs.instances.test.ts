@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig } from '../src/config.ts'
+import { redisPace } from '../src/limiters/redis-pace.ts'
 import { readRedisUrl } from '../src/limiters/redis-url.ts'
-import { postgresStore } from '../src/stores/postgres.ts'
+import { postgresStore } from '../src/stores/postgres/store.ts'
 import { signup } from './contracts/store.place.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { noHaproxy } from './harness/haproxy.ts'
@@ -51,6 +52,12 @@ test('the user of Redis has all the rights that are needed', {
   const url = `redis://waitlist:secret@127.0.0.1:${server.port}`
   const limiter = await connectedLimiter(t, { url, limit: 1, window: 60 })
   assert.equal((await limiter.take('192.0.2.1')).admitted, true)
+
+  const pace = redisPace(readRedisUrl(url)!, 20_000)
+  t.after(() => pace.close())
+  // As after the server's clock was set back, so that every command of the script is used. Without a right every turn is now.
+  await server.command('rpush', 'waitlist:pace:vendor', '9'.repeat(17))
+  await until(async () => (await pace.take('vendor', 1, 60_000, 60_000)) !== 0)
 })
 
 describe('the statements for PostgreSQL', { timeout: 60_000 }, async () => {

@@ -12,8 +12,8 @@ import { type Vendor, type VendorName, vendorNames, vendors } from '../src/provi
 import { openProvider } from '../src/providers/open.ts'
 import type { Choice } from '../src/providers/settings.ts'
 import { settings as ownSettings } from '../src/settings.ts'
-import { sqliteStore } from '../src/stores/sqlite.ts'
-import { untilNextRegistration } from '../src/waitlist/retry.ts'
+import { sqliteStore } from '../src/stores/sqlite/store.ts'
+import { handOverSchedule, untilNext } from '../src/waitlist/retry.ts'
 import { signup } from './contracts/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { startVendor } from './harness/vendor.ts'
@@ -54,9 +54,12 @@ test('the table of promises is that of the program', () => {
   const rows = vendorNames.map(name => {
     const { title, promises, rate }: Vendor = vendors[name]
     return [
-      ...[`[${title}](#${title.toLowerCase().replaceAll(/[^a-z]/g, '')})`, promises.newness],
-      ...[promises.scope === 'list' ? 'on the list' : 'in the account', promises.recognisesOwn ? 'yes' : 'no'],
-      ...[repetitions.get(promises.repeatable)![0], paceOf(rate)],
+      `[${title}](#${title.toLowerCase().replaceAll(/[^a-z]/g, '')})`,
+      promises.newness,
+      promises.scope === 'list' ? 'on the list' : 'in the account',
+      promises.recognisesOwn ? 'yes' : 'no',
+      repetitions.get(promises.repeatable)![0],
+      paceOf(rate),
     ].join(' | ')
   })
   assert.deepEqual(rowsOf(under('What each can promise')), rows)
@@ -159,12 +162,12 @@ test('the times are those in force', () => {
   const delays = [...listed.matchAll(/(\d+) (s|min|h)\b/g)].map(([, count, name]) => Number(count) * unit[name!]!)
   assert.equal(delays.length, 10)
   for (const [i, delay] of [...delays, delays.at(-1)!, delays.at(-1)!].entries()) {
-    const [least, middle, most] = [0, 0.5, 1].map(random => untilNextRegistration(i + 1, random))
+    const [least, middle, most] = [0, 0.5, 1].map(random => untilNext(handOverSchedule, i + 1, random))
     assert.deepEqual([least, middle, most], [delay * 0.8, delay, delay * 1.2])
   }
   const probe = /one of them is tried every (\d+) seconds/.exec(flat)?.[1]
-  const source = readFileSync(join(root, 'src', 'waitlist', 'register.ts'), 'utf8')
-  assert.ok(source.includes(`const PROBE = ${probe}_000\n`), 'the probe')
+  const source = readFileSync(join(root, 'src', 'waitlist', 'handover.ts'), 'utf8')
+  assert.ok(source.includes(`const LONGEST_PAUSE = ${probe}_000\n`), 'the probe')
   assert.ok(flat.includes(`${Number(ownSettings.PROVIDER_TIMEOUT.default) / 1_000} seconds unless you set it`))
 })
 

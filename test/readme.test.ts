@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv, promisify } from 'node:util'
 import { signupCommand } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config.ts'
-import { settings } from '../src/settings.ts'
+import { type SettingsTable, settings } from '../src/settings.ts'
 import { checkout } from './harness/checkout.ts'
 import { npmStart } from './harness/npm-start.ts'
 
@@ -51,8 +51,10 @@ test('the table of settings is the table of the program', () => {
   const rows = [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(([, name, value, meaning]) => {
     return { name, value, meaning }
   })
-  const expected = Object.entries(settings).map(([name, setting]) => {
-    return { name, value: 'default' in setting ? `\`${setting.default}\`` : '–', meaning: setting.meaning }
+  const table: SettingsTable = settings
+  const expected = Object.entries(table).map(([name, { default: standard, unset, meaning }]) => {
+    const shown = standard ?? unset
+    return { name, value: shown === undefined ? '–' : `\`${shown}\``, meaning }
   })
   assert.deepEqual(rows, expected)
 })
@@ -74,6 +76,13 @@ test('.env.example has every setting once, and its values are the defaults', () 
   assert.equal(BASE_URL, 'http://localhost:8080')
   assert.equal(COOKIE_NAME, '')
   assert.deepEqual(readConfig(rest), readConfig({}))
+})
+
+test('.env.example explains each setting as the program does', () => {
+  const example = readFileSync(join(root, '.env.example'), 'utf8')
+  const explained = [...example.matchAll(/^# (.*)\n#([A-Z0-9_]+)=/gm)].map(([, meaning, name]) => ({ name, meaning }))
+  const expected = Object.entries(settings).map(([name, { meaning }]) => ({ name, meaning }))
+  assert.deepEqual(explained, expected)
 })
 
 test('every file that the README links to is there', () => {

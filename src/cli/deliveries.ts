@@ -1,5 +1,5 @@
-import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
+import { operatorOf } from '../operator.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { complain } from './complain.ts'
 import type { ListFormat } from './formats.ts'
@@ -12,10 +12,10 @@ export interface ListOptions {
   readonly format: ListFormat
 }
 
-/** Writes the newest deliveries to standard output: a table, or JSON with one object a line. */
+/** Writes the newest deliveries to standard output, as a table or as JSON with one object a line. */
 export async function listDeliveries(config: Config, { format, limit, ...which }: ListOptions): Promise<void> {
-  // One more than asked for, to know whether there are more.
-  const found = await (await recordsOf(config)).deliveries({ ...which, limit: limit + 1 })
+  // One more than requested, to know whether there are more.
+  const found = await (await operatorOf(config)).deliveries({ ...which, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (format === 'json') return print(shown.map(record => `${JSON.stringify(record)}\n`))
   if (shown.length === 0) return print(['There are no such deliveries.\n'])
@@ -29,7 +29,7 @@ const columns: Record<string, (record: DeliveryRecord) => string> = {
   destination: ({ destination }) => destination,
   attempts: ({ attempts }) => String(attempts),
   'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
-  event: ({ eventId }) => eventId,
+  contact: ({ contactId }) => contactId,
   why: ({ why }) => line(why ?? ''),
 }
 
@@ -45,14 +45,14 @@ function* table(records: readonly DeliveryRecord[]): Generator<string> {
 /** In UTC, to the second. */
 const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')
 
-/** One line for a terminal, whatever a receiver has answered. */
+/** One line without control characters, whatever a receiver has answered. */
 const line = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 
-/** Writes all that is known of one delivery: who joined too. */
+/** Writes everything about one delivery, including who joined. */
 export async function showDelivery(config: Config, number: number): Promise<void> {
-  const found = await (await recordsOf(config)).delivery(number)
+  const found = await (await operatorOf(config)).delivery(number)
   if (found === undefined) return fail(`There is no delivery ${number}.`)
-  const { record, event } = found
+  const { record, contact } = found
   const known: Record<string, string> = {
     number: String(record.number),
     state: record.state,
@@ -60,10 +60,10 @@ export async function showDelivery(config: Config, number: number): Promise<void
     attempts: String(record.attempts),
     ...(record.settledAt === null ? { due: moment(record.due) } : { settled: moment(record.settledAt) }),
     why: line(record.why ?? '–'),
-    event: `${event.name}, ${event.id}`,
-    joined: moment(event.at),
-    name: event.contact.name,
-    email: event.contact.email,
+    ...(contact.event && { event: `${contact.event.name}, ${record.eventId}`, joined: moment(contact.event.at) }),
+    signup: moment(contact.createdAt),
+    name: contact.name,
+    email: contact.email,
   }
   return print(Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${text}\n`))
 }
@@ -73,7 +73,7 @@ export interface ReplayOptions {
   readonly destination?: string
 }
 
-/** Makes deliveries due again: those with the numbers, or all that were abandoned. */
+/** Makes deliveries due again: those with these numbers, or all abandoned ones. */
 export async function replayDeliveries(
   config: Config,
   numbers: readonly number[],
@@ -85,13 +85,13 @@ export async function replayDeliveries(
   if (numbers.length === 0 && abandoned === undefined) {
     return fail('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
   }
-  const { replayed, underWay, unknown } = await (await recordsOf(config)).replay(
+  const { replayed, underWay, unknown } = await (await operatorOf(config)).replay(
     numbers.length > 0 ? { numbers } : { abandoned: true, destination },
   )
   if (replayed > 0) await print([`${counted(replayed)} due now; the running service attempts what is due.\n`])
   const problems = [
     ...unknown.map(number => `There is no delivery ${number}.`),
-    ...underWay.map(number => `Delivery ${number} is being attempted at this moment. Try again in a minute.`),
+    ...underWay.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
   ]
   if (problems.length > 0) fail('not everything could be replayed:', problems)
   else if (replayed === 0)

@@ -1,12 +1,12 @@
-import { recordsOf } from '../compose.ts'
 import type { Config } from '../config.ts'
+import { operatorOf } from '../operator.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { ExportFormat } from './formats.ts'
 import { print } from './print.ts'
 
 /** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
 export async function exportContacts(config: Config, format: ExportFormat): Promise<void> {
-  const contacts = await (await recordsOf(config)).contacts()
+  const contacts = await (await operatorOf(config)).contacts()
   await print(format === 'csv' ? csv(contacts) : json(contacts))
 }
 
@@ -23,8 +23,8 @@ async function* csv(contacts: Contacts): AsyncGenerator<string> {
 }
 
 /**
- * One field. Spreadsheets run text that starts like a formula, and anybody may sign up with such a name: an apostrophe
- * before it makes it text again (OWASP, "CSV Injection"). The JSON export is exact.
+ * One field. Spreadsheets run text that starts like a formula, and anybody may sign up with such a name. An apostrophe
+ * before it keeps it text (OWASP, "CSV Injection"). The JSON export is exact.
  */
 function csvField(text: string): string {
   const harmless = /^[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text

@@ -1,19 +1,18 @@
-import { settings, type Vendor, vendorNames, vendors } from '../settings.ts'
+import { type SettingsTable, settings, type Vendor, vendorNames, vendors } from '../settings.ts'
 
-/** All settings, a line each; those of the providers under their names. */
+/** All settings, a line each, with the providers' settings under their names. */
 export function settingsHelp(): string {
-  const own = Object.entries(settings).map(([name, setting]) =>
-    row(name, setting.meaning, 'default' in setting ? setting.default : undefined),
-  )
   const ofVendors = vendorNames.map(vendor => {
     const { title, settings }: Vendor = vendors[vendor]
-    const rows = Object.entries(settings).map(([name, { meaning, required, default: standard }]) =>
-      row(name, meaning, required ? 'required' : standard),
-    )
-    return `\nWith PROVIDER=${vendor} (${title}; docs/providers.md says where the values are found):\n${rows.join('')}`
+    return `\nWith PROVIDER=${vendor} (${title}; docs/providers.md says where the values are found):\n${rows(settings)}`
   })
-  return own.join('') + ofVendors.join('')
+  return rows(settings) + ofVendors.join('')
 }
 
-const row = (name: string, meaning: string, note: string | undefined): string =>
-  `  ${name.padEnd(28)} ${meaning}${note === undefined ? '' : ` [${note}]`}\n`
+const rows = (table: SettingsTable): string =>
+  Object.entries(table)
+    .map(([name, { meaning, required, default: standard, unset }]) => {
+      const note = required ? 'required' : (standard ?? unset)
+      return `  ${name.padEnd(28)} ${meaning}${note === undefined ? '' : ` [${note}]`}\n`
+    })
+    .join('')

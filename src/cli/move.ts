@@ -1,19 +1,19 @@
 import { setFlagsFromString } from 'node:v8'
-import { type Moved, moveTo, storeName } from '../compose.ts'
 import type { Config } from '../config.ts'
+import { type Moved, moveTo, storeName } from '../operator.ts'
 import { settings } from '../settings.ts'
 import { complain } from './complain.ts'
 import { print } from './print.ts'
 import { progressOn } from './progress.ts'
 
-/** Rows live for a moment. V8 would let the nursery for such grow to 64 MiB, which makes nothing quicker here. */
+/** MiB. Rows live only briefly; V8 would let its young generation grow to 64 MiB, which makes nothing faster here. */
 const SMALL_NURSERY = '--semi-space-growth-factor=1'
 
 /**
- * Copies the list to another database, compares both, and says what came of it. Exit code 0 only when both are equal.
- * Ctrl-C ends it between two batches.
+ * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is
+ * there. Ctrl-C stops it between two batches, and leaves the other database as it was.
  *
- * @throws {CannotOpen} when one of the two cannot be used.
+ * @throws {OperatorError} when one of the two cannot be used.
  */
 export async function move(config: Config, to: string): Promise<void> {
   const place = settings.DATABASE_URL.read(to)
@@ -40,34 +40,33 @@ async function tell(moved: Moved, from: string, to: string): Promise<void> {
     case 'moved':
       await print(tableOf(moved))
       return print([
-        moved.copied === 0
-          ? `Nothing was left to copy: ${to} has all of it, and is equal to ${from}.\n`
-          : `${number(moved.copied)} rows were copied. ${to} is equal to ${from}.\n`,
-        // A file keeps no more, and neither does what is read from a server.
-        ...(from.startsWith('postgres:') ? ['Times are kept to the millisecond.\n'] : []),
+        `${moved.copied === 1 ? '1 row was' : `${number(moved.copied)} rows were`} copied. ${to} is equal to ${from}.\n`,
+        // Of a server's microseconds only milliseconds are read.
+        from.startsWith('postgres:') ? 'Times are kept to the millisecond.\n' : '',
         'Set DATABASE_URL to it and start the service.\n',
       ])
-    case 'refused':
-      return fail(
-        `${to} is not empty, and its ${moved.table} ${moved.key} is not that of ${from}. Nothing was copied. ` +
-          'Give --to a database that is empty, or that an earlier move from the same list has begun to fill.',
-      )
     case 'stopped':
-      return fail('stopped before the end. Run the same command again: it goes on where this one ended.')
+      return fail(`stopped before the end. ${to} is as it was. Run the same command again.`)
     case 'overtaken':
       return fail(
-        `${from} was changed while it was copied, so something may be missing in ${to}. Stop every instance of the ` +
-          'service and run the same command again. If it is refused then, give it an empty database.',
+        `${from} was changed while it was copied, so the copy was thrown away: ${to} is as it was. Stop every instance ` +
+          'of the service and run the same command again.',
       )
     case 'different':
       await print(tableOf(moved))
       return fail(
-        `${to} differs from ${from}. Do not use it. Is a service using it? Start again with an empty database.`,
+        `${to} does not keep what it is given, so the copy was thrown away: ${to} is as it was. Is there a trigger or ` +
+          'a rule on its tables?',
+      )
+    case 'unknown':
+      return fail(
+        `All was copied and compared, but the answer to the last step was lost. Either ${to} has the whole list now or ` +
+          'it is as it was. Run the same command again: it says that the database is not empty, or it moves the list.',
       )
   }
 }
 
-/** Rows and the beginning of the checksum of each table, once where both sides agree. */
+/** Rows and the beginning of the checksum of each table, once if both sides agree. */
 function* tableOf({ sums }: Extract<Moved, { sums: unknown }>): Generator<string> {
   for (const { table, source, target } of sums) {
     const equal = source.rows === target.rows && source.checksum === target.checksum

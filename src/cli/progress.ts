@@ -1,17 +1,17 @@
-import type { Progress } from '../compose.ts'
+import type { Progress } from '../operator.ts'
 
-/** The part of a stream that progress is shown on. */
+/** The part of a stream that showing progress needs. */
 export interface Screen {
   readonly isTTY?: boolean
   write(text: string): unknown
 }
 
-/** Milliseconds between two looks of the bar, and between two lines where there is no terminal. */
+/** Milliseconds between two updates of the bar, and between two lines without a terminal. */
 const BAR_EVERY = 100
 const LINE_EVERY = 10_000
 const WIDTH = 30
 
-/** Shows how far a command is: a bar on a terminal, otherwise a line now and then. */
+/** Shows the progress of a command: a bar on a terminal, otherwise a line now and then. */
 export function progressOn(screen: Screen, now = () => performance.now()) {
   const every = screen.isTTY ? BAR_EVERY : LINE_EVERY
   let phase = ''
@@ -41,16 +41,16 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
       }
       const full = Math.floor((WIDTH * done) / total)
       const bar = `[${'#'.repeat(full)}${' '.repeat(WIDTH - full)}]`
-      // Back to the start of the line, and what is left of a longer text is cleared (ECMA-48 EL).
+      // Returns to the start of the line, and clears the rest of a longer text (ECMA-48 EL).
       screen.write(`\r${bar} ${text}${left(done, total, now() - began)}\x1b[K`)
       unfinished = true
     },
-    /** Leaves the line of the bar. */
+    /** Ends the line of the bar. */
     end,
   }
 }
 
-/** Nothing is said about the first moments: they tell nothing about the rest. */
+/** No estimate during the first moments, which say little about the rest. */
 function left(done: number, total: number, milliseconds: number): string {
   if (done === 0 || done === total || milliseconds < 2_000) return ''
   return `, ${Math.ceil(((total - done) * milliseconds) / done / 1_000)} s left`

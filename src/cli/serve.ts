@@ -1,21 +1,23 @@
 import { type Logger, pino } from 'pino'
-import { inForce, recordsOf, type Service, start } from '../compose.ts'
-import type { Config } from '../config.ts'
+import { type Service, start } from '../compose.ts'
+import { type Config, inForce } from '../config.ts'
+import { operatorOf } from '../operator.ts'
+import { vendorNames } from '../settings.ts'
 
-/** Whatever happens, a stop takes no longer than this (milliseconds); an orchestrator usually kills after 10 s. */
+/** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
 
 /**
- * Runs the service until a signal or a failure ends it. Exit codes: 0 after a signal, 1 when it could not start, could
- * not finish, or could no longer be trusted.
+ * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,
+ * could not stop in time, or could no longer be trusted.
  *
- * @throws {CannotOpen} when a part cannot be opened as configured.
+ * @throws {OperatorError} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[]): Promise<void> {
   const log = pino({ level: config.logLevel, timestamp: pino.stdTimeFunctions.isoTime })
   endOnBugs(log)
 
-  // The first process of a container has no default for these. Nothing was accepted yet.
+  // A container's first process has no default action for these. Nothing was accepted yet.
   const leave = () => process.exit(0)
   process.on('SIGTERM', leave).on('SIGINT', leave)
   const service = await start(config, log)
@@ -25,33 +27,34 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
     process.exit(1)
   })
   stopOnSignals(log, service.stop)
-  // Without TLS it ends the process, as it does by default when a terminal is closed.
+  // Without TLS, SIGHUP keeps its default action and ends the process, as when a terminal is closed.
   if (config.server.tls !== null) process.on('SIGHUP', service.reloadCertificate)
 
   log.info({ url: service.baseUrl, listening: service.origin, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
   process.stderr.write(welcome(service, config))
   tellBacklog(config, service.destinations, log).catch(error =>
-    log.warn({ why: String(error) }, 'what waits could not be counted'),
+    log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
   )
 }
 
 /** What waits for the operator rather than for time. */
 async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
-  const { pending, waiting, abandoned } = await (await recordsOf(config)).backlog()
+  const { pending, waiting, abandoned } = await (await operatorOf(config)).backlog()
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
   }
-  for (const [destination, deliveries] of Object.entries(waiting)) {
-    if (destinations.includes(destination)) continue
-    log.warn({ destination, deliveries }, 'events wait for a destination that is not set: nobody is told of them')
+  for (const [destination, { count: deliveries }] of Object.entries(waiting)) {
+    // Signups that wait for an earlier provider wait for today's as well.
+    if (destinations.includes(destination) || (vendorNames as readonly string[]).includes(destination)) continue
+    log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
   }
   if (abandoned > 0) {
     log.warn({ abandoned }, 'events were given up: see waitlist deliveries list --state abandoned')
   }
 }
 
-/** For the person who started it: standard output has the log alone. */
+/** On standard error for the person who started it: standard output is only for the log. */
 function welcome({ baseUrl: url, origin }: Service, config: Config): string {
   return [
     '',
@@ -69,7 +72,7 @@ function welcome({ baseUrl: url, origin }: Service, config: Config): string {
 export const signupCommand = (url: string): string =>
   `curl ${url.includes('[') ? `'${url}/api/waitlist'` : `${url}/api/waitlist`} -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
 
-/** Below `npm start` one Ctrl-C comes twice, from the terminal and from npm, a moment apart (milliseconds). */
+/** Milliseconds. Under npm one Ctrl-C may arrive twice, from the terminal and from npm, a moment apart. */
 const SAME_KEYSTROKE = 1_000
 
 function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
@@ -94,7 +97,7 @@ function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
   process.on('SIGINT', onSignal)
 }
 
-/** After a bug the state of the process is unknown: it says so and ends. What was acknowledged is stored. */
+/** After a bug the state of the process is unknown, so it ends. Acknowledged signups are stored. */
 function endOnBugs(log: Logger): void {
   const end = (error: unknown) => {
     log.fatal({ err: error }, 'a bug: the process ends')

@@ -1,4 +1,4 @@
-/** Whether a text is a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+/** Whether a text is a Standard Webhooks secret: `whsec_` and 24 to 64 bytes in base64. */
 export function isSecret(text: string): boolean {
   const [, encoded] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? []
   if (encoded === undefined) return false

@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { Outgoing } from './protocol.ts'
 
-/** Response fields as Node writes them fastest: name, value, name, value, … Names are lower case, as in HTTP/2. */
+/** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case (HTTP/2). */
 export type FieldList = readonly string[]
 
-/** All that a request is answered with. Date, and what belongs to the connection, is added by Node. */
+/** A whole answer, except for Date and the connection's fields, which Node adds. */
 export interface Answer {
   readonly status: number
   readonly fields: FieldList
-  /** Null where a status has no content (204, 304) or the content is empty. */
+  /** Null if the status has no content (204, 304) or the content is empty. */
   readonly body: string | Buffer | null
-  /** Node copies such text as it is; any other it must encode. */
+  /** Node copies ASCII text as it is; any other text must be encoded. */
   readonly isAscii?: boolean
 }
 
 export const fieldList = (fields: Readonly<Record<string, string>>): FieldList => Object.entries(fields).flat()
 
-/** The fields of a body, whose length HTTP/2 would not tell by itself (RFC 9110 §8.6). */
+/** The fields of a body. Node adds no length in HTTP/2 (RFC 9110 §8.6). */
 export const contentFields = (type: string, bytes: number): FieldList => [
   'content-type',
   type,
@@ -35,7 +35,7 @@ export function jsonAnswer(status: number, fields: FieldList, value: object): An
 export const withFields = (answer: Answer, fields: FieldList): Answer =>
   fields.length === 0 ? answer : { ...answer, fields: [...fields, ...answer.fields] }
 
-/** Sends an answer. To HEAD, Node sends the fields alone (RFC 9110 §9.3.2). */
+/** Sends an answer. To a HEAD request Node sends only the fields (RFC 9110 §9.3.2). */
 export function send(response: Outgoing, { status, fields, body, isAscii }: Answer): void {
   const raw = response as ServerResponse
   raw.writeHead(status, fields as string[])

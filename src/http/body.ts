@@ -19,11 +19,11 @@ export type JsonBody = { readonly object: object } | { readonly refusal: Refusal
 const no = (refusal: Refusal): JsonBody => ({ refusal })
 
 /**
- * Reads a request body: encoding, media type, size, UTF-8, JSON syntax, in that order (RFC 9110 §15.5.16, §15.5.14;
- * RFC 8259 §8.1). Nothing is of the wrong type while there is nothing: an empty body is a 400, whatever it claims to be.
+ * Reads a request body and checks encoding, media type, size, UTF-8 and JSON syntax, in that order (RFC 9110 §15.5.16,
+ * §15.5.14; RFC 8259 §8.1). An empty body is a 400, whatever type it claims to have.
  *
- * At most `BODY_LIMIT` bytes are kept, and what is refused is not read to its end. A leading byte order mark is dropped.
- * Of members with the same name the last one counts.
+ * At most `BODY_LIMIT` bytes are kept, and a refused body is not read to its end. A leading byte order mark is dropped.
+ * If a member is repeated, the last one counts.
  */
 export function readJson(request: Incoming, response: Outgoing): JsonBody | Promise<JsonBody> {
   const { headers } = request
@@ -32,12 +32,12 @@ export function readJson(request: Incoming, response: Outgoing): JsonBody | Prom
   const refusal = whyNotRead(headers)
   const isTooLarge = Number(length) > BODY_LIMIT
   if (isTooLarge || (length !== undefined && refusal !== null)) {
-    // A short body is read past, so that the connection can go on; a long one, or one that waits for a 100, is not.
+    // A short body is skipped, so that the connection can go on; a long one, or one that waits for a 100, is not.
     if (isTooLarge || headers.expect !== undefined) closeAfter(response)
     return no(refusal ?? tooLarge)
   }
 
-  // RFC 9110 §10.1.1: only now, when nothing in the header fields speaks against it, is the client told to go on.
+  // RFC 9110 §10.1.1: the client is told to continue only after all header fields have been accepted.
   if (headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
 
   return receive(request, response, refusal)
@@ -60,10 +60,10 @@ function parse(bytes: Buffer): JsonBody {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { object: value } : no(notAnObject)
 }
 
-/** Fatal, so that nothing is replaced silently. It drops a byte order mark. A `charset` parameter has no effect (§11). */
+/** Fatal, so that nothing is replaced silently. Drops a byte order mark. A `charset` parameter has no effect (§11). */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** RFC 9112 §6.3 for HTTP/1; in HTTP/2 a stream that is still open (RFC 9113 §8.1). */
+/** For HTTP/1, RFC 9112 §6.3; for HTTP/2, whether the stream is still open (RFC 9113 §8.1). */
 const mayHaveBody = (request: Incoming): boolean =>
   isHttp2(request) ? !request.stream.endAfterHeaders : request.headers['transfer-encoding'] !== undefined
 
@@ -72,13 +72,13 @@ function whyNotRead(headers: Incoming['headers']): Refusal | null {
   return isJson(headers['content-type']) ? null : notJson
 }
 
-/** RFC 9110 §8.3.1: type and subtype without regard to case; parameters do not matter. */
+/** RFC 9110 §8.3.1: type and subtype are case-insensitive; parameters do not matter. */
 function isJson(contentType: string | undefined): boolean {
   if (contentType === 'application/json') return true
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** Reads what arrives. `refusal` speaks against content of any kind, as soon as there is some. */
+/** Reads the content. With a `refusal`, any content at all is refused with it. */
 function receive(request: Incoming, response: Outgoing, refusal: Refusal | null): Promise<JsonBody> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
@@ -89,7 +89,7 @@ function receive(request: Incoming, response: Outgoing, refusal: Refusal | null)
       clearTimeout(timer)
       resolve(body)
     }
-    // What still arrives then is dropped.
+    // Later content is dropped.
     const stop = (why: Refusal) => {
       if (isOver) return
       closeAfter(response)
@@ -104,7 +104,7 @@ function receive(request: Incoming, response: Outgoing, refusal: Refusal | null)
     const end = () => {
       if (!isOver) finish(parse(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     }
-    // Node's own `requestTimeout` covers HTTP/1 alone.
+    // Node's own `requestTimeout` covers only HTTP/1.
     const timer = isHttp2(request) ? setTimeout(stop, REQUEST_TIMEOUT, timedOut) : undefined
     request
       .on('data', take)

@@ -1,6 +1,6 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { CannotOpen } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports.ts'
 
 export interface CertificateFiles {
   /** PEM: the certificate and the chain above it. */
@@ -14,24 +14,24 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-/** Polling follows what a notification misses: a symbolic link that now points elsewhere, a file that was replaced. */
+/** Files are polled, since notifications miss changed symbolic links and replaced files. */
 const LOOK_EVERY = 1_000
-/** Two files are not replaced at the same instant. */
+/** The two files are not replaced at the same instant. */
 const SETTLE = 200
 
-/** @throws when a file cannot be read, is no PEM, or the key does not belong to the certificate. */
+/** @throws when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
   const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
   createSecureContext(pair)
   return pair
 }
 
-/** @throws {CannotOpen} naming the settings. */
+/** @throws {OperatorError} that names the settings. */
 export function firstCertificate(files: CertificateFiles): Certificate {
   try {
     return readCertificate(files)
   } catch (error) {
-    throw new CannotOpen(`TLS_CERT_FILE and TLS_KEY_FILE cannot be used: ${(error as Error).message}`)
+    throw new OperatorError(`TLS_CERT_FILE and TLS_KEY_FILE cannot be used: ${(error as Error).message}`)
   }
 }
 
@@ -42,8 +42,8 @@ export interface CertificateWatch {
 }
 
 /**
- * Calls `use` with each new pair. A pair that cannot be used is told to `reject`, and the old one stays: a half-written
- * file must not end a running service.
+ * Calls `use` with each new pair. For a pair that cannot be used it calls `reject`, and the old pair stays: a half-written
+ * file must not stop a running service.
  */
 export function watchCertificate(
   files: CertificateFiles,

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Which proxies may speak for a client: none, so many hops from us, or those in these networks (CIDR notation). */
+/** Which proxies are trusted to name the client: none, the nearest few, or those in these networks (CIDR notation). */
 export type TrustedProxies =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
@@ -9,19 +9,18 @@ export type TrustedProxies =
 
 export interface ClientRule {
   readonly proxies: TrustedProxies
-  /** IPv6 clients with this many leading bits in common are one client: 64 is one host's own subnet (RFC 4291 §2.5.1). */
+  /** IPv6 addresses with this many leading bits in common are one client. 64 is one host's own subnet (RFC 4291 §2.5.1). */
   readonly ipv6Prefix: number
 }
 
 /**
- * Makes the function that tells under which key a client's attempts are counted.
+ * Makes the function that returns the key under which a client's attempts are counted.
  *
  * `peer` is the address of the socket, `forwardedFor` the value of X-Forwarded-For (several field lines joined by
- * commas). The key is an IPv4 address (IPv4-mapped IPv6 included, RFC 4291 §2.5.5.2) or an IPv6 network; null when the
- * socket has no address any more.
+ * commas). The key is an IPv4 address (also for IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network; null when the
+ * socket no longer has an address.
  *
- * The list is walked from the right and only as long as each speaker is trusted: everything to the left was written by
- * somebody who may lie.
+ * The list is read from the right, as long as each address is a trusted proxy. Everything further left may be forged.
  */
 export function clientAddress({
   proxies,
@@ -65,7 +64,7 @@ function addressIn(item: string): string | null {
   const text = item.trim()
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   const address = withoutZone(bare)
-  // Four-part IPv4 alone: `1`, `0x7f.1` and the like are numbers to some, never addresses of clients.
+  // IPv4 in four parts only: some parsers also take `1` or `0x7f.1`, which are never clients' addresses.
   return isIPv4(address) || ipaddr.IPv6.isValid(address) ? address : null
 }
 
@@ -76,7 +75,7 @@ function clientKey(address: string, ipv6Prefix: number): string {
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${ipv6Prefix}`)}/${ipv6Prefix}`
 }
 
-/** RFC 4007 §11: a zone says which interface, not which host. */
+/** RFC 4007 §11: a zone names an interface, not a host. */
 function withoutZone(address: string): string {
   const percent = address.indexOf('%')
   return percent === -1 ? address : address.slice(0, percent)

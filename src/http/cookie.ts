@@ -1,4 +1,4 @@
-/** The membership cookie: it says "this browser signed up", authorises nothing, and holds nothing about the visitor. */
+/** The membership cookie says "this browser signed up". It authorises nothing, and holds nothing about the visitor. */
 export interface CookieSettings {
   readonly name: string
   readonly sameSite: 'lax' | 'strict' | 'none'
@@ -23,7 +23,7 @@ export function membershipCookie({ name, sameSite, maxAge, secure }: CookieSetti
     'HttpOnly',
     ...(secure ? ['Secure'] : []),
     `SameSite=${policy}`,
-    // A cookie for pages of another site is kept for each of them apart (CHIPS), or browsers drop it.
+    // Browsers drop a cross-site cookie unless it is partitioned by site (CHIPS).
     ...(sameSite === 'none' ? ['Partitioned'] : []),
   ].join('; ')
 }

@@ -3,12 +3,12 @@ import type { Incoming } from './protocol.ts'
 
 /**
  * Credentialed CORS for the landing pages (Fetch standard, "CORS protocol and credentials"): the exact origin is
- * repeated, never `*`. Another origin gets no CORS field; the request itself is not refused, since a browser does that.
+ * repeated, never `*`. Other origins get no CORS fields; refusing them is left to the browser.
  */
 export interface Cors {
-  /** The fields of an answer to POST, whatever its status: without them a page sees a network error only. */
+  /** The fields of every answer to POST. Without them a page would only see a network error. */
   answerFields(request: Incoming): FieldList
-  /** The fields of an answer to OPTIONS; more of them when the request is a preflight of a landing page. */
+  /** The fields of an answer to OPTIONS, including permission if it is a landing page's preflight. */
   preflightFields(request: Incoming): FieldList
 }
 

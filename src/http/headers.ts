@@ -4,7 +4,7 @@ import { type FieldList, fieldList } from './answer.ts'
 
 type Fields = Readonly<Record<string, string>>
 
-/** OWASP REST Security cheat sheet, "Security Headers". A page of HTML replaces some of them. */
+/** OWASP REST Security cheat sheet, "Security Headers". The HTML page replaces some of them. */
 export const securityFields: Fields = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -18,13 +18,13 @@ const anyOrigin: Fields = {
   'access-control-expose-headers': 'Link, ETag',
 }
 
-/** Public, read-only resources: any page may read them, no credentials are involved. */
+/** For public, read-only resources: any page may read them, without credentials. */
 export const publicFields: Fields = { ...securityFields, ...anyOrigin, 'cross-origin-resource-policy': 'cross-origin' }
 
 /** The same for their errors. */
 export const readableAnywhere = fieldList(anyOrigin)
 
-/** RFC 6797 §6.1; sent over TLS alone (§7.2). */
+/** RFC 6797 §6.1. Only sent over TLS (§7.2). */
 export const strictTransportSecurity = (includeSubdomains: boolean): FieldList => [
   'strict-transport-security',
   `max-age=31536000${includeSubdomains ? '; includeSubDomains' : ''}`,

@@ -13,8 +13,8 @@ export interface HealthParts {
 }
 
 /**
- * `GET /api/health`: the process and its store, never the provider, whose outage must not take us out of rotation.
- * The store is asked at most once a second, and waited for at most a second; `time` is always fresh, to the millisecond.
+ * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The
+ * store is checked at most once a second, for at most a second; `time` is always fresh, to the millisecond.
  */
 export function healthRoute({ store, service, description, isDraining }: HealthParts) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
@@ -39,7 +39,7 @@ export function healthRoute({ store, service, description, isDraining }: HealthP
   }
 }
 
-/** Asks again only when the last answer is `fresh` milliseconds old. Whoever comes meanwhile waits for the same one. */
+/** Asks again only when the last answer is `fresh` milliseconds old. Simultaneous callers share one answer. */
 function remembered(ask: () => Promise<boolean>, fresh: number): () => boolean | Promise<boolean> {
   let answer: boolean | Promise<boolean> = false
   let until = 0

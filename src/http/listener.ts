@@ -21,7 +21,6 @@ import {
 
 export type NodeServer = Server | Http2SecureServer
 
-/** What every request passes on its way to the router. */
 export type Handler = (request: Incoming, response: Outgoing) => void
 
 const http1Limits = {
@@ -30,33 +29,33 @@ const http1Limits = {
   connectionsCheckingInterval: limits.TIMEOUT_CHECK,
   keepAliveTimeout: limits.KEEP_ALIVE_TIMEOUT,
   maxHeaderSize: limits.HEADER_BYTES,
-  // A request without a body is no stream that must be read to its end: a tenth of the time of a health report.
+  // A request without a body then has no stream that must be read to its end.
   optimizeEmptyRequests: true,
-  // Node would answer a missing Host without our envelope; we check it ourselves, below.
+  // Checked below, since Node's own answer to a missing Host is not JSON.
   requireHostHeader: false,
 }
 
 /**
- * A Node server with every limit set, and with our answers where Node has its own: all that happens below the router.
- * With a certificate it speaks HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; without, HTTP/1.1 in the clear.
+ * A Node server with every limit set, and with our own answers in place of Node's: everything below the router. With a
+ * certificate it speaks HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; without one, plain HTTP/1.1.
  */
 export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
   const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
   server.maxConnections = limits.CONNECTIONS
   server.setTimeout(limits.STALL_TIMEOUT)
-  // One more than we take: some releases of Node drop further lines silently, and the last one may be the proxy's.
+  // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
   if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT + 1
 
   const checked = checkRequest(handler) as RequestListener
   server.on('request', checked)
-  // Refusals come before "100 Continue"; the body's reader sends it (RFC 9110 §10.1.1).
+  // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
   server.on('checkContinue', checked)
   server.on('checkExpectation', (_: Incoming, response: ServerResponse) => refuseUnrouted(response, expectationFailed))
   server.on('clientError', answerClientError)
   return server
 }
 
-/** TLS 1.2 and 1.3 with forward secrecy and authenticated encryption alone (RFC 9325 §3, §4). */
+/** TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4). */
 const secureProtocols = {
   minVersion: 'TLSv1.2',
   ciphers: [
@@ -78,13 +77,13 @@ function secureServer(certificate: Certificate): Http2SecureServer {
     settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
   })
   server.on('session', (session: Http2Session) => {
-    // Not close(), which would wait for a client that takes nothing.
+    // close() would wait for a client that reads nothing.
     session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.destroy())
   })
   return server
 }
 
-/** New connections use this certificate; open ones stay, and so do the keys of resumed sessions. */
+/** New connections use this certificate. Open ones stay, and old sessions can still be resumed. */
 export function useCertificate(server: NodeServer, certificate: Certificate): void {
   if (!('setSecureContext' in server)) return
   const ticketKeys = server.getTicketKeys()
@@ -92,7 +91,7 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
   server.setTicketKeys(ticketKeys)
 }
 
-/** What comes before the path is looked at. HTTP/2 has `:authority`, and lets any token through as a method. */
+/** The checks before routing. HTTP/2 has `:authority` instead of Host, and accepts any token as a method. */
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
     if (isHttp2(request)) endStreamAfter(request, response)
@@ -107,11 +106,11 @@ function checkRequest(next: Handler): Handler {
   }
 }
 
-/** Requests of one connection that wait for their answer: who pipelines without reading must not fill the memory. */
+/** Requests that wait on each connection: a client that pipelines without reading must not fill the memory. */
 const waiting = new WeakMap<Socket, number>()
 
 function mayQueue(socket: Socket, response: Outgoing): boolean {
-  // Node gives a response its socket when the ones before it are out.
+  // Node gives a response its socket once the earlier ones have been sent.
   if (response.socket !== null) return true
   const count = (waiting.get(socket) ?? 0) + 1
   waiting.set(socket, count)
@@ -125,8 +124,8 @@ function whyNotHttp2({ method, url }: Incoming): Refusal | null {
 }
 
 /**
- * RFC 9112 §3.2: exactly one Host in HTTP/1.1, and a valid one; Node keeps the first of several. Nothing that we send is
- * ever made from it. §6.1: of the transfer codings we know chunked alone.
+ * RFC 9112 §3.2: HTTP/1.1 needs exactly one, valid Host; Node keeps the first of several. No answer is ever made from it.
+ * §6.1: the only transfer coding that we know is chunked.
  */
 function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusal | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequest
@@ -136,7 +135,7 @@ function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusa
   let hosts = 0
   let host = ''
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    // The raw list, since making the object of all fields costs more than the rest of this.
+    // In the raw list, since Node's object of fields has only one Host even if several were sent.
     const { length } = rawHeaders[i]!
     if (length === HOST.length && rawHeaders[i]!.toLowerCase() === HOST) {
       host = rawHeaders[i + 1]!
@@ -152,10 +151,10 @@ function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusa
 const HOST = 'host'
 const CODING = 'transfer-encoding'
 
-/** Methods that HTTP defines (RFC 9110 §9.1). */
+/** The methods that Node's HTTP/1 parser knows. */
 const knownMethods: ReadonlySet<string> = new Set(METHODS)
 
-/** RFC 3986 §3.2.2 and §3.2.3: a registered name, IPv4 or bracketed IPv6, perhaps with a port. It may be empty. */
+/** RFC 3986 §3.2.2, §3.2.3: a registered name, IPv4 or bracketed IPv6, with or without a port. It may be empty. */
 function isHost(host: string): boolean {
   return /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/.test(host)
 }
@@ -167,10 +166,10 @@ const asterisk: Answer = {
   body: null,
 }
 
-/** What Node's parser refuses by itself, in the words of the envelope. The connection ends with it. */
+/** Gives our own answer to what Node's parser refuses, and ends the connection. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET') return void socket.destroy()
-  // The parser repeats itself with every further packet, for which nothing must be kept.
+  // The parser reports the error again with every further packet.
   if (broken.has(socket)) return
   broken.add(socket)
   const deadline = setTimeout(() => socket.destroy(), limits.STALL_TIMEOUT)
@@ -180,14 +179,14 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 
 const broken = new WeakSet<Socket>()
 
-/** Requests that came before on the same connection are answered first (RFC 9112 §9.3.2), each in its turn. */
+/** Earlier requests on the same connection are answered first, in order (RFC 9112 §9.3.2). */
 function refuseInTurn(socket: Socket, refusal: Refusal): void {
-  // Node keeps the response whose turn it is here, and looks at the same field when it answers by itself.
+  // The response whose turn it is. Node checks the same field before it sends its own answer.
   const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
   if (current && (current.req.complete || current.headersSent)) {
     current.once('close', () => refuseInTurn(socket, refusal))
   } else if (socket.writable) {
-    // Nobody waits any more, or the one whose own body is broken.
+    // No request is left, or only the one that is malformed itself.
     refuseBytes(socket, refusal)
   }
 }

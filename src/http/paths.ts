@@ -1,4 +1,4 @@
-/** Where everything is. The routes, the catalog, the links and the OpenAPI document are all built from these. */
+/** The routes, the catalog, the links and the OpenAPI document are all built from these. */
 export const paths = {
   root: '/',
   waitlist: '/api/waitlist',

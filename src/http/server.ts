@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { Joined } from '../waitlist/join.ts'
-import { CannotOpen, type Limiter, type Store } from '../waitlist/ports.ts'
+import { type Limiter, OperatorError, type Store } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import type { ClientRule } from './client-address.ts'
@@ -19,7 +19,7 @@ export interface ServerSettings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** The public origin; null: made of host and port once they are known. */
+  /** The public origin; null: derived from host and port. */
   readonly baseUrl: string | null
   readonly tls: CertificateFiles | null
   readonly hstsIncludeSubdomains: boolean
@@ -32,12 +32,12 @@ export interface ServerSettings {
   readonly service: string
   readonly description: string
   readonly version: string
-  /** Milliseconds between the first 503 of health and the end of listening, for a load balancer to notice. */
+  /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */
   readonly shutdownDelay: number
 }
 
 export interface ServerParts {
-  /** Asked for its health alone. */
+  /** For the health report. */
   readonly store: Pick<Store, 'check'>
   join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
@@ -46,20 +46,20 @@ export interface ServerParts {
 
 /** The public server, listening. */
 export interface HttpServer {
-  /** The public origin that all links are made of. */
+  /** The public origin, used in all links. */
   readonly baseUrl: string
-  /** Where it listens itself, which is something else behind a proxy. */
+  /** Where it listens; differs from `baseUrl` behind a proxy. */
   readonly origin: string
-  /** Reads the certificate files again now; they are also watched. */
+  /** Reads the certificate files again now. They are also watched. */
   reloadCertificate(): void
-  /** Health says 503, then nothing new is taken, then what was accepted is answered. Resolves within 8 s. */
+  /** Health turns to 503, then listening ends, then accepted requests are answered. Takes at most 8 s. */
   close(): Promise<void>
 }
 
 /**
- * Listens. From here on requests are answered.
+ * Starts to listen. Requests are answered from then on.
  *
- * @throws {CannotOpen} when the address cannot be had or the certificate cannot be used.
+ * @throws {OperatorError} when the address or the certificate cannot be used.
  */
 export async function openServer(
   settings: ServerSettings,
@@ -73,7 +73,7 @@ export async function openServer(
 
   const origin = () => originOf(settings.host, portOf(listeners[0]!), certificate !== null)
   const baseUrl = () => settings.baseUrl ?? origin()
-  // Made with the first request, or below; the port may be known only once the first address is listened on.
+  // Made by the first request, or below: the port may be known only once the server listens.
   let made: Site | undefined
   const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie }))
 
@@ -102,7 +102,7 @@ export async function openServer(
         for (const { server } of listeners) useCertificate(server, pair)
         log.info('the TLS certificate was reloaded')
       },
-      error => log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays'),
+      error => log.error({ err: error }, 'the new TLS certificate cannot be used; the old one stays'),
     )
 
   return {
@@ -123,7 +123,7 @@ interface Listener {
   readonly connections: Connections
 }
 
-/** Listens on every address of the host name: `localhost` is 127.0.0.1 and ::1, and browsers try either first. */
+/** Listens on every address of the host name: `localhost` is both 127.0.0.1 and ::1, and browsers may try either first. */
 async function listen({ host, port }: ServerSettings, create: () => NodeServer, listeners: Listener[]): Promise<void> {
   try {
     const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
@@ -131,11 +131,11 @@ async function listen({ host, port }: ServerSettings, create: () => NodeServer, 
     for (const address of addresses) {
       const server = create()
       const connections = trackConnections(server)
-      // A port of 0 is chosen with the first address.
+      // Port 0 is chosen with the first address and reused for the others.
       const [first] = listeners
       server.listen({ host: address, port: first === undefined ? port : portOf(first) })
       await once(server, 'listening').catch(error => {
-        // A machine may have a name for an address of a family that it does not have.
+        // A host name may have an address of a family that the machine lacks.
         if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error
         missing = error
       })
@@ -144,7 +144,7 @@ async function listen({ host, port }: ServerSettings, create: () => NodeServer, 
     if (listeners.length === 0) throw missing
   } catch (error) {
     for (const { server } of listeners) server.close()
-    throw new CannotOpen(whyNotListening(error as NodeJS.ErrnoException, host, port))
+    throw new OperatorError(whyNotListening(error as NodeJS.ErrnoException, host, port))
   }
 }
 
@@ -159,7 +159,7 @@ const portOf = ({ server }: Listener): number => (server.address() as AddressInf
 const originOf = (host: string, port: number, secure: boolean): string =>
   `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}`
 
-/** All interfaces are reached here by this machine's own name; an IPv6 address stands in brackets (RFC 3986 §3.2.2). */
+/** A server on all interfaces is reached as localhost. An IPv6 address is bracketed (RFC 3986 §3.2.2). */
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost'
   return host.includes(':') ? `[${host}]` : host

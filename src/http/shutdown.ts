@@ -2,14 +2,14 @@ import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { NodeServer } from './listener.ts'
 
-/** How long answers in progress are waited for, in milliseconds. The whole stop stays under 10 s. */
+/** Milliseconds for answers in progress, so that the whole stop takes less than 10 s. */
 const GRACE = 6_000
-/** Connections become idle one after the other. */
+/** Milliseconds. Connections become idle one after the other. */
 const LOOK_EVERY = 50
 
-/** Knows the open connections of a server, so that the last ones can be ended. */
+/** The open connections of a server. */
 export interface Connections {
-  /** Stops listening, lets what is in progress end, then ends what is left. */
+  /** Stops listening, waits for answers in progress, then closes what is left. */
   close(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function trackConnections(server: NodeServer): Connections {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       const closeIdle = () => {
         if ('closeIdleConnections' in server) server.closeIdleConnections()
-        // Sends GOAWAY: streams in progress end, no new one begins (RFC 9113 §6.8).
+        // Sends GOAWAY: streams in progress are completed, and no new one begins (RFC 9113 §6.8).
         for (const session of sessions) if (!session.closed) session.close()
       }
       closeIdle()

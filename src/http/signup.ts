@@ -19,24 +19,26 @@ import {
 export interface SignupParts {
   join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
-  /** The key that a client's attempts are counted under; null when its socket is gone. */
+  /** The key under which a client's attempts are counted; null when its socket is gone. */
   clientOf(request: Incoming): string | null
   /** The value of Set-Cookie. */
   readonly cookie: string
-  /** Publishes the quota, or keeps it to ourselves: attempts and seconds. */
+  /** Attempts and seconds; null: answers do not mention the quota. */
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
-  /** The fields of every answer to this origin. */
+  /** The CORS fields of every answer. */
   corsFields(request: Incoming): FieldList
-  /** Makes the answer to what was thrown. */
+  /** The answer after a throw. */
   failed(error: unknown, reqId: number): Answer
 }
 
 /**
- * `POST /api/waitlist`, in the order in which a request can be refused: attempts, media type, size, syntax, name, email.
+ * `POST /api/waitlist`. The checks, in order: attempts, encoding, media type, size, syntax, name, email.
  */
 export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, corsFields, failed }: SignupParts) {
   const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
+  const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
+  const alreadyListed = accepted({ is: 'known' })
 
   return async (request: Incoming, response: Outgoing, reqId: number): Promise<Answer> => {
     let common = corsFields(request)
@@ -61,19 +63,22 @@ export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, c
         return answer(refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
       }
       if (joined.is === 'refused') return answer(refuse(addressRefused(joined.reason)))
-      return answer(jsonAnswer(200, fields, resultOf(joined)))
+      const isConstant = joined.is === 'known' && joined.contactId === undefined
+      return answer(isConstant ? alreadyListed : accepted(joined))
     } catch (error) {
       return answer(failed(error, reqId))
     }
   }
 }
 
-function resultOf({ is, contactId }: Extract<Joined, { is: 'new' | 'known' }>): SignupResult {
+type Accepted = Extract<Joined, { is: 'new' | 'known' }>
+
+function resultOf({ is, contactId }: Accepted): SignupResult {
   const isNew = is === 'new'
   return {
     success: true,
     message: isNew ? 'You are on the waitlist.' : 'You are already on the waitlist.',
-    ...(contactId === undefined ? {} : { contactId }),
+    contactId,
     alreadyExisted: !isNew,
     automationTriggered: isNew,
   }

@@ -3,19 +3,19 @@ import type { Allowance } from '../waitlist/ports.ts'
 export interface Quota {
   /** Attempts that a client may make at once, at least 1. */
   readonly limit: number
-  /** Seconds in which a used-up quota is refilled, one attempt after the other. */
+  /** Seconds in which a used-up quota is refilled, evenly. */
   readonly window: number
 }
 
 /**
- * The numbers of GCRA (ITU-T I.371), in milliseconds. A client is one number: the moment at which its quota is full again.
- * An attempt moves it one interval further; where that would be more than a window ahead, the attempt is refused and
+ * The numbers of GCRA (ITU-T I.371), in milliseconds. A client is one number: the time at which its quota is full again.
+ * An attempt moves it one interval ahead. If that would put it more than a window ahead of now, the attempt is refused and
  * the number stays.
  */
 export function gcra({ limit, window }: Quota) {
   const windowMs = window * 1000
   const interval = windowMs / limit
-  // Absorbs rounding, so that a client who waits exactly as long as it was told is admitted.
+  // Absorbs rounding, so that a client that waits exactly as long as it was told is admitted.
   const tolerance = Math.min(1e-3, interval / 100)
   return {
     windowMs,
@@ -24,7 +24,7 @@ export function gcra({ limit, window }: Quota) {
     /** `used`: milliseconds until the quota is full again, after this attempt. */
     allowance(admitted: boolean, used: number): Allowance {
       const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
-      // Until one attempt more than now is left.
+      // Until one more attempt is left.
       const wait = used - (windowMs - (remaining + 1) * interval)
       return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
     },

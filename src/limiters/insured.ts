@@ -1,19 +1,19 @@
 import type { Limiter, Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
 
-/** Milliseconds between two attempts that ask a limiter which failed, so that not every visitor waits for it in vain. */
+/** Milliseconds between two attempts that ask a failed limiter, so that other visitors do not wait for it. */
 const SPARED = 1_000
-/** Milliseconds at the start for which it may still be connecting. */
+/** Milliseconds after the start in which it may still be connecting. */
 const STARTING = 2_000
-/** Milliseconds between two lines that say that it is away: one that fails on and off fills no log. */
+/** Milliseconds between two warnings, so that a limiter that fails on and off does not fill the log. */
 const QUIET = 60_000
 
 /**
- * The shared limiter, and the local one in its place while it is away: signups never wait for it, and never fail with it.
- * Meanwhile each instance counts by itself, so a client has at most one quota more at each of them.
+ * The shared limiter, replaced by the local one while it is away, so that its outages neither delay nor fail signups.
+ * Meanwhile each instance counts by itself, so a client has at most one more quota at each of them.
  *
- * An outage is two lines in the log, at its first failure and when it is over, however many attempts it touches. `failed`
- * is the number of times that the shared limiter was asked in vain since the line before.
+ * An outage is two lines in the log, at its first failure and when it is over, however many attempts it affects. `failed`
+ * counts the failures of the shared limiter since the line before.
  */
 export function insured(
   shared: Limiter,
@@ -49,7 +49,7 @@ export function insured(
     async take(client) {
       if (away) {
         if (now() < sparedUntil) return local.take(client)
-        // This attempt is the one that looks whether it is back; the others do not wait for that.
+        // Only this attempt checks whether it is back.
         sparedUntil = now() + SPARED
       }
       try {

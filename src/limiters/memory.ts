@@ -2,7 +2,7 @@ import type { Allowance, Limiter } from '../waitlist/ports.ts'
 import { gcra, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {
-  /** Clients that are remembered at most; 100,000 take about 15 MB. */
+  /** The most clients that are remembered; 100,000 take about 15 MB. */
   readonly clients?: number
   /** Milliseconds on a clock that never goes back. */
   readonly now?: () => number
@@ -11,11 +11,11 @@ export interface MemoryLimiterOptions extends Quota {
 /**
  * A limiter in the memory of this process: one number for each client.
  *
- * The table is bounded: two generations of at most half of `clients` each. Whoever tries is kept in the younger one;
- * when that is a window old, or full, it becomes the older one and the older one is forgotten. After a whole window
- * every forgotten client had its full quota again, so nothing changes for it. Only a spray of addresses forgets sooner,
- * and that is safe: it never refuses anybody, it gives back at most one quota, and to push out a blocked client somebody
- * needs half a table of fresh addresses, each of which is worth a quota by itself.
+ * The table is bounded: two generations of at most half of `clients` each. A client that tries is kept in the younger one.
+ * When that is a window old or full, it becomes the older one, and the former older one is forgotten. After a whole window
+ * every forgotten client has its full quota again anyway. Only a flood of addresses makes it forget sooner, and that is
+ * safe: nobody is refused, a client regains at most one quota, and pushing out a blocked client takes half a table of
+ * fresh addresses, each of which is worth a quota by itself.
  */
 export function memoryLimiter({ limit, window, clients = 100_000, now = monotonic }: MemoryLimiterOptions): Limiter {
   let younger = new Map<string, number>()
@@ -35,7 +35,7 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
       younger = new Map()
       nextGeneration = present + windowMs
     }
-    // Also when refused: a client that keeps trying stays in the younger generation.
+    // Even when refused, so that a client that keeps trying stays in the younger generation.
     younger.set(client, fullAgainAt)
 
     return allowance(admitted, fullAgainAt - present)

@@ -1,40 +1,40 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { CannotOpen } from '../waitlist/ports.ts'
-import type { RedisPlace, RedisTls, RedisUser } from './redis-url.ts'
+import { OperatorError } from '../waitlist/ports.ts'
+import type { RedisLocation, RedisTls, RedisUser } from './redis-url.ts'
 
-/** Milliseconds in which a connection is made, TLS included. */
+/** Milliseconds for making a connection, TLS included. */
 const CONNECT = 1_000
-/** Milliseconds between two tries to connect. */
+/** Milliseconds between two attempts to connect. */
 const AGAIN = 500
 
 /**
- * A connection that comes back by itself and keeps nothing for later: a command fails at once where there is none, is
- * never sent a second time, and a server that has not said anything for `silence` milliseconds, though it was asked, is
- * left. So nothing piles up while it is away.
+ * A connection that reconnects by itself and queues nothing. Without a connection a command fails at once; no command is
+ * ever sent twice; and a server that leaves commands unanswered for `silence` milliseconds is disconnected. So nothing
+ * piles up while it is away.
  *
- * @throws {CannotOpen} when a file of the certificates cannot be read.
+ * @throws {OperatorError} when a certificate file cannot be read.
  */
-export function connectRedis(place: RedisPlace, silence: number): Redis | Cluster {
+export function connectRedis(place: RedisLocation, silence: number): Redis | Cluster {
   const tls = place.tls === null ? undefined : readTls(place.tls)
   const options = {
     ...access(place.user),
-    ...(tls && { tls }),
+    tls,
     connectTimeout: CONNECT,
     socketTimeout: silence,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // Says in the error of a command that the server is loading, instead of asking until it is not.
+    // While the server is loading, commands fail with that reason, instead of waiting until it is ready.
     enableReadyCheck: false,
-    // A server that became a replica; the name, or the sentinels, may mean another one by now.
+    // The server became a replica. The name, or the sentinels, may lead to another one by now.
     reconnectOnError: (error: Error) => error.message.includes('READONLY'),
-    // Nothing here needs version 3, and with 2 the handshake needs no right of its own.
+    // Nothing here needs version 3, and the handshake of version 2 needs no extra permission.
     protocol: 2 as const,
     disableClientInfo: true,
     connectionName: 'waitlist',
   } satisfies RedisOptions
-  // What is asked in one turn of the event loop is sent as one piece, which nearly halves the cost under load.
+  // Commands of one turn of the event loop are sent together, which nearly halves the cost under load.
   const alone = { ...options, enableOfflineQueue: false, enableAutoPipelining: true, retryStrategy: () => AGAIN }
   switch (place.kind) {
     case 'single':
@@ -45,9 +45,10 @@ export function connectRedis(place: RedisPlace, silence: number): Redis | Cluste
         db: place.db,
         name: place.master,
         sentinels: [...place.sentinels],
-        ...(place.sentinelUser?.username && { sentinelUsername: place.sentinelUser.username }),
-        ...(place.sentinelUser && { sentinelPassword: place.sentinelUser.password }),
-        ...(tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+        sentinelUsername: place.sentinelUser?.username ?? undefined,
+        sentinelPassword: place.sentinelUser?.password,
+        sentinelTLS: tls,
+        enableTLSForSentinelMode: tls !== undefined,
         sentinelCommandTimeout: CONNECT,
         sentinelRetryStrategy: () => AGAIN,
       })
@@ -57,18 +58,18 @@ export function connectRedis(place: RedisPlace, silence: number): Redis | Cluste
           redisOptions: options,
           enableOfflineQueue: false,
           clusterRetryStrategy: () => AGAIN,
-          // What failed may have been counted.
+          // Not sent again: a failed command may have counted.
           retryDelayOnFailover: 0,
           retryDelayOnClusterDown: 0,
           slotsRefreshTimeout: CONNECT,
-          // Names stay names, so that they can be compared with the certificate.
+          // Host names are kept, so that they can be compared with the certificate.
           dnsLookup: (name, found) => found(null, name),
         }),
       )
   }
 }
 
-/** Each master when it is found, not when the first command for it fails. */
+/** Connects to each master when it is found, not when the first command for it fails. */
 function connectNodes(cluster: Cluster): Cluster {
   cluster.on('+node', (node: Redis) => {
     if (!node.options.readOnly) node.connect().catch(() => {})
@@ -86,7 +87,7 @@ function readTls({ ca, pair }: RedisTls): ConnectionOptions {
     try {
       return readFileSync(path)
     } catch (error) {
-      throw new CannotOpen(`${path} of REDIS_URL cannot be read: ${(error as Error).message}`)
+      throw new OperatorError(`${path} of REDIS_URL cannot be read: ${(error as Error).message}`)
     }
   }
   return { ...(ca !== null && { ca: read(ca) }), ...(pair && { cert: read(pair.cert), key: read(pair.key) }) }

@@ -12,7 +12,7 @@ export interface RedisUser {
   readonly password: string
 }
 
-/** Paths of PEM files. Null: the authorities that Node trusts; no certificate of our own. */
+/** Paths of PEM files. `ca` null: the authorities that Node trusts. `pair` null: no client certificate. */
 export interface RedisTls {
   readonly ca: string | null
   readonly pair: { readonly cert: string; readonly key: string } | null
@@ -24,18 +24,18 @@ interface Access {
   readonly tls: RedisTls | null
 }
 
-/** Where Redis or Valkey is, and how to get in. Each list of nodes has at least one. */
-export type RedisPlace =
+/** Where Redis or Valkey is, and how to connect. Each list of nodes has at least one. */
+export type RedisLocation =
   | ({ readonly kind: 'single'; readonly node: RedisNode; readonly db: number } & Access)
   /** Some of its nodes; the others are found through them. */
   | ({ readonly kind: 'cluster'; readonly nodes: readonly RedisNode[] } & Access)
   | ({
       readonly kind: 'sentinel'
       readonly sentinels: readonly RedisNode[]
-      /** The name under which the sentinels know the servers. */
+      /** The sentinels' name for the group of servers. */
       readonly master: string
       readonly db: number
-      /** `user` is for the servers, this one for the sentinels themselves. */
+      /** `user` is for the servers, this one for the sentinels. */
       readonly sentinelUser: RedisUser | null
     } & Access)
 
@@ -45,16 +45,16 @@ export const redisUrlAllowed =
   'redis+sentinel://host:port,host:port/master/db; with TLS rediss, rediss+cluster or rediss+sentinel'
 
 /**
- * Reads the address of a Redis or Valkey server, cluster, or group under sentinels; undefined: the text is none.
+ * Reads the address of a Redis or Valkey server, cluster, or group under sentinels; undefined if the text is not one.
  *
  *     redis[s]://[[user]:password@]host[:6379][/db]
  *     redis[s]+cluster://[[user]:password@]host[:6379][,host…]
  *     redis[s]+sentinel://[[user]:password@]host[:26379][,host…]/master[/db]
  *
- * The parameters `cacert`, `cert` and `key` name files, as the options of redis-cli do; `sentinel-user` and
- * `sentinel-pass` are for sentinels that ask for them. What stands for itself in a URL is percent-encoded.
+ * The parameters `cacert`, `cert` and `key` name files, like the options of redis-cli; `sentinel-user` and
+ * `sentinel-pass` are for sentinels that require them. Special characters are percent-encoded.
  */
-export function readRedisUrl(text: string): RedisPlace | undefined {
+export function readRedisUrl(text: string): RedisLocation | undefined {
   try {
     return read(text)
   } catch (error) {
@@ -63,8 +63,8 @@ export function readRedisUrl(text: string): RedisPlace | undefined {
   }
 }
 
-/** For the log: what the URL says, without users, passwords and files. */
-export function nameOf(place: RedisPlace): string {
+/** The URL for the log, without users, passwords and files. */
+export function nameOf(place: RedisLocation): string {
   const scheme = place.tls === null ? 'redis' : 'rediss'
   switch (place.kind) {
     case 'single':
@@ -81,17 +81,17 @@ const list = (nodes: readonly RedisNode[]): string =>
 
 class Unreadable extends Error {}
 
-// A list of hosts is nothing that `URL` can read. As there, the last @ ends the password.
+// `URL` cannot read a list of hosts. As in a URL, the last @ ends the password.
 const SHAPE = /^(rediss?)(?:\+(cluster|sentinel))?:\/\/(?:([^/?]*)@)?([^/?@]+)(\/[^?]*)?(?:\?(.*))?$/i
 
-function read(text: string): RedisPlace {
+function read(text: string): RedisLocation {
   const [, scheme, kind = 'single', userinfo, hosts, path = '', query] =
     (/[\s#]|\p{Cc}/u.test(text) ? null : SHAPE.exec(text)) ?? unreadable()
   const parameters = readQuery(query)
   const tls = scheme!.toLowerCase() === 'rediss' ? readTls(parameters) : null
   const access = { user: readUser(userinfo), tls }
   const place = readPlace(kind.toLowerCase(), hosts!.split(','), path, access, parameters)
-  // What nobody took is unknown, or has no meaning here.
+  // Parameters that are left are unknown, or have no meaning here.
   return parameters.size === 0 ? place : unreadable()
 }
 
@@ -101,7 +101,7 @@ function readPlace(
   path: string,
   access: Access,
   parameters: Map<string, string>,
-): RedisPlace {
+): RedisLocation {
   const [, first = '', second = '', more] = path.split('/').map(decodeURIComponent)
   if (more !== undefined) return unreadable()
   const nodes = hosts.map(host => readNode(host, kind === 'sentinel' ? 26_379 : 6_379))
@@ -132,7 +132,7 @@ function readDb(text: string): number {
 
 function readUser(userinfo: string | undefined): RedisUser | null {
   if (userinfo === undefined) return null
-  // A user without a password, or a password without the colon: one of them is missing.
+  // The colon and the password are required: a name alone would leave unclear which of the two it is.
   const [, username, password] = /^([^:]*):(.+)$/.exec(userinfo) ?? unreadable()
   return { username: decodeURIComponent(username!) || null, password: decodeURIComponent(password!) }
 }

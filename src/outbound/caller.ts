@@ -1,109 +1,113 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as passes } from 'node:timers/promises'
 import { Agent } from 'undici'
-import type { Failure } from '../waitlist/ports.ts'
-import { breaker } from './breaker.ts'
+import type { Failure, SharedPace } from '../waitlist/ports.ts'
+import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
-import { pace, type Rate } from './pace.ts'
+import { MARGIN, pace, type Rate } from './pace.ts'
 import type { Reply } from './reply.ts'
 import { retryAfter } from './retry-after.ts'
 
 export interface Call {
-  /** What it is for, in words for the log: "create a contact". Never with what a visitor sent. */
+  /** Its purpose, for the log: "create a contact". Never contains what a visitor sent. */
   readonly to: string
   readonly method: 'GET' | 'POST' | 'PUT'
-  /** Whether it changes nothing, whatever becomes of it (RFC 9110 §9.2.1); absent: a GET does not. */
+  /** Whether it changes nothing, however it ends (RFC 9110 §9.2.1); by default, whether it is a GET. */
   readonly safe?: boolean
   /** Begins with a slash; follows the path of the base address. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. A text is sent as it is. */
+  /** Sent as JSON. A string is sent as it is. */
   readonly body?: unknown
+  /** Whether a 2xx status is enough, whatever its body is and even if the body never arrives. */
+  readonly statusAlone?: boolean
 }
 
-/** Calls one address of the operator's choice. */
+/** Calls one address that the operator chose. */
 export interface Caller {
   /**
-   * Resolves with an answer that the caller must judge (2xx, or 4xx but 429), or with why there is none. Never rejects;
-   * ends when `deadline` does.
+   * Resolves with an answer to judge (2xx, or 4xx except 429), or with why there is none. Never rejects; ends when
+   * `attempt` does. It waits for its turn first: the first call of an attempt for at most 5 seconds, later ones for the
+   * rest of the timeout. A call whose turn does not come in time is not sent.
    */
-  call(call: Call, deadline: AbortSignal): Promise<Reply | Failure>
+  call(call: Call, attempt: Attempt): Promise<Reply | Failure>
   close(): Promise<void>
 }
 
 export interface CallerSettings {
-  /** `https://api.example.com` or with a path; no slash at the end. */
+  /** Such as `https://api.example.com`, perhaps with a path; no slash at the end. */
   readonly base: string
   /** Sent with every call. */
   readonly headers: Readonly<Record<string, string>>
   readonly rate: Rate
-  /** Where the other side says how long to wait after too many calls. */
+  /** The fields in which the other side says how long to wait after too many calls. */
   readonly waitFields?: readonly string[]
   /** Milliseconds to wait after a 429 that does not say how long. */
   readonly wait?: number
+  /** Set if other instances call the same address: the rate then applies to all of them together. */
+  readonly shared?: SharedPace | undefined
 }
 
 const CONNECT_TIMEOUT = 2_000
-/** Bytes of an answer; the largest that is of use is a few kilobytes. */
+/** Bytes of an answer. Useful ones have a few kilobytes at most. */
 const LARGEST_ANSWER = 65_536
-/** Milliseconds of calls that may queue: who comes later would only wait in vain. */
-const ROOM = 5_000
+/** Milliseconds that the first call of an attempt may wait for its turn. */
+export const LONGEST_QUEUE = 5_000
 const DEFAULT_WAIT = 5_000
-/** No answer holds back all calls for longer than this (milliseconds). */
-const LONGEST_HOLD = 60_000
 
 /**
- * Timeouts, size limits, the documented rate, a circuit breaker and the kinds of failure, once for every address that is
- * called. Redirects are not followed: a key or a signature is for the configured address alone.
+ * Timeouts, size limits, the documented rate and the kinds of failure, for every address that is called. Redirects are
+ * not followed: a key or a signature is for the configured address alone.
  */
 export function caller(settings: CallerSettings): Caller {
-  const { base, headers, rate, waitFields = ['retry-after'], wait = DEFAULT_WAIT } = settings
+  const { base, headers, rate, waitFields = ['retry-after'], wait = DEFAULT_WAIT, shared } = settings
   const { origin, pathname } = new URL(base)
   const prefix = pathname === '/' ? '' : pathname
-  // The deadline of a call bounds the whole of it, so the timeouts of its parts are off.
+  // The timeout of an attempt covers all of it, so those of its parts are off.
   const agent = new Agent({
     connections: rate.connections,
     connect: { timeout: CONNECT_TIMEOUT },
     headersTimeout: 0,
     bodyTimeout: 0,
     maxResponseSize: LARGEST_ANSWER,
-    // One call at a time on a connection: whatever breaks it ends that call alone.
+    // One call at a time on a connection, so that a broken connection ends only that call.
     allowH2: false,
   })
-  const paced = pace(rate, Math.max(rate.connections, Math.ceil((ROOM / rate.per) * rate.calls)))
-  const { isOpen, begin, note } = breaker()
+  const { enter } = pace(rate)
   const secrets = secretsIn(headers)
-  let heldUntil = 0
+  /** The same for all instances that call the same account at the same rate. A hash, so that it reveals no API key. */
+  const key = createHash('sha256')
+    .update(JSON.stringify([base, headers, rate]))
+    .digest('base64url')
+    .slice(0, 22)
 
-  function refusal(to: string): Failure | null {
-    const wait = Math.ceil(heldUntil - performance.now())
-    if (wait > 0)
-      return { is: 'unreached', why: `${to}: not called, we were asked to wait`, retryAfter: wait, uncalled: true }
-    const why = `${to}: not called, the last calls were not answered`
-    return isOpen() ? { is: 'unreached', why, uncalled: true } : null
+  /** Waits for a turn among all instances. False: it would not come within `longest` milliseconds, or the attempt ended. */
+  async function turn(longest: number, over: AbortSignal): Promise<boolean> {
+    if (shared === undefined) return true
+    const wait = await shared.take(key, rate.calls, rate.per * MARGIN, longest)
+    if (wait === null || over.aborted) return false
+    return wait === 0 || passes(wait, true, { signal: over }).catch(() => false)
   }
 
-  async function call(call: Call, deadline: AbortSignal): Promise<Reply | Failure> {
-    const { to } = call
-    const refused = refusal(to)
-    if (refused !== null) return refused
-    const leave = await paced.enter(deadline)
-    if (leave === null || deadline.aborted) {
-      leave?.()
-      return { is: 'unreached', why: `${to}: not called, too many calls wait`, uncalled: true }
-    }
+  async function call(call: Call, attempt: Attempt): Promise<Reply | Failure> {
+    const continues = attempt.hasBegun()
+    const longest = continues ? attempt.left() : LONGEST_QUEUE
+    const until = performance.now() + longest
+    const leave = await enter({ longest, continues, over: attempt.over })
+    if (leave === null) return notSent(call)
     try {
-      // Much may have happened while it waited.
-      const refused = refusal(to)
-      if (refused !== null) return refused
-      begin()
-      return await send(call, deadline)
+      if (!(await turn(until - performance.now(), attempt.over)) || attempt.over.aborted) return notSent(call)
+      if (!continues && !attempt.mayBegin()) return notSent(call)
+      attempt.begin()
+      return await send(call, attempt)
     } finally {
       leave()
     }
   }
 
-  async function send(call: Call, deadline: AbortSignal) {
-    const { to, method, safe = method === 'GET', path, query, headers: more, body } = call
+  async function send(call: Call, { over, left }: Attempt) {
+    const { to, method, safe = method === 'GET', path, query, headers: more, body, statusAlone = false } = call
     let begun = false
     let status: number
     let fields: Record<string, string>
@@ -118,7 +122,7 @@ export function caller(settings: CallerSettings): Caller {
         return dispatch(options, handler)
       })
       const answer = await endingWith(
-        deadline,
+        over,
         noticing.request({
           origin,
           path: prefix + path + (query === undefined ? '' : `?${new URLSearchParams(query)}`),
@@ -131,29 +135,26 @@ export function caller(settings: CallerSettings): Caller {
             ...more,
           },
           body: body === undefined || typeof body === 'string' ? (body ?? null) : JSON.stringify(body),
-          signal: deadline,
+          signal: over,
         }),
       )
       status = answer.statusCode
       fields = flat(answer.headers)
       text = await answer.body.text().catch(error => {
-        if (isTold(status)) return ''
+        if (isTold(status) || (statusAlone && status < 300)) return ''
         throw error
       })
     } catch (error) {
-      note(false)
-      const why = `${to}: ${deadline.aborted ? 'no answer in time' : reasonOf(error as Error)}`
-      // Before the first byte was sent it is certainly without effect; anything later may have come too late.
+      const why = `${to}: ${!over.aborted ? reasonOf(error as Error) : left() > 0 ? 'cut off by our own stop' : 'no answer in time'}`
+      // Until the first byte is sent, nothing can have taken effect; after that, it is unknown.
       return { is: begun && !safe ? 'unclear' : 'unreached', why } as const
     }
-    note(status < 500)
     const json = parsed(text)
     const said = status < 300 ? '' : excerpt(json, [body, query], [...secrets, ...secretsIn({ ...more })])
     const summary = `${to}: answered with ${status}${said === '' ? '' : ` (${said})`}`
     if (status === 429 || status === 503) {
       const asked = retryAfter(fields, waitFields) ?? (status === 429 ? wait : undefined)
-      if (asked !== undefined) heldUntil = Math.max(heldUntil, performance.now() + Math.min(asked, LONGEST_HOLD))
-      return { is: 'unreached', why: summary, ...(asked === undefined ? {} : { retryAfter: asked }) } as const
+      return { is: 'unreached', why: summary, retryAfter: asked } as const
     }
     if (status >= 500) return { is: safe ? 'unreached' : 'unclear', why: summary } as const
     if (status >= 300 && status < 400) {
@@ -165,25 +166,31 @@ export function caller(settings: CallerSettings): Caller {
   return { call, close: () => agent.destroy() }
 }
 
-/** What could be a key in the fields of a request. */
+const notSent = ({ to }: Call): Failure => ({
+  is: 'unreached',
+  why: `${to}: not sent, its turn did not come in time`,
+  notSent: true,
+})
+
+/** The parts of a request's headers that could be a key. */
 const secretsIn = (headers: Readonly<Record<string, string>>): string[] =>
   Object.values(headers).flatMap(value => value.split(/\s+/).filter(part => part.length >= 8))
 
-/** A status that says all there is to know of the effect, whether or not its body arrives. */
+/** Whether the status alone says that nothing took effect, even if the body never arrives. */
 const isTold = (status: number): boolean => status === 429 || status === 503 || (status >= 300 && status < 400)
 
-/** While undici connects it does not look at the signal of a request, so this does. */
-async function endingWith<T>(deadline: AbortSignal, answer: Promise<T>): Promise<T> {
-  const over = Promise.withResolvers<never>()
-  deadline.addEventListener('abort', over.reject, { once: true })
+/** undici ignores the signal of a request while it connects. */
+async function endingWith<T>(over: AbortSignal, answer: Promise<T>): Promise<T> {
+  const ended = Promise.withResolvers<never>()
+  over.addEventListener('abort', ended.reject, { once: true })
   try {
-    return await Promise.race([answer, over.promise])
+    return await Promise.race([answer, ended.promise])
   } finally {
-    deadline.removeEventListener('abort', over.reject)
+    over.removeEventListener('abort', ended.reject)
   }
 }
 
-/** The message of an error that tries several addresses is empty, and of some of TLS unreadable. */
+/** An error after trying several addresses has an empty message, and some TLS errors have an unreadable one. */
 function reasonOf({ message, code }: Error & { readonly code?: string }): string {
   if (message === '' || message.includes(':error:')) return code ?? 'no connection'
   const line = message.replaceAll(/\s+/g, ' ').slice(0, 200)

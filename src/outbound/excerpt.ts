@@ -1,10 +1,10 @@
-/** The members in which the vendors say what is wrong. */
+/** The members in which vendors say what is wrong. */
 const TELLING = new Set(['code', 'title', 'name', 'type', 'category', 'message', 'error', 'errors', 'detail'])
 const LONGEST = 200
 
 /**
- * What an error answer says, on one line of at most 200 characters, fit for a log: without addresses, without anything
- * that we sent, whole or word by word, which may be somebody's name, and without `secrets`.
+ * What an error answer says, for the log: one line of at most 200 characters, without addresses, without `secrets`, and
+ * without anything that we sent or any word of it, since that may be somebody's name.
  */
 export function excerpt(json: unknown, sent: unknown, secrets: readonly string[] = []): string {
   const said: string[] = []
@@ -38,7 +38,7 @@ function textsIn(sent: unknown): string[] {
   return texts
 }
 
-/** A body may be sent as a text of JSON already. */
+/** The texts in a body that is JSON already. */
 function parts(text: string): string[] | null {
   if (!text.startsWith('{')) return null
   try {
@@ -48,7 +48,7 @@ function parts(text: string): string[] | null {
   }
 }
 
-/** Hides the texts in any spelling, the longest first, so that a part of one does not spoil the other. */
+/** Hides the texts, ignoring case. The longest go first, so that hiding a part of one does not leave the rest of it. */
 function without(line: string, texts: readonly string[]): string {
   if (texts.length === 0) return line
   const longestFirst = texts.toSorted((a, b) => b.length - a.length)

@@ -1,4 +1,4 @@
-/** An http or https address without user and fragment; undefined: the text is none. */
+/** An http or https address without user and fragment; undefined if the text is not one. */
 export function httpUrl(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)

@@ -7,14 +7,14 @@ export interface Rate {
   readonly connections: number
 }
 
-/** To be called once, when the call is over. */
+/** Call it once, when the call is over. */
 export type Leave = () => void
 
-/** Time as a pace sees it; a test may step it. */
+/** The clock of a pace; tests step their own. */
 export interface Clock {
-  /** Milliseconds that only grow. */
+  /** Milliseconds on a clock that never goes back. */
   now(): number
-  /** Calls `run` in about `wait` milliseconds, unless the function that it returns is called before. */
+  /** Calls `run` after about `wait` milliseconds, unless the returned function is called first. */
   after(wait: number, run: () => void): () => void
 }
 
@@ -26,25 +26,35 @@ const realTime: Clock = {
   },
 }
 
-export interface Pace {
-  /** Resolves when a call may begin; null when `deadline` came first, or when too many wait already. */
-  enter(deadline: AbortSignal): Promise<Leave | null>
+/** A call that wants a turn. */
+export interface Wish {
+  /** Milliseconds that it may wait. */
+  readonly longest: number
+  /** Whether it continues what an earlier call began. Such calls go first. */
+  readonly continues: boolean
+  /** Ends the wait. */
+  readonly over: AbortSignal
 }
 
-/** Clocks differ and packets are late: what we send within `per` must not arrive within less. */
-const MARGIN = 1.05
+export interface Pace {
+  /** Resolves when a call may begin. Null: `over` was aborted first, or the turn would not come within `longest`. */
+  enter(wish: Wish): Promise<Leave | null>
+}
 
-interface Waiting {
-  readonly go: (leave: Leave) => void
-  readonly deadline: AbortSignal
-  readonly onAbort: () => void
+/** Clocks differ and packets are delayed, yet the calls that we spread over `per` must not arrive in less. */
+export const MARGIN = 1.05
+
+interface Waiting extends Wish {
+  readonly go: (leave: Leave | null) => void
 }
 
 /**
  * Keeps a documented limit exactly: a call begins when fewer than `calls` began within the last `per` milliseconds and
- * fewer than `connections` are under way; the others wait in order of arrival, at most `room` of them.
+ * fewer than `connections` are under way. The others wait in order of arrival; those that continue an attempt go before
+ * new ones, so that what was begun is completed even under overload. A call that would certainly wait too long is
+ * refused at once, which bounds the queue.
  */
-export function pace({ calls, per, connections }: Rate, room: number, clock: Clock = realTime): Pace {
+export function pace({ calls, per, connections }: Rate, clock: Clock = realTime): Pace {
   const window = per * MARGIN
   /** When the last `calls` calls began, in order; the oldest is overwritten next. */
   const begun = new Float64Array(calls).fill(Number.NEGATIVE_INFINITY)
@@ -53,7 +63,11 @@ export function pace({ calls, per, connections }: Rate, room: number, clock: Clo
   let queue: Waiting[] = []
   let cancel: (() => void) | undefined
 
-  const untilFree = () => begun[oldest]! + window - clock.now()
+  /** Milliseconds until a call with `ahead` others before it may begin, if each of those ends at once. */
+  function untilTurn(ahead: number): number {
+    const free = begun[(oldest + ahead) % calls]! + window
+    return Math.max(0, free - clock.now()) + Math.floor(ahead / calls) * window
+  }
 
   function admit(): Leave {
     begun[oldest] = clock.now()
@@ -69,17 +83,13 @@ export function pace({ calls, per, connections }: Rate, room: number, clock: Clo
   }
 
   function advance(): void {
-    while (queue.length > 0 && underWay < connections && untilFree() <= 0) {
-      const { go, deadline, onAbort } = queue.shift()!
-      deadline.removeEventListener('abort', onAbort)
-      go(admit())
-    }
+    while (queue.length > 0 && underWay < connections && untilTurn(0) <= 0) queue.shift()!.go(admit())
     if (queue.length === 0) {
-      // Nobody waits for it any more, and a timer would keep the process alive.
+      // A timer would keep the process alive for nothing.
       cancel?.()
       cancel = undefined
     } else if (underWay < connections) {
-      cancel ??= clock.after(Math.max(1, Math.ceil(untilFree())), () => {
+      cancel ??= clock.after(Math.max(1, Math.ceil(untilTurn(0))), () => {
         cancel = undefined
         advance()
       })
@@ -87,18 +97,29 @@ export function pace({ calls, per, connections }: Rate, room: number, clock: Clo
   }
 
   return {
-    enter(deadline) {
-      if (deadline.aborted) return Promise.resolve(null)
-      if (queue.length === 0 && underWay < connections && untilFree() <= 0) return Promise.resolve(admit())
-      if (queue.length >= room) return Promise.resolve(null)
-      return new Promise(go => {
-        const onAbort = () => {
-          queue = queue.filter(each => each.go !== go)
-          advance()
-          go(null)
+    enter(wish) {
+      const { longest, continues, over } = wish
+      if (over.aborted) return Promise.resolve(null)
+      const firstNew = queue.findIndex(each => !each.continues)
+      const ahead = continues && firstNew >= 0 ? firstNew : queue.length
+      if (untilTurn(ahead) > longest) return Promise.resolve(null)
+      return new Promise(resolve => {
+        const waiting: Waiting = {
+          ...wish,
+          go(leave) {
+            over.removeEventListener('abort', giveUp)
+            forget()
+            resolve(leave)
+          },
         }
-        deadline.addEventListener('abort', onAbort, { once: true })
-        queue.push({ go, deadline, onAbort })
+        const giveUp = () => {
+          queue = queue.filter(each => each !== waiting)
+          waiting.go(null)
+          advance()
+        }
+        const forget = clock.after(longest, giveUp)
+        over.addEventListener('abort', giveUp, { once: true })
+        queue.splice(ahead, 0, waiting)
         advance()
       })
     },

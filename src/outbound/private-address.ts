@@ -3,8 +3,9 @@ import ipaddr from 'ipaddr.js'
 const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal'])
 
 /**
- * Whether a URL leads, by its host as written, to this machine or a private network: localhost, a name without a dot (of
- * a container next door), `.local`, `.internal`, `.localhost`, or a private address (RFC 1918, 4193, 3927, 4291).
+ * Whether the host of a URL, as written, is this machine or in a private network: localhost, a name without a dot (such
+ * as a container's), `.local`, `.internal`, `.localhost`, `.home.arpa`, or a private address (RFC 1918, 4193, 3927,
+ * 4291). Nothing is resolved.
  */
 export function isPrivate(url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

@@ -1,21 +1,21 @@
-import type { Failure } from '../waitlist/ports.ts'
+import type { DeliveryResult, Failure } from '../waitlist/ports.ts'
 
-/** An answer that arrived whole. Server errors, 429 and redirects never become one. */
+/** An answer to judge. Server errors, 429 and redirects never become one. */
 export interface Reply {
   readonly is: 'answered'
   /** 2xx or 4xx. */
   readonly status: number
-  /** Whether the call changed nothing in any case. */
+  /** Whether the call changes nothing, however it ends. */
   readonly safe: boolean
-  /** Lower-case names; of a repeated field the values are joined. */
+  /** Lower-case names; the values of a repeated field are joined. */
   readonly fields: Readonly<Record<string, string>>
-  /** The body as JSON; undefined when it is none. */
+  /** The body, parsed; undefined when it is not JSON. */
   readonly json: unknown
-  /** What was called, in words for the log: "create a contact (POST, answered with 422: …)". */
+  /** For the log: "create a contact: answered with 422 (…)". */
   readonly summary: string
 }
 
-/** The member at a path of names and positions, when all of it is there. */
+/** The member at a path of names and positions, if the whole path exists. */
 export function memberAt(json: unknown, ...path: readonly (string | number)[]): unknown {
   let value = json
   for (const name of path) {
@@ -25,7 +25,7 @@ export function memberAt(json: unknown, ...path: readonly (string | number)[]): 
   return value
 }
 
-/** The text at a path; undefined when it is missing, empty or no text. */
+/** The text at a path; undefined when it is missing, empty or not text. */
 export function textAt(json: unknown, ...path: readonly (string | number)[]): string | undefined {
   const value = memberAt(json, ...path)
   return typeof value === 'string' && value !== '' ? value : undefined
@@ -38,11 +38,23 @@ export function idAt(json: unknown, ...path: readonly (string | number)[]): stri
   return typeof value === 'string' && /^[\x21-\x7E]{1,200}$/.test(value) ? value : undefined
 }
 
-/** What a status means where nothing more is known of it: RFC 9110 §15. */
+/** What a status means unless something more specific is known (RFC 9110 §15). */
 export function judge({ status, safe, summary }: Reply): Failure {
-  // It should have had a certain shape or number, and has not: nobody knows what was done.
+  // A success in an undocumented shape: it is unknown what was done.
   if (status < 300) return { is: safe ? 'unreached' : 'unclear', why: `${summary}, which makes no sense here` }
-  // Nothing was done, and may be done later.
+  // Nothing was done yet; a later attempt may succeed.
   if (status === 408 || status === 425) return { is: 'unreached', why: summary }
   return { is: 'misconfigured', why: summary }
+}
+
+/** A failure of a later step: what the earlier steps did has taken effect. */
+export function inDoubt(failure: Failure): Failure {
+  if (failure.is === 'misconfigured') return { ...failure, tookEffect: true }
+  return { is: 'unclear', why: failure.why, retryAfter: failure.retryAfter }
+}
+
+/** The same for an answer to an event. One event may be refused while the next is accepted. */
+export function judgeDelivery(reply: Reply): DeliveryResult {
+  const { status, summary } = reply
+  return status === 400 || status === 413 || status === 422 ? { is: 'refused', why: summary } : judge(reply)
 }

@@ -1,9 +1,9 @@
-/** Nobody makes us wait for longer than a day (milliseconds). */
+/** The longest wait that is accepted: a day, in milliseconds. */
 const LONGEST = 86_400_000
 
 /**
- * Whole milliseconds that an answer asks us to wait (RFC 9110 §10.2.3: seconds or a date), at most a day. `fields` names
- * the fields in which the other side says it; the first that makes sense counts. `now`: milliseconds since 1970.
+ * The whole milliseconds that an answer asks us to wait (RFC 9110 §10.2.3: seconds or a date), at most a day. The first
+ * of `fields` with a usable value counts. `now`: milliseconds since 1970.
  */
 export function retryAfter(
   answer: Readonly<Record<string, string>>,
@@ -20,9 +20,9 @@ export function retryAfter(
 function waitIn(text: string, now: number): number {
   if (/^\d{1,10}(?:\.\d+)?$/.test(text)) {
     const milliseconds = Number(text) * 1_000
-    // Some say the moment (seconds since 1970) instead of how long.
+    // Some send a time (seconds since 1970) instead of a duration.
     return Number(text) > 1_000_000_000 ? milliseconds - now : milliseconds
   }
-  // Without a time it is no date: Date.parse would take "-5" for a month.
+  // Without a time of day it is not a date: Date.parse would read "-5" as a month.
   return /\d:\d\d/.test(text) ? Date.parse(text) - now : Number.NaN
 }

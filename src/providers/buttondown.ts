@@ -1,4 +1,4 @@
-import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
@@ -12,13 +12,13 @@ const refusals: Readonly<Record<string, string>> = {
   subscriber_suppressed: 'it does not take mail any more',
 }
 
-/** There are two codes for it, and the documentation does not say which is sent when. */
+/** Two codes for a known address; the documentation does not say which is sent when. */
 const EXISTS = new Set(['email_already_exists', 'subscriber_already_exists'])
 
 /**
  * https://docs.buttondown.com/api-subscribers-create, api-idempotency-keys, api-rate-limits, api-versioning.
- * A creation has no idempotency key, since that would repeat a refusal which is over by now, such as that of the daily
- * limit: our contacts are recognised by their metadata instead.
+ * A creation gets no idempotency key, which would also repeat temporary refusals such as the daily limit. Our contacts are
+ * recognised by their metadata instead.
  */
 export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect): VendorClient {
   const { call } = connect({
@@ -30,10 +30,10 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
   const type = settings.BUTTONDOWN_DOUBLE_OPT_IN ? undefined : 'regular'
 
   return {
-    async createContact({ id, name, email }, doubt, deadline) {
+    async createContact({ id, name, email }, doubt, attempt) {
       const metadata = { name, waitlist_id: id }
       const body = { email_address: email, type, tags: settings.BUTTONDOWN_TAGS, metadata }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, deadline)
+      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
       if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
@@ -41,7 +41,7 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
       if (!doubt) return { is: 'existing' }
 
       const path = `/v1/subscribers/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a subscriber', method: 'GET', path }, deadline)
+      const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
       if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'id')
       if (found.status !== 200 || foundId === undefined) return judge(found)
@@ -51,17 +51,17 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
     automation:
       mail === undefined
         ? null
-        : async ({ id, contact }, deadline) => {
+        : async ({ id, contact }, attempt) => {
             const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
             const path = `/v1/subscribers/${subscriber}/emails/${encodeURIComponent(mail)}`
             const headers = { 'x-idempotency-key': id }
-            const reply = await call({ to: 'send a mail', method: 'POST', path, headers }, deadline)
+            const reply = await call({ to: 'send a mail', method: 'POST', path, headers }, attempt)
             if (reply.is !== 'answered') return reply
-            return reply.status === 200 && isObject(reply.json) ? { is: 'delivered' } : judgeConflict(reply)
+            return reply.status === 200 && isObject(reply.json) ? { is: 'delivered' } : conflictOr(judgeDelivery, reply)
           },
 
-    async check(deadline) {
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/accounts/me' }, deadline)
+    async check(attempt) {
+      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/accounts/me' }, attempt)
       if (reply.is !== 'answered') return reply
       return reply.status === 200 && textAt(reply.json, 'username') !== undefined ? null : judge(reply)
     },
@@ -74,16 +74,16 @@ function judgeCreation(reply: Reply): Creation {
   if (status === 400) {
     const reason = Object.hasOwn(refusals, code) ? refusals[code] : undefined
     if (reason !== undefined) return { is: 'refused', reason }
-    // The daily limit is no 429; its text points to the import instead.
+    // The daily limit is not a 429; its text recommends imports.
     if (code === 'rate_limited' || /\bimports\b/.test(textAt(json, 'detail') ?? '')) {
       return { is: 'unreached', why: `${summary}: the limit of new subscribers a day` }
     }
   }
   if (status === 422 && saysOfAddress(json)) return { is: 'refused', reason: 'it is not valid there' }
-  return judgeConflict(reply)
+  return conflictOr(judge, reply)
 }
 
-/** Whether all that is said to be wrong (`detail[].loc`) is the address. */
+/** Whether everything that is wrong (`detail[].loc`) is in the address. */
 function saysOfAddress(json: unknown): boolean {
   const details = memberAt(json, 'detail')
   if (!Array.isArray(details) || details.length === 0) return false
@@ -93,8 +93,8 @@ function saysOfAddress(json: unknown): boolean {
   })
 }
 
-/** A bare 409 is declared for every call and explained for none: perhaps another one is under way. */
-const judgeConflict = (reply: Reply): Failure =>
-  reply.status === 409 ? { is: 'unclear', why: reply.summary } : judge(reply)
+/** A 409 without a code is documented for every call and explained for none: perhaps another call is under way. */
+const conflictOr = <Other>(otherwise: (reply: Reply) => Other, reply: Reply): Failure | Other =>
+  reply.status === 409 ? { is: 'unclear', why: reply.summary } : otherwise(reply)
 
 const isObject = (json: unknown): boolean => typeof json === 'object' && json !== null && !Array.isArray(json)

@@ -6,20 +6,21 @@ import {
   numbers,
   optional,
   required,
-  type VendorSetting,
+  type SettingsTable,
+  type ValuesOf,
   withDefault,
   word,
   words,
   yesOrNo,
-} from './setting.ts'
+} from '../setting.ts'
 
-/** What a vendor can promise, and what not. docs/providers.md says the same in words; a test compares the two. */
+/** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
 export interface Promises {
-  /** Whether of two simultaneous creations one is told "existing", or a lookup before the creation has to do. */
+  /** Whether one of two simultaneous creations gets "existing"; if not, there is only a lookup before the creation. */
   readonly newness: 'atomic' | 'best effort'
-  /** What "existing" means: a contact of the whole account, or of the list that was configured. */
+  /** What "existing" means: in the whole account, or on the configured list. */
   readonly scope: 'account' | 'list'
-  /** Whether a contact that an earlier attempt of ours made can be told from one that was there before. */
+  /** Whether a contact that we created can be told from one that was there before. */
   readonly recognisesOwn: boolean
   /** Milliseconds for which a repeated start of the automation is recognised and ignored. */
   readonly repeatable: number
@@ -27,10 +28,10 @@ export interface Promises {
 
 export interface Vendor {
   readonly title: string
-  readonly settings: Readonly<Record<string, VendorSetting<unknown>>>
+  readonly settings: SettingsTable
   readonly rate: Rate
   readonly promises: Promises
-  /** What is wrong with settings that are right one by one. */
+  /** What is wrong with settings that are each allowed. */
   readonly contradiction?: (values: Readonly<Record<string, unknown>>, eventName: string) => string | null
 }
 
@@ -39,7 +40,7 @@ const MINUTE = 60_000
 const DAY = 86_400_000
 const ALWAYS = Number.POSITIVE_INFINITY
 
-/** The API's own address: for a region, a proxy, a test. */
+/** The address of the API, which a region, a proxy or a test may change. */
 const base = (url: string) =>
   withDefault(address, url, 'Address of the API.', 'Leave it, unless your account is told another one.')
 
@@ -53,7 +54,7 @@ export const vendors = {
       LOOPS_BASE_URL: base('https://app.loops.so/api'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
-    // How long Loops keeps the key of an event is not documented.
+    // Loops does not document how long it keeps the key of an event.
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY },
   },
   resend: {
@@ -265,7 +266,7 @@ export const vendors = {
       BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
-    // How long an idempotency key is kept is not documented; the model that is named there keeps it for a day.
+    // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
     promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY },
   },
   customerio: {
@@ -292,16 +293,19 @@ export const vendors = {
         'Address of the Track API.',
         'https://track-eu.customer.io for an account in the EU.',
       ),
-      CUSTOMERIO_APP_BASE_URL: withDefault(
-        address,
-        'https://api.customer.io',
-        'Address of the App API.',
-        'https://api-eu.customer.io for an account in the EU.',
-      ),
+      CUSTOMERIO_APP_BASE_URL: {
+        ...withDefault(
+          address,
+          'https://api.customer.io',
+          'Address of the App API.',
+          'https://api-eu.customer.io for an account in the EU.',
+        ),
+        needs: 'CUSTOMERIO_APP_KEY',
+      },
     },
-    // Of the Track API; the App API, which is asked first, allows 10 calls a second.
+    // The rate of the Track API. The App API, which is called first, allows 10 calls a second.
     rate: { calls: 100, per: SECOND, connections: 10 },
-    // With the key of the App API; without it nobody is known there.
+    // With a key for the App API; without it every address is new.
     promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
   },
   mailerlite: {
@@ -323,16 +327,4 @@ export const vendors = {
 export type VendorName = keyof typeof vendors
 export const vendorNames = Object.keys(vendors) as readonly VendorName[]
 
-type Settings<Name extends VendorName> = (typeof vendors)[Name]['settings']
-type Value<S> = S extends { read(text: string): infer V | undefined } ? NonNullable<V> : never
-
-/** The values of a vendor's settings: those that are neither required nor have a default may be missing. */
-export type SettingsOf<Name extends VendorName> = {
-  readonly [S in keyof Settings<Name> as Settings<Name>[S] extends { required: true } | { default: string }
-    ? S
-    : never]: Value<Settings<Name>[S]>
-} & {
-  readonly [S in keyof Settings<Name> as Settings<Name>[S] extends { required: true } | { default: string }
-    ? never
-    : S]?: Value<Settings<Name>[S]> | undefined
-}
+export type SettingsOf<Name extends VendorName> = ValuesOf<(typeof vendors)[Name]['settings']>

@@ -1,10 +1,10 @@
-import { idAt, judge, memberAt, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, saysInvalidAddress, splitName, type VendorClient } from './vendor-client.ts'
 
-/** Milliseconds after a 429, which does not say how long: the window of the limit. */
+/** Milliseconds after a 429, which does not say how long to wait: the window of the limit. */
 const WINDOW = 60_000
 
 /**
@@ -24,11 +24,11 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
   ]
 
   return {
-    async createContact(contact, _doubt, deadline) {
+    async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
       // Without a status only active ones are found.
       const query = { email_address: email, status: 'all' }
-      const found = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, deadline)
+      const found = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
       if (found.is !== 'answered') return found
       const subscribers = memberAt(found.json, 'subscribers')
       if (found.status !== 200 || !Array.isArray(subscribers)) return judge(found)
@@ -36,12 +36,12 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
       if (known !== undefined) return existing(known, contact) ?? judge(found)
 
       const body = { email_address: email, first_name: splitName(name).first }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, deadline)
+      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
       const { status, json } = reply
       const id = idAt(json, 'subscriber', 'id')
       if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
-      // Somebody else added it since we looked.
+      // Somebody else added it after the lookup.
       if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? judge(reply)
       if (status === 422 && saysInvalidAddress(JSON.stringify(memberAt(json, 'errors')))) {
         return { is: 'refused', reason: 'it is not valid there' }
@@ -52,31 +52,31 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     automation:
       starts.length === 0
         ? null
-        : async ({ contact: { email, providerId } }, deadline) => {
+        : async ({ contact: { email, providerId } }, attempt) => {
             const whom =
               providerId === undefined
                 ? { suffix: '', body: { email_address: email } }
                 : { suffix: `/${encodeURIComponent(providerId)}`, body: {} }
             for (const { to, path } of starts) {
-              const reply = await call({ to, method: 'POST', path: path + whom.suffix, body: whom.body }, deadline)
+              const reply = await call({ to, method: 'POST', path: path + whom.suffix, body: whom.body }, attempt)
               if (reply.is !== 'answered') return reply
-              // 201: it was given now. 200: the subscriber had it.
-              if (reply.status >= 300 || idAt(reply.json, 'subscriber', 'id') === undefined) return judge(reply)
+              // 201: added now. 200: the subscriber had it already.
+              if (reply.status >= 300 || idAt(reply.json, 'subscriber', 'id') === undefined) return judgeDelivery(reply)
             }
             return { is: 'delivered' }
           },
 
-    async check(deadline) {
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, deadline)
+    async check(attempt) {
+      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)
       if (reply.is !== 'answered') return reply
       return reply.status === 200 && idAt(reply.json, 'account', 'id') !== undefined ? null : judge(reply)
     },
   }
 }
 
-/** Undefined: what was answered is no subscriber. */
+/** Undefined: the answer is not a subscriber. */
 function existing(subscriber: unknown, contact: Contact): Creation | undefined {
   const providerId = idAt(subscriber, 'id')
   const ours = isYoungerThanSignup(textAt(subscriber, 'created_at'), contact)
-  return providerId === undefined ? undefined : { is: 'existing', providerId, ...(ours !== undefined && { ours }) }
+  return providerId === undefined ? undefined : { is: 'existing', providerId, ours }
 }

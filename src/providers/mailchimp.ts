@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
- * https://mailchimp.com/developer/marketing/api: a creation answers with 200, and with a 400 whose title is "Member
- * Exists" when the audience has, or had, the address. A member is named by its contact id or by a hash of its address.
+ * https://mailchimp.com/developer/marketing/api: a creation answers with 200, or with a 400 titled "Member Exists" if the
+ * audience has, or had, the address. A member is identified by its contact id or by a hash of its address.
  */
 export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): VendorClient {
   const key = settings.MAILCHIMP_API_KEY
@@ -20,7 +20,7 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
   const status = settings.MAILCHIMP_DOUBLE_OPT_IN ? 'pending' : 'subscribed'
 
   return {
-    async createContact(contact, doubt, deadline) {
+    async createContact(contact, doubt, attempt) {
       const { name, email, createdAt } = contact
       const { first, last } = splitName(name)
       const body = {
@@ -29,29 +29,29 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
         merge_fields: { FNAME: first, LNAME: last },
         timestamp_signup: `${createdAt.toISOString().slice(0, 19)}+00:00`,
       }
-      // Fields that the owner requires, and that our form does not have, would refuse everybody.
+      // Otherwise merge fields that the owner requires, and that our form lacks, would refuse everybody.
       const query = { skip_merge_validation: 'true' }
       const path = `${audience}/members`
-      const reply = await call({ to: 'add a member', method: 'POST', path, query, body }, deadline)
+      const reply = await call({ to: 'add a member', method: 'POST', path, query, body }, attempt)
       if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'contact_id') ?? idAt(reply.json, 'id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
       if (reply.status !== 400 || memberAt(reply.json, 'title') !== 'Member Exists') return refusedOr(reply)
       if (!doubt) return { is: 'existing' }
 
-      const found = await call({ to: 'find a member', method: 'GET', path: `${path}/${hashOf(email)}` }, deadline)
+      const found = await call({ to: 'find a member', method: 'GET', path: `${path}/${hashOf(email)}` }, attempt)
       if (found.is !== 'answered') return found
-      // It was deleted, and its address is kept: nobody knows by whom it was added.
+      // It was deleted, and only its address is kept, so it is unknown who added it.
       if (found.status === 404) return { is: 'existing' }
       const providerId = idAt(found.json, 'contact_id') ?? idAt(found.json, 'id')
       if (found.status !== 200 || providerId === undefined) return failed(found)
-      // A member that was imported, or added by hand, may have no time of signup.
+      // A member that was imported or added by hand may have no signup time.
       const joined = textAt(found.json, 'timestamp_signup') ?? textAt(found.json, 'timestamp_opt')
       const ours = isYoungerThanSignup(joined, contact)
-      return { is: 'existing', providerId, ...(ours !== undefined && { ours }) }
+      return { is: 'existing', providerId, ours }
     },
 
-    async automation({ name, contact: { email, providerId } }, deadline) {
+    async automation({ name, contact: { email, providerId } }, attempt) {
       const member = encodeURIComponent(providerId ?? hashOf(email))
       const reply = await call(
         journey === undefined
@@ -62,31 +62,31 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
               path: `/3.0/customer-journeys/journeys/${journey}/steps/${step}/actions/trigger`,
               body: { email_address: email },
             },
-        deadline,
+        attempt,
       )
       if (reply.is !== 'answered') return reply
-      return reply.status === 204 ? { is: 'delivered' } : failed(reply)
+      return reply.status === 204 ? { is: 'delivered' } : failed(reply, judgeDelivery)
     },
 
-    async check(deadline) {
+    async check(attempt) {
       const query = { fields: 'id' }
-      const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, deadline)
+      const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
       if (reply.is !== 'answered') return reply
       return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : failed(reply)
     },
   }
 }
 
-/** MD5 is the name of the member, not a protection of it. */
+/** MD5 only identifies the member; it protects nothing. */
 const hashOf = (email: string): string => createHash('md5').update(email).digest('hex')
 
-/** https://mailchimp.com/developer/marketing/docs/errors: a 403 without JSON is throttling, one with JSON is about us. */
-function failed(reply: Reply): Failure {
+/** https://mailchimp.com/developer/marketing/docs/errors: a 403 without JSON is throttling; with JSON, our key is refused. */
+function failed<Other = Failure>(reply: Reply, otherwise: (reply: Reply) => Failure | Other = judge): Failure | Other {
   const isThrottled = reply.status === 403 && reply.json === undefined
-  return isThrottled ? { is: 'unreached', why: reply.summary } : judge(reply)
+  return isThrottled ? { is: 'unreached', why: reply.summary } : otherwise(reply)
 }
 
-/** The title says what kind of refusal it is; "Invalid Resource" is about the address only when its detail says so. */
+/** The title names the kind of refusal. "Invalid Resource" is about the address only if its detail says so. */
 function refusedOr(reply: Reply): Creation {
   const detail = textAt(reply.json, 'detail') ?? ''
   switch (reply.status === 400 ? memberAt(reply.json, 'title') : undefined) {
@@ -99,7 +99,7 @@ function refusedOr(reply: Reply): Creation {
       return { is: 'refused', reason: 'it unsubscribed or bounced there before' }
     case 'Invalid Resource':
       if (/looks fake or invalid|valid email/i.test(detail)) return { is: 'refused', reason: 'it is not valid there' }
-      // An address that joined many lists is held off for a while.
+      // An address that joined many lists is refused for a while.
       if (/not allowing more signups for now/i.test(detail)) return { is: 'unreached', why: reply.summary }
   }
   return failed(reply)

@@ -1,12 +1,13 @@
+import { attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import type { Provider } from '../waitlist/ports.ts'
+import type { Provider, SharedPace } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendors } from './catalogue.ts'
 import type { Choice } from './settings.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
-/** Only the vendor in use is loaded. */
+/** Loads only the vendor in use. */
 const clients: {
   readonly [Name in VendorName]: () => Promise<(settings: SettingsOf<Name>, connect: Connect) => VendorClient>
 } = {
@@ -24,35 +25,42 @@ const clients: {
   mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
 }
 
-/** Opens no connection yet. `timeout`: milliseconds for one start of the automation, less than the lease. */
+/**
+ * Opens no connection yet. `timeout`: milliseconds for one attempt from its first call, far less than the lease.
+ * `shared`: lets several instances keep the vendor's rate together; closed with the provider.
+ */
 export async function openProvider<Name extends VendorName>(
   { vendor: name, settings }: Choice<Name>,
   timeout: number,
+  shared?: SharedPace | null,
 ): Promise<Provider> {
   const { rate, promises }: Vendor = vendors[name]
   const callers: Caller[] = []
   const client = (await clients[name]())(settings, callerSettings => {
-    const made = caller({ rate, ...callerSettings })
+    const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
     callers.push(made)
     return made
   })
   const { automation, check } = client
   return {
     name,
-    createContact: (contact, doubt, deadline) => client.createContact(lowerCase(contact), doubt, deadline),
+    timeout,
+    createContact: (contact, doubt, signal, mayBegin) =>
+      attempting(timeout, signal, attempt => client.createContact(lowerCase(contact), doubt, attempt), mayBegin),
     automation: automation && {
-      name,
+      name: `${name}-automation`,
       repeatable: promises.repeatable,
       timeout,
       concurrency: Math.min(rate.connections, 8),
-      deliver: (event, deadline) => automation({ ...event, contact: lowerCase(event.contact) }, deadline),
+      deliver: (event, signal) =>
+        attempting(timeout, signal, attempt => automation({ ...event, contact: lowerCase(event.contact) }, attempt)),
     },
-    ...(check && { check }),
+    check: check && (signal => attempting(timeout, signal, check)),
     async close() {
-      await Promise.all(callers.map(each => each.close()))
+      await Promise.all([...callers, shared].map(each => each?.close()))
     },
   }
 }
 
-/** Vendors that compare addresses do so in lower case; those that do not would keep two of one. */
+/** Some vendors compare addresses with their case, and would keep the same address twice. */
 const lowerCase = (contact: Contact): Contact => ({ ...contact, email: emailKey(contact.email) })

@@ -1,11 +1,11 @@
-import { idAt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
- * https://resend.com/docs/api-reference/contacts and /events. What a second creation of an address does is not
- * documented, so it is looked up first. Segments are sent as objects, as the official clients do.
+ * https://resend.com/docs/api-reference/contacts and /events. It is not documented what a second creation of an address
+ * does, so the address is looked up first. Segments are sent as objects, as the official clients do.
  */
 export function resend(settings: SettingsOf<'resend'>, connect: Connect): VendorClient {
   const { call } = connect({
@@ -16,38 +16,40 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
   const segment = settings.RESEND_SEGMENT_ID
 
   return {
-    async createContact(contact, _doubt, deadline) {
+    async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
       const path = `/contacts/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a contact', method: 'GET', path }, deadline)
+      const found = await call({ to: 'find a contact', method: 'GET', path }, attempt)
       if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'id')
       if (found.status === 200 && foundId !== undefined) {
         const ours = isYoungerThanSignup(textAt(found.json, 'created_at'), contact)
-        return { is: 'existing', providerId: foundId, ...(ours !== undefined && { ours }) }
+        return { is: 'existing', providerId: foundId, ours }
       }
-      // Any other 404 is that of a wrong address of the API.
+      // Any other 404 means that RESEND_BASE_URL is wrong.
       if (found.status !== 404 || memberAt(found.json, 'name') !== 'not_found') return refusedOr(found)
 
       const { first, last } = splitName(name)
       const body = { email, first_name: first, last_name: last, segments: segment && [{ id: segment }] }
-      const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, deadline)
+      const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
       if (reply.status < 300 && providerId !== undefined) return { is: 'created', providerId }
       return refusedOr(reply)
     },
 
-    async automation({ name, contact }, deadline) {
+    async automation({ name, contact }, attempt) {
       const { providerId, email } = contact
-      const body = { event: name, ...(providerId === undefined ? { email } : { contact_id: providerId }) }
-      const reply = await call({ to: 'send an event', method: 'POST', path: '/events/send', body }, deadline)
+      const body = { event: name, contact_id: providerId, email: providerId === undefined ? email : undefined }
+      const reply = await call({ to: 'send an event', method: 'POST', path: '/events/send', body }, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status < 300 && textAt(reply.json, 'event') !== undefined ? { is: 'delivered' } : judge(reply)
+      return reply.status < 300 && textAt(reply.json, 'event') !== undefined
+        ? { is: 'delivered' }
+        : judgeDelivery(reply)
     },
 
-    /** A key that may only send mail is refused here too. */
-    async check(deadline) {
+    /** Also refuses a key that may only send mail. */
+    async check(attempt) {
       const reply = await call(
         segment === undefined
           ? { to: 'check the API key', method: 'GET', path: '/contacts', query: { limit: '1' } }
@@ -56,7 +58,7 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
               method: 'GET',
               path: `/segments/${encodeURIComponent(segment)}`,
             },
-        deadline,
+        attempt,
       )
       if (reply.is !== 'answered') return reply
       const object = segment === undefined ? 'list' : 'segment'

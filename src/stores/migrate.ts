@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { CannotOpen } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports.ts'
 
-/** One numbered step of a schema: `0001-contacts.sql`. */
+/** One numbered step of a schema: `0001.sql`. */
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -9,8 +9,8 @@ export interface Migration {
 }
 
 /**
- * Reads a folder of migrations. They are numbered from 1 without a gap; a step that has been released is never edited,
- * a later one corrects it.
+ * Reads a folder of migrations. They are numbered from 1 without a gap. A released step is never edited; a later one
+ * corrects it.
  */
 export function readMigrations(folder: URL): readonly Migration[] {
   const names = readdirSync(folder)
@@ -24,9 +24,9 @@ export function readMigrations(folder: URL): readonly Migration[] {
 }
 
 /**
- * The steps that a store at version `current` still needs.
+ * The steps that a store with schema version `current` still needs.
  *
- * @throws {CannotOpen} when the store is newer than this program, which must not touch what it does not know.
+ * @throws {OperatorError} when the store is newer than this program, which must then leave it alone.
  */
 export function pendingMigrations(
   migrations: readonly Migration[],
@@ -35,10 +35,17 @@ export function pendingMigrations(
 ): readonly Migration[] {
   const known = migrations.length
   if (current > known) {
-    throw new CannotOpen(
+    throw new OperatorError(
       `${store} was written by a newer Waitlist (its schema has version ${current}, this program knows ${known}). ` +
         'Start the newer program, or restore a copy that was made before the upgrade.',
     )
   }
   return migrations.slice(current)
 }
+
+/** For a store that a development version made. Nothing was released before today's first migration. */
+export const unreleased = (store: string): OperatorError =>
+  new OperatorError(
+    `${store} was made by a development version of Waitlist, which this one cannot upgrade. Export the list with that ` +
+      'version, and give this one an empty database.',
+  )

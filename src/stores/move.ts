@@ -1,35 +1,35 @@
 import { createHash } from 'node:crypto'
-import { CannotOpen } from '../waitlist/ports.ts'
-import { type StorePlace, storeName } from './place.ts'
-import { FIRST, type Row, type Source, type Table, type Target, tableNames } from './rows.ts'
+import { OperatorError } from '../waitlist/ports.ts'
+import { type StoreLocation, storeName } from './location.ts'
+import { FIRST, forTables, type Row, type Source, type Table, type Target, tableNames } from './rows.ts'
 
 export interface MoveOptions {
   /** Ends the move between two batches. */
   readonly signal: AbortSignal
   readonly progress: (progress: Progress) => void
-  /** Rows in one transaction, and in memory at once. */
-  readonly batch?: number
+  /** Rows in one statement, and in memory at once. */
+  readonly batch?: number | undefined
 }
 
 export interface Progress {
-  readonly phase: 'comparing' | 'copying' | 'verifying'
+  readonly phase: 'copying' | 'verifying'
   /** Rows. */
   readonly done: number
   readonly total: number
 }
 
-/** What became of a move. */
+/** How a move ended. Unless it is `moved` or `unknown`, the target is as it was. */
 export type Moved =
-  /** Both sides are equal. `copied`: rows that were not there before. */
+  /** Both sides are equal. */
   | { readonly is: 'moved'; readonly copied: number; readonly sums: readonly Sums[] }
-  /** Nothing was written: the target has this row, and the source another one or none. */
-  | { readonly is: 'refused'; readonly table: Table; readonly key: number }
-  /** Stopped by the signal. What was copied stays and is marked, and the next move goes on there. */
+  /** The signal was aborted. */
   | { readonly is: 'stopped' }
-  /** Somebody used the source meanwhile, so the copy may lack something. */
+  /** The source was changed meanwhile, so the copy would be incomplete. */
   | { readonly is: 'overtaken' }
-  /** Both sides differ: somebody used the target meanwhile, or it does not keep what it is given. */
+  /** The target did not store what was written to it. */
   | { readonly is: 'different'; readonly sums: readonly Sums[] }
+  /** Everything was copied and compared, but the answer to the commit was lost: it may or may not have taken place. */
+  | { readonly is: 'unknown' }
 
 /** A table on both sides. */
 export interface Sums {
@@ -40,46 +40,33 @@ export interface Sums {
 
 interface Sum {
   readonly rows: number
-  /** SHA-256 over a line of JSON for each row, in the order of the keys. */
+  /** SHA-256 of a line of JSON for each row, in the order of their numbers. */
   readonly checksum: string
 }
 
 /**
- * Copies all that one store keeps to another one, and compares both. What an earlier move has copied stays and is not
- * copied again. No service may use either of them meanwhile.
+ * Copies everything from one store to an empty one, compares both, and only then makes the copy visible: all of it or
+ * nothing. No service may use either of them meanwhile.
  *
- * @throws {CannotOpen} when one of them cannot be used.
+ * @throws {OperatorError} when one of them cannot be used; nothing was copied then.
  */
-export async function move(from: StorePlace, to: StorePlace, options: MoveOptions): Promise<Moved> {
-  let begun = false
+export async function move(from: StoreLocation, to: StoreLocation, options: MoveOptions): Promise<Moved> {
   try {
-    return await moveStores(from, to, options, () => {
-      begun = true
-    })
+    return await moveStores(from, to, options)
   } catch (error) {
-    if (!(error instanceof CannotOpen)) throw error
-    const sentence = error.message.replace(/[^.!?]$/, '$&.')
-    const after = begun ? 'Run the same command again: it goes on where this one ended.' : 'Nothing was copied.'
-    throw new CannotOpen(`${sentence} ${after}`)
+    if (!(error instanceof OperatorError)) throw error
+    throw new OperatorError(`${error.message.replace(/[^.!?;]$/, '$&.')} Nothing was copied.`)
   }
 }
 
-/** `begin` is called before anything is written. */
-async function moveStores(from: StorePlace, to: StorePlace, options: MoveOptions, begin: () => void): Promise<Moved> {
+async function moveStores(from: StoreLocation, to: StoreLocation, options: MoveOptions): Promise<Moved> {
   await refuseOneFile(from, to)
   const source = await openSource(from)
   try {
     const target = await openTarget(to)
     try {
       if (source.identity === target.identity) throw itself(to)
-      const told: Target = {
-        ...target,
-        begin() {
-          begin()
-          return target.begin()
-        },
-      }
-      return await moveRows(source, told, options)
+      return await moveRows(source, target, options)
     } finally {
       await target.close()
     }
@@ -88,137 +75,101 @@ async function moveStores(from: StorePlace, to: StorePlace, options: MoveOptions
   }
 }
 
-export const openSource = async (from: StorePlace): Promise<Source> =>
+export const openSource = async (from: StoreLocation): Promise<Source> =>
   from.kind === 'sqlite'
-    ? (await import('./sqlite/rows.ts')).sqliteSource(from.path)
-    : (await import('./postgres/rows.ts')).postgresSource(from.url)
+    ? (await import('./sqlite/copy.ts')).sqliteSource(from.path)
+    : (await import('./postgres/copy.ts')).postgresSource(from.url)
 
-export const openTarget = async (to: StorePlace): Promise<Target> =>
+export const openTarget = async (to: StoreLocation): Promise<Target> =>
   to.kind === 'sqlite'
-    ? (await import('./sqlite/rows.ts')).sqliteTarget(to.path)
-    : (await import('./postgres/rows.ts')).postgresTarget(to.url)
+    ? (await import('./sqlite/copy.ts')).sqliteTarget(to.path)
+    : (await import('./postgres/copy.ts')).postgresTarget(to.url)
 
-const itself = (place: StorePlace): CannotOpen =>
-  new CannotOpen(`DATABASE_URL and --to are the same database, ${storeName(place)}. There is nothing to move.`)
+const itself = (place: StoreLocation): OperatorError =>
+  new OperatorError(`DATABASE_URL and --to are the same database, ${storeName(place)}. There is nothing to move.`)
 
-/** Opened twice, a file would be said to be in use. */
-async function refuseOneFile(from: StorePlace, to: StorePlace): Promise<void> {
+/** Checked first, since a file that is opened twice would be reported as in use. */
+async function refuseOneFile(from: StoreLocation, to: StoreLocation): Promise<void> {
   if (from.kind !== 'sqlite' || to.kind !== 'sqlite') return
-  const { sameFile } = await import('./sqlite/rows.ts')
+  const { sameFile } = await import('./sqlite/copy.ts')
   if (sameFile(from.path, to.path)) throw itself(to)
 }
 
-/** The move between two stores that are open. */
+/** The move between two open stores. */
 export async function moveRows(source: Source, target: Target, options: MoveOptions): Promise<Moved> {
-  const { signal, progress, batch = 2_000 } = options
-  const counts: number[] = []
-  for (const table of tableNames) counts.push(await source.count(table))
-  const all = counts.reduce((sum, count) => sum + count, 0)
-
-  /** Tells of rows that are done. Every batch comes by here, so this is where a move is stopped. */
-  const telling = (phase: Progress['phase'], total: number) => {
-    let done = 0
-    return (rows: number) => {
-      signal.throwIfAborted()
-      done += rows
-      progress({ phase, done: Math.min(done, total), total })
-    }
-  }
-
+  const { signal, progress, batch = 1_000 } = options
   try {
-    const there = new Map<Table, { readonly last: number; readonly rows: number }>()
-    const tellCompared = telling('comparing', all)
-    for (const table of tableNames) {
-      const found = await foundIn(source, target, table, batch, tellCompared)
-      if ('differs' in found) return { is: 'refused', table, key: found.differs }
-      there.set(table, found)
+    await target.begin()
+    const counts: number[] = []
+    for (const table of tableNames) counts.push(await source.count(table))
+    const total = counts.reduce((sum, count) => sum + count, 0)
+
+    /** Reports progress. It is called for every batch, so this is where a move is stopped. */
+    const telling = (phase: Progress['phase']) => {
+      let done = 0
+      return (rows: number) => {
+        signal.throwIfAborted()
+        done += rows
+        progress({ phase, done: Math.min(done, total), total })
+      }
     }
 
-    let copied = 0
-    const tellCopied = telling('copying', all)
+    const tellCopied = telling('copying')
+    const last = forTables(() => 0)
+    const given = forTables(summing)
     for (const table of tableNames) {
-      const { last, rows } = there.get(table)!
-      tellCopied(rows)
-      copied += await copy(source, target, { table, last, batch }, tellCopied)
+      last[table] = await source.last(table)
+      tellCopied(0)
+      for await (const rows of batches(source, table, batch, rows => target.write(table, rows))) {
+        given[table].add(rows)
+        tellCopied(rows.length)
+      }
     }
+    await target.finish(last)
 
-    const sums: Sums[] = []
-    const tellVerified = telling('verifying', 2 * all)
+    const tellVerified = telling('verifying')
+    const kept = forTables(summing)
     for (const table of tableNames) {
-      const sum = (side: Pick<Source, 'read'>) => sumOf(side, table, batch, tellVerified)
-      const [ofSource, ofTarget] = await Promise.all([sum(source), sum(target)])
-      sums.push({ table, source: ofSource, target: ofTarget })
+      for await (const rows of batches(target, table, batch)) {
+        kept[table].add(rows)
+        tellVerified(rows.length)
+      }
     }
+    const sums = tableNames.map(table => ({ table, source: given[table].sum(), target: kept[table].sum() }))
     if (await source.changed()) return { is: 'overtaken' }
     const equal = sums.every(({ source, target }) => source.rows === target.rows && source.checksum === target.checksum)
     if (!equal) return { is: 'different', sums }
-    await target.end()
-    return { is: 'moved', copied, sums }
+    signal.throwIfAborted()
+    if (!(await target.commit())) return { is: 'unknown' }
+    return { is: 'moved', copied: sums.reduce((copied, { source }) => copied + source.rows, 0), sums }
   } catch (error) {
     if (signal.aborted && error === signal.reason) return { is: 'stopped' }
     throw error
   }
 }
 
-const keyOf = (row: Row): number => row[0]
-const lineOf = (row: Row): string => `${JSON.stringify(row)}\n`
-
-/**
- * What an earlier move has left in a table: the first rows of the source, or nothing. Comparing them needs no mark in the
- * target that could be wrong.
- */
-async function foundIn(
-  source: Source,
-  target: Target,
-  table: Table,
-  batch: number,
-  compared: (rows: number) => void,
-): Promise<{ readonly last: number; readonly rows: number } | { readonly differs: number }> {
-  let last = FIRST
-  for (let rows = 0; ; ) {
-    const found = await target.read(table, last, batch)
-    if (found.length === 0) return { last, rows }
-    const expected = await source.read(table, last, found.length)
-    const other = found.find((row, i) => expected[i] === undefined || lineOf(row) !== lineOf(expected[i]))
-    if (other !== undefined) return { differs: keyOf(other) }
-    last = keyOf(found.at(-1)!)
-    rows += found.length
-    compared(found.length)
-  }
-}
-
-/** The next batch is read while one is written. The target is marked before the first one. */
-async function copy(
-  source: Source,
-  target: Target,
-  { table, last, batch }: { readonly table: Table; readonly last: number; readonly batch: number },
-  told: (rows: number) => void,
-): Promise<number> {
-  let copied = 0
-  for (let rows = await source.read(table, last, batch); rows.length > 0; ) {
-    if (copied === 0) await target.begin()
-    const [, next] = await Promise.all([target.write(table, rows), source.read(table, keyOf(rows.at(-1)!), batch)])
-    copied += rows.length
-    told(rows.length)
-    rows = next
-  }
-  return copied
-}
-
-async function sumOf(
+/** All rows of a table. The next batch is read while `use` handles this one. */
+async function* batches(
   side: Pick<Source, 'read'>,
   table: Table,
-  batch: number,
-  told: (rows: number) => void,
-): Promise<Sum> {
+  most: number,
+  use: (rows: readonly Row[]) => Promise<void> = async () => {},
+): AsyncGenerator<readonly Row[]> {
+  for (let rows = await side.read(table, FIRST, most); rows.length > 0; ) {
+    const [next] = await Promise.all([side.read(table, rows.at(-1)![0], most), use(rows)])
+    yield rows
+    rows = next
+  }
+}
+
+function summing() {
   const hash = createHash('sha256')
-  let rows = 0
-  for (let last = FIRST; ; ) {
-    const read = await side.read(table, last, batch)
-    if (read.length === 0) return { rows, checksum: hash.digest('hex') }
-    hash.update(read.map(lineOf).join(''))
-    rows += read.length
-    last = keyOf(read.at(-1)!)
-    told(read.length)
+  let count = 0
+  return {
+    add(rows: readonly Row[]): void {
+      hash.update(rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+      count += rows.length
+    },
+    sum: (): Sum => ({ rows: count, checksum: hash.digest('hex') }),
   }
 }

@@ -1,14 +1,14 @@
-import { CannotOpen } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports.ts'
 
 /**
- * All that a store keeps, as rows that look the same whichever engine keeps them. A move copies and compares these.
+ * Everything a store keeps, as rows that are the same for both engines. A move copies and compares these.
  *
- * `time` is in milliseconds since 1970. `doubt` is 1 or 0; a row that is leased is in doubt, as it will be for whoever
- * takes it over when the lease has ended. The lease itself belongs to a process and is no part of the row.
+ * `time` is in milliseconds since 1970. `doubt` is 1 or 0; a leased row is in doubt, as it will be for the process that
+ * takes it over when the lease ends. The lease itself belongs to a process and is not part of the row.
  */
 export type Kind = 'whole' | 'text' | 'uuid' | 'time' | 'doubt'
 
-/** What is referred to comes before what refers to it. The first column is the key; rows are read in its order. */
+/** In the order of their references. The first column is the key; rows are read in its order. */
 export const tables = {
   contact: {
     number: 'whole',
@@ -19,15 +19,8 @@ export const tables = {
     state: 'text',
     created_at: 'time',
     provider_id: 'text',
-  },
-  event: { contact: 'whole', name: 'text', created_at: 'time' },
-  registration: {
-    contact: 'whole',
-    provider: 'text',
-    attempts: 'whole',
-    doubt: 'doubt',
-    due_at: 'time',
-    why: 'text',
+    event_name: 'text',
+    event_at: 'time',
   },
   delivery: {
     number: 'whole',
@@ -46,49 +39,65 @@ export type Table = keyof typeof tables
 export const tableNames = Object.keys(tables) as readonly Table[]
 export const columnsOf = (table: Table) => Object.entries(tables[table]) as readonly (readonly [string, Kind])[]
 
-/** The values in the order of the columns. */
-export type Row = readonly [key: number, ...(string | number | null)[]]
+/** A value for each table. */
+export const forTables = <T>(make: (table: Table) => T) =>
+  Object.fromEntries(tableNames.map(table => [table, make(table)])) as Record<Table, T>
 
-/** Below every key. */
+/** The values in the order of the columns. The first is the row's number. */
+export type Row = readonly [number: number, ...(string | number | null)[]]
+
+/** Below every number. */
 export const FIRST = Number.MIN_SAFE_INTEGER
 
-/** Every method throws `CannotOpen` when the store cannot be used. */
+/** A store to move from, as it was when it was opened. Every method throws `OperatorError` if it cannot be used. */
 export interface Source {
   /** For messages: without user and password. */
   readonly name: string
-  /** Equal for two names of one database. */
+  /** The same for two names of one database. */
   readonly identity: string
   count(table: Table): Promise<number>
-  /** Up to `most` rows whose key is greater than `after`, by their keys. */
+  /** Up to `most` rows with numbers above `after`, in order. */
   read(table: Table, after: number, most: number): Promise<readonly Row[]>
-  /** Whether somebody has changed anything since it was opened. To be asked last: what is read later is newer. */
+  /** The greatest number that any row ever had, even if it was deleted; 0 if there was none. */
+  last(table: Table): Promise<number>
+  /** Whether anything was changed since it was opened. Call it last: it ends the snapshot. */
   changed(): Promise<boolean>
   close(): Promise<void>
 }
 
-export interface Target extends Pick<Source, 'name' | 'identity' | 'read' | 'close'> {
-  /** Marks it, until `end`, as one that no service may use; also when it is marked already. */
+/** A store to move to. Until `commit` nobody else sees the rows, and without `commit` nothing is left of them. */
+export interface Target extends Pick<Source, 'name' | 'identity'> {
+  /**
+   * Locks everybody else out until it is closed.
+   *
+   * @throws {OperatorError} when it is in use or not empty; nothing was changed then.
+   */
   begin(): Promise<void>
-  /** Adds all of them in one transaction. What joins later gets greater numbers. */
   write(table: Table, rows: readonly Row[]): Promise<void>
-  /** Takes the mark away, if there is one. */
-  end(): Promise<void>
+  /** Ends the writing. Rows that are added later get numbers above these. */
+  finish(last: Readonly<Record<Table, number>>): Promise<void>
+  /** Reads the written rows, after `finish`. */
+  read: Source['read']
+  /**
+   * Makes the copy visible in one step. False: the answer was lost, so it is unknown whether that took place.
+   *
+   * @throws {OperatorError} when it certainly did not take place.
+   */
+  commit(): Promise<boolean>
+  close(): Promise<void>
 }
 
-/** For whoever would use a store that is marked. */
-export const notEnded = (name: string): CannotOpen =>
-  new CannotOpen(
-    `A move into ${name} has not ended. Run the same \`waitlist move\` again, or begin with an empty database.`,
-  )
+export const notEmpty = (name: string): OperatorError =>
+  new OperatorError(`${name} is not empty. Give --to a database that has no tables yet, or no rows in them.`)
 
-/** What goes wrong within is told of the store with this name. */
+/** Adds the store's name to what goes wrong in `use`. */
 export const using =
-  (name: string) =>
+  (name: string, reasonOf: (error: unknown) => string = error => (error as Error).message) =>
   async <T>(what: () => T | Promise<T>): Promise<T> => {
     try {
       return await what()
     } catch (error) {
-      if (error instanceof CannotOpen) throw error
-      throw new CannotOpen(`${name} cannot be used: ${(error as Error).message}`)
+      if (error instanceof OperatorError) throw error
+      throw new OperatorError(`${name} cannot be used: ${reasonOf(error)}`)
     }
   }

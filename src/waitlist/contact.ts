@@ -1,4 +1,4 @@
-/** The words of the design as types. */
+/** The words of the glossary in `ports.ts` as types. */
 
 /**
  * `pending`: recorded here, the provider has not confirmed it. `listed`: on the list.
@@ -11,45 +11,57 @@ export interface Contact {
   /** UUIDv7 (RFC 9562 §5.7), lower case, given by the store. */
   readonly id: string
   readonly name: string
-  /** As first typed; contacts are told apart by its ASCII lower case. */
+  /** As first typed. Addresses are compared in ASCII lower case. */
   readonly email: string
   readonly state: ContactState
   /** When the signup was recorded. */
   readonly createdAt: Date
-  /** What the provider calls this contact, where it said so. */
-  readonly providerId?: string
+  /** The provider's id for this contact, if it gave one. */
+  readonly providerId?: string | undefined
+  /** "This contact joined": created in the transaction that lists it. Absent if the provider knew the contact before. */
+  readonly event?: ContactEvent | undefined
 }
 
-/** "This contact joined": exactly one for each contact that joined here, born in the transaction that lists it. */
-export interface JoinedEvent {
-  /** Stable over all attempts, destinations and restarts: 40 characters of `[a-z0-9_-]`. Receivers drop a repeated one. */
-  readonly id: string
-  /** The automation's name for it, such as `waitlist.joined`. */
+export interface ContactEvent {
+  /** The name that automations know it by, such as `waitlist.joined`. */
   readonly name: string
   readonly at: Date
+}
+
+/** A contact's event, as sent to destinations. */
+export interface JoinedEvent extends ContactEvent {
+  /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
+  readonly id: string
   readonly contact: Contact
 }
 
-/** There is one event for each contact, so the contact's id names it. */
+/** A contact has at most one event, so the contact's id names it. */
 export const eventId = (contact: Pick<Contact, 'id'>): string => `evt_${contact.id}`
 
-/** `waiting` for its time, `delivered`, or `abandoned`: given up with a reason, until somebody asks for a replay. */
+/** What destinations are sent for a contact that has an event. */
+export function joinedEvent(contact: Contact): JoinedEvent {
+  if (contact.event === undefined) throw new Error('this contact has no event')
+  return { id: eventId(contact), ...contact.event, contact }
+}
+
+/** `waiting` until it is due, `delivered`, or `abandoned`: given up with a reason, until the operator replays it. */
 export const deliveryStates = ['waiting', 'delivered', 'abandoned'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
-/** A delivery as its operator sees it in a list: without the contact's name and address. */
+/** A delivery as the operator sees it in a list: without the contact's name and address. */
 export interface DeliveryRecord {
-  /** Names it, from 1. */
+  /** Identifies it; counted from 1. */
   readonly number: number
-  readonly eventId: string
   readonly contactId: string
+  /** Null for a hand-over, whose contact has no event yet. */
+  readonly eventId: string | null
   readonly destination: string
   readonly state: DeliveryState
-  /** How often it was begun, since it was born or replayed. */
+  /** Attempts since it was created or replayed, not counting those during an outage. */
   readonly attempts: number
-  /** While it waits, when it is due; while it is being attempted, the end of its lease. */
+  /** When it is due; during an attempt, when its lease ends. */
   readonly due: Date
-  /** What the last attempt came to. */
+  /** How the last attempt ended. */
   readonly why: string | null
   /** When it was delivered or abandoned. */
   readonly settledAt: Date | null

@@ -1,135 +1,181 @@
+import { type Breaker, breaker } from './breaker.ts'
 import { type Loop, loop } from './loop.ts'
+import { type Outcomes, outcomes } from './outcomes.ts'
 import {
+  type Creation,
   type Delivery,
-  type Destination,
+  type DeliveryResult,
+  type Failure,
   type Log,
   type Settlement,
   type Store,
   StoreUnavailable,
-  type Told,
 } from './ports.ts'
-import { untilNextDelivery, untilNextTurn } from './retry.ts'
+import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
 
-export interface DeliverParts {
-  readonly store: Store
-  readonly destination: Destination
+export interface OutboxParts {
+  readonly store: Pick<Store, 'claim' | 'settle'>
   readonly log: Log
-  /** Milliseconds since 1970. */
+  /** Called when an event was created. */
+  readonly announce: () => void
+  /** Milliseconds that only grow. */
   readonly clock?: () => number
   /** From 0 to 1. */
   readonly random?: () => number
 }
 
-/** Milliseconds between two looks at the outbox when nobody wakes the loop. */
-const REST = 1_000
-
-/** Milliseconds without a look after a call was kept back: the rest of a backlog would only be taken and given back. */
-const KEPT_BACK = 5_000
-
-/** Attempts to record an outcome, a second apart: an outcome that is forgotten means telling it twice. */
-const SETTLE_ATTEMPTS = 20
-
-/**
- * Tells one destination of events: takes what is due under a lease, calls outside any transaction, and settles with the
- * token of the lease. Several may run beside each other, in any number of processes.
- */
-export function deliveries({ store, destination, log, clock = Date.now, random = Math.random }: DeliverParts): Loop {
-  let gone = false
-  let keptBackUntil = Number.NEGATIVE_INFINITY
-
-  async function attempt(delivery: Delivery, deadline: AbortSignal): Promise<void> {
-    // Clocks may differ: no event is younger than new.
-    const age = Math.max(0, clock() - delivery.event.at.getTime())
-    const late = delivery.doubt && age >= destination.repeatable
-    const told = late ? 'not asked' : await tell(delivery, deadline)
-    const settlement = judge(told, delivery, destination, random())
-    if (told !== 'not asked' && told.is === 'gone') gone = true
-    if (settlement.is === 'waiting' && settlement.uncalled) keptBackUntil = clock() + KEPT_BACK
-    if (settlement.is !== 'delivered') {
-      const { id } = delivery.event
-      const details = { destination: destination.name, event: id, attempt: delivery.attempts + 1, why: settlement.why }
-      if (settlement.is === 'abandoned') log.error(details, 'an event was given up; it can be replayed')
-      else if (!settlement.uncalled)
-        log.warn({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` }, 'an event was not delivered')
-    }
-    await settle(delivery, settlement)
-  }
-
-  /** A throw is a bug, and of a bug nobody knows what it did. It must not come back at every lease. */
-  const tell = ({ event }: Delivery, deadline: AbortSignal): Promise<Told> =>
-    destination.deliver(event, deadline).catch(error => ({ is: 'unclear', why: `a bug: ${error}` }))
-
-  async function settle(delivery: Delivery, settlement: Settlement): Promise<void> {
-    for (let left = SETTLE_ATTEMPTS; ; left--) {
-      try {
-        await store.settle(delivery, settlement)
-        return
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable) || left === 1) {
-          log.error({ destination: destination.name, why: String(error) }, 'the outcome of a delivery was not stored')
-          return
-        }
-        await new Promise(resolve => setTimeout(resolve, 1_000))
-      }
-    }
-  }
-
-  return loop<Delivery>({
-    take: async most => (gone || clock() < keptBackUntil ? [] : store.claim(destination.name, most)),
-    do: attempt,
-    concurrency: destination.concurrency,
-    timeout: destination.timeout,
-    rest: REST,
-    failed: error => log.error({ destination: destination.name, why: String(error) }, 'the outbox does not work'),
-  })
+/** What distinguishes one kind of delivery from another: where it goes, and what an answer means. */
+export interface Kind<Result extends Creation | DeliveryResult> {
+  /** The destination. */
+  readonly name: string
+  /** What the log calls the destination, and what it says about the deliveries during an outage. */
+  readonly called: string
+  readonly meanwhile: string
+  readonly schedule: Schedule
+  readonly concurrency: number
+  /** The longest time between two trials of a destination that does not answer, in milliseconds. */
+  readonly longestPause: number
+  /** Whether another attempt may be made when the outcome of the previous one is unknown. */
+  mayRepeat(delivery: Delivery): boolean
+  /** `mayBegin` is called when it is the attempt's turn, since an outage may have begun while it waited. */
+  tell(delivery: Delivery, leave: AbortSignal, mayBegin: () => boolean): Promise<Result>
+  /** What an answer other than a failure means for the delivery. */
+  judge(result: Exclude<Result, Failure>, delivery: Delivery): Settlement
 }
 
+export interface Outbox<Result> {
+  /** Attempts the deliveries that are due. */
+  readonly loop: Loop
+  readonly breaker: Breaker
+  readonly settle: Outcomes['settle']
+  readonly settled: Outcomes['settled']
+  /** Makes one attempt for a leased delivery. Rejects only when the store does. */
+  attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>>
+}
+
+export interface Attempted<Result> {
+  /** Null: the destination was not called. */
+  readonly result: Result | null
+  readonly settlement: Settlement
+  /** Whether the lease still held. */
+  readonly stored: boolean
+}
+
+/** Milliseconds between two claims when nothing wakes the loop. */
+const REST = 1_000
+/** The hard limit of one attempt in milliseconds, well within the lease. The destination's own timeouts are shorter. */
+const LONGEST_ATTEMPT = 40_000
+
 /**
- * | told | the delivery |
- * |---|---|
- * | delivered | is over |
- * | unreached | waits for the next attempt of the schedule; after the last one it is given up |
- * | unreached, uncalled | waits a little; the attempt does not count |
- * | unclear | the same as long as the destination recognises a repetition; otherwise it is given up |
- * | misconfigured, gone | is given up: trying again would change nothing |
- *
- * What is in doubt (its outcome is unknown, or a process died with it) is not even tried again when the destination
- * would not recognise it: the owner decides, by a replay.
+ * One destination's part of the outbox: claims due deliveries under a lease, calls outside any transaction, and settles
+ * with the lease's token. Any number may run at the same time, in any number of processes.
  */
-export function judge(
-  told: Told | 'not asked',
-  { attempts, doubt, event }: Delivery,
-  { repeatable }: Destination,
-  random: number,
-): Settlement {
-  if (told === 'not asked') {
-    const why = 'an earlier attempt may have arrived, and the destination would not recognise a second one'
-    return { is: 'abandoned', why }
+export function outbox<Result extends Creation | DeliveryResult>(
+  kind: Kind<Result>,
+  { store, log, announce, clock = () => performance.now(), random = Math.random }: OutboxParts,
+): Outbox<Result> {
+  const { name: destination, concurrency } = kind
+  const state = breaker({ ...kind, log, clock, closed: () => background.wake() })
+  const { settle, settled } = outcomes({ store, destination, log, announce })
+
+  async function attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>> {
+    const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
+    const settlement = judge(result, delivery)
+    say(settlement, delivery)
+    return { result, settlement, stored: await settle(delivery, settlement) }
   }
-  switch (told.is) {
-    case 'delivered':
-      return { is: 'delivered' }
-    case 'misconfigured':
-      return { is: 'abandoned', why: told.why }
-    case 'gone':
-      return { is: 'abandoned', why: `${told.why}; nothing more is sent there until the service is started again` }
-    case 'unreached':
-    case 'unclear': {
-      if (told.is === 'unclear' && repeatable === 0) {
-        return { is: 'abandoned', why: `${told.why}; it may have arrived, and a second one would not be recognised` }
-      }
-      if (told.is === 'unreached' && told.uncalled) {
-        return {
-          is: 'waiting',
-          wait: untilNextTurn('delivery', random, told.retryAfter),
-          doubt,
-          why: told.why,
-          uncalled: true,
-        }
-      }
-      const wait = untilNextDelivery(attempts + 1, random, told.retryAfter)
-      if (wait === null) return { is: 'abandoned', why: `${told.why}; that was the last attempt for ${event.name}` }
-      return { is: 'waiting', wait, doubt: doubt || told.is === 'unclear', why: told.why }
+
+  async function tell(delivery: Delivery, leave: AbortSignal): Promise<Result> {
+    const isTrial = state.begin()
+    try {
+      return await kind.tell(delivery, leave, () => isTrial || state.refusal() === null)
+    } catch (error) {
+      // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
+      return { is: 'unclear', why: `a bug: ${error}` } as Result
     }
   }
+
+  function judge(result: Result | null, delivery: Delivery): Settlement {
+    if (result === null) {
+      return { is: 'abandoned', why: 'an earlier attempt may have arrived, and a second one would not be recognised' }
+    }
+    const blame = state.note(result, delivery.number)
+    if (isFailure(result)) return judgeFailure(result, delivery, kind, blame, random())
+    return kind.judge(result as Exclude<Result, Failure>, delivery)
+  }
+
+  function say(settlement: Settlement, { contact, attempts }: Delivery): void {
+    if (!('why' in settlement) || settlement.is === 'removed') return
+    const details = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
+    if (settlement.is === 'abandoned') log.error(details, 'a delivery was given up; it can be replayed')
+    // The breaker logs an outage in one line; there is none for each delivery.
+    else if (!settlement.uncounted) {
+      log.warn({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` }, 'a delivery failed')
+    }
+  }
+
+  const background = loop<Delivery>({
+    async take(most) {
+      const permitted = state.permits(most)
+      return permitted === 0 ? [] : store.claim(destination, permitted)
+    },
+    async do(delivery, leave) {
+      try {
+        const { settlement, stored } = await attempt(delivery, leave)
+        if (settlement.is !== 'removed' || !stored) return
+        const { id: contact } = delivery.contact
+        const message = `${kind.called} refuses the address of a saved signup: the signup is dropped`
+        log.warn({ destination, contact, why: settlement.why }, message)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        // A store that refuses outcomes must take these before it is given more.
+        await settled(leave)
+      }
+    },
+    concurrency,
+    timeout: LONGEST_ATTEMPT,
+    rest: REST,
+    failed: error => log.error({ destination, why: String(error) }, 'the outbox does not work'),
+  })
+
+  return { loop: background, breaker: state, settle, settled, attempt }
+}
+
+const isFailure = (result: Creation | DeliveryResult): result is Failure =>
+  result.is === 'unreached' || result.is === 'unclear' || result.is === 'misconfigured'
+
+/**
+ * What a failure means for a delivery of any kind:
+ *
+ * | failure                    | the delivery                                                       |
+ * |----------------------------|--------------------------------------------------------------------|
+ * | not sent                   | is due again in seconds; the attempt does not count                |
+ * | during an outage           | is due again within half a minute; the attempt does not count      |
+ * | while others succeed       | waits for the next attempt of its schedule, or is given up after the last |
+ * | unclear and not repeatable | is given up: the operator decides                                  |
+ *
+ * An attempt that may have taken effect leaves doubt.
+ */
+export function judgeFailure(
+  failure: Failure,
+  delivery: Delivery,
+  { schedule, mayRepeat }: Pick<Kind<never>, 'schedule' | 'mayRepeat'>,
+  blame: 'destination' | 'delivery',
+  random: number,
+): Settlement {
+  const { why } = failure
+  const tookEffect = failure.is === 'unclear' || ('tookEffect' in failure && failure.tookEffect === true)
+  const doubt = delivery.doubt || tookEffect
+  if (tookEffect && !mayRepeat({ ...delivery, doubt })) {
+    return { is: 'abandoned', why: `${why}; it may have arrived, and a second one would not be recognised` }
+  }
+  if ('notSent' in failure && failure.notSent) {
+    return { is: 'waiting', wait: untilTurn(random), doubt, why, uncounted: true }
+  }
+  const own = untilNext(schedule, delivery.attempts + 1, random)
+  if (blame === 'destination') {
+    return { is: 'waiting', wait: untilOutageEnds(own, random), doubt, why, uncounted: true }
+  }
+  if (own === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
+  return { is: 'waiting', wait: own, doubt, why }
 }

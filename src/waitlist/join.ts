@@ -1,35 +1,36 @@
-import type { Registered } from './conclude.ts'
+import type { HandedOver, HandOver } from './handover.ts'
 import type { Store } from './ports.ts'
-import type { Register } from './register.ts'
 import type { Signup } from './signup.ts'
 
-/** What is true for a visitor once the signup is recorded. `new`: its event is stored, and will be delivered. */
-export type Joined = Registered
+/** The result for a visitor once the signup is recorded. `new`: its event is stored and will be delivered. */
+export type Joined = HandedOver
 
 export interface JoinParts {
   readonly store: Store
-  /** Null: there is no provider, the store is the list. */
-  readonly register: Register | null
-  /** Milliseconds that a visitor waits for the provider. */
+  /** Null without a provider: then the store is the list. */
+  readonly handOver: HandOver | null
+  /** Milliseconds that a visitor waits for an attempt that is already under way. */
   readonly timeout: number
-  /** Aborted when nobody can be kept waiting any more: what is under way at the provider is then completed later. */
-  readonly leaving?: AbortSignal
-  /** Called when an event was born. */
+  /** Aborted when visitors cannot wait any longer. Their signups are then completed later. */
+  readonly leave: AbortSignal
+  /** Called when an event was created. */
   readonly announce: () => void
 }
+
+/** Milliseconds between two looks at a contact whose hand-over is under way; doubled each time, up to a second. */
+const LOOK = 100
+const LONGEST_LOOK = 1_000
 
 /**
  * A visitor joins the waitlist.
  *
- * The store's id of a contact that was listed before is not told: whoever types somebody else's address must not learn
- * an identifier, nor (a UUIDv7 carries it) the moment that person joined.
+ * The store's id of a known contact is never returned: a visitor who types somebody else's address must learn neither
+ * an identifier nor, since a UUIDv7 contains it, when that person joined.
  */
-export async function join(
-  signup: Signup,
-  { store, register, timeout, leaving, announce }: JoinParts,
-): Promise<Joined> {
-  let deadline: AbortSignal | undefined
-  for (;;) {
+export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
+  const { store, handOver, timeout, leave, announce } = parts
+  const until = performance.now() + timeout
+  for (let look = LOOK; ; look = Math.min(2 * look, LONGEST_LOOK)) {
     const admission = await store.admit(signup)
     if (admission.is === 'listed now') {
       announce()
@@ -37,16 +38,15 @@ export async function join(
     }
     if (admission.is === 'already listed') return { is: 'known' }
 
-    if (register === null) throw new Error('without a provider nothing is pending')
-    deadline ??= earliest(AbortSignal.timeout(timeout), leaving)
-    const joined =
-      admission.is === 'pending now'
-        ? await register.attempt(admission.registration, deadline)
-        : await register.again(admission.contactId, deadline)
-    // The provider refused the address while we waited for it: this signup is the first one again.
-    if (joined !== 'gone') return joined
+    if (handOver === null) throw new Error('without a provider nothing is pending')
+    if (admission.is === 'pending now') return handOver.attempt(admission.delivery, leave)
+    const because = handOver.refusal()
+    if (because !== null) return { is: 'kept', because }
+    if (leave.aborted) return { is: 'kept', because: 'unreachable' }
+    const delivery = await handOver.claim(admission.contact)
+    if (delivery !== undefined) return handOver.attempt(delivery, leave)
+    // It is leased already, or has just ended: the next admission shows which.
+    if (performance.now() + look > until) return { is: 'kept', because: 'unreachable' }
+    await new Promise(resolve => setTimeout(resolve, look))
   }
 }
-
-const earliest = (timeout: AbortSignal, leaving: AbortSignal | undefined): AbortSignal =>
-  leaving === undefined ? timeout : AbortSignal.any([timeout, leaving])

@@ -1,16 +1,18 @@
-/** Work that is found again and again, such as what is due in the store. */
+import { throttle } from './throttle.ts'
+
+/** Recurring work, such as due deliveries. */
 export interface Work<Item> {
-  /** Takes up to `most` items that nobody else has. */
+  /** Takes up to `most` items that nobody else holds. */
   take(most: number): Promise<readonly Item[]>
-  /** Ends soon after `deadline`. Never rejects: if it does, that is a bug, of which `failed` is told. */
-  do(item: Item, deadline: AbortSignal): Promise<void>
-  /** Items at once. */
+  /** Ends soon after `leave`. Never rejects: if it does, that is a bug, which is passed to `failed`. */
+  do(item: Item, leave: AbortSignal): Promise<void>
+  /** Items under way at once. */
   readonly concurrency: number
-  /** Milliseconds for one item. */
+  /** Milliseconds after which an item's `leave` is aborted. */
   readonly timeout: number
-  /** Milliseconds until the next look when nobody wakes the loop. */
+  /** Milliseconds until the next look when nothing wakes the loop. */
   readonly rest: number
-  /** Told when `take` rejects, at once and then once a minute; it is tried again after each rest. */
+  /** Called when `take` rejects, at most once a minute; it is tried again after each rest. */
   failed(error: unknown): void
 }
 
@@ -18,23 +20,23 @@ export interface Loop {
   start(): void
   /** There may be something to do now. */
   wake(): void
-  /** One look without the loop: takes what there is and resolves with the number of items when they are done. */
+  /** Looks once, without the loop. Resolves with the number of items when they are done. */
   once(): Promise<number>
-  /** Takes nothing more and resolves when all is done. What is still under way after `grace` milliseconds is cut. */
+  /** Takes nothing more, and resolves when all items are done. After `grace` milliseconds it aborts the rest. */
   stop(grace: number): Promise<void>
 }
 
-/** Milliseconds between two words about the same trouble. */
+/** Milliseconds between two reports of a failure. */
 const QUIET = 60_000
 
-/** Does work as long as there is some; then looks again when woken, or after a rest. */
+/** Works while there is something to do, then looks again when woken or after a rest. */
 export function loop<Item>(work: Work<Item>): Loop {
   const underWay = new Map<Promise<void>, AbortController>()
   let stopped = false
   let rested: (() => void) | undefined
   let woken = false
   let running: Promise<void> | undefined
-  let quietUntil = 0
+  const mayTell = throttle(QUIET)
 
   const wake = () => {
     woken = true
@@ -79,10 +81,7 @@ export function loop<Item>(work: Work<Item>): Loop {
       try {
         await begin()
       } catch (error) {
-        if (performance.now() >= quietUntil) {
-          quietUntil = performance.now() + QUIET
-          work.failed(error)
-        }
+        if (mayTell()) work.failed(error)
         woken = false
       }
       await rest()

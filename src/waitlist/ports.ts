@@ -1,135 +1,116 @@
-/** Everything the waitlist asks of the world. The promise of each part stands on its interface. */
+/**
+ * Everything the waitlist needs from outside, each promise written on its interface. The glossary:
+ *
+ * - **signup**: what a visitor sends, parsed once into a `Signup`: trimmed and valid by construction.
+ * - **contact**: a person on the list, one row: `pending` until the provider confirms it, then `listed`.
+ * - **provider**: the upstream tool that holds the list for its owner. Optional.
+ * - **event**: "this contact joined", a fact about the contact that is kept in its row. So a contact has at most one.
+ * - **destination**: who is notified: the provider of the contact; its automation or a webhook of the event.
+ * - **delivery**: one contact for one destination: work that is *claimed* under a **lease**, attempted outside any
+ *   transaction, *settled* with the lease's token, retried on a schedule, replayed by the operator.
+ * - **hand-over**: the delivery of a contact to the provider. How it is settled decides what becomes of the contact.
+ * - **doubt**: an earlier attempt may have taken effect without our knowing.
+ * - **breaker**: whether a destination answers at all. An outage belongs to the destination, not to the row that met it.
+ * - **store**: keeps contacts and deliveries. **limiter**: counts attempts per client.
+ */
 
 import type { Contact, JoinedEvent } from './contact.ts'
 import type { Signup } from './signup.ts'
 
-/** What became of a signup in the store. `contactId` is the store's own id. */
+/** What became of a signup in the store. */
 export type Admission =
+  /** `contactId` is the store's own id. */
   | { readonly is: 'listed now'; readonly contactId: string }
   | { readonly is: 'already listed' }
-  /** Recorded now, and leased to the caller, who asks the provider. */
-  | { readonly is: 'pending now'; readonly registration: Registration }
-  /** Recorded earlier; the provider has not answered yet. */
-  | { readonly is: 'still pending'; readonly contactId: string }
+  /** Recorded now. Its hand-over is leased to the caller. */
+  | { readonly is: 'pending now'; readonly delivery: Delivery }
+  /** Recorded earlier; its hand-over has not ended. `contact` is the argument for `claim`. */
+  | { readonly is: 'still pending'; readonly contact: number }
 
-/** One attempt to tell the provider of a pending contact. Whoever has the token may conclude it, nobody else. */
-export interface Registration {
-  readonly contact: Contact
-  readonly token: string
-  /** Whether an earlier attempt may have added the contact at this provider without our knowing. */
-  readonly doubt: boolean
-  /** Attempts before this one. */
-  readonly attempts: number
-}
-
-export type Beginning =
-  | { readonly is: 'ours'; readonly registration: Registration }
-  /** Somebody else is asking the provider at this moment. */
-  | { readonly is: 'taken' }
-  | { readonly is: 'listed' }
-  /** The provider refused the address meanwhile: it is not on the list any more. */
-  | { readonly is: 'gone' }
-
-interface Again {
-  readonly wait: number
-  readonly doubt: boolean
-  readonly why: string
-  /** Nobody was called, so the attempt does not count. */
-  readonly uncalled?: true
-}
-
-/** How an attempt to register ended. */
-export type Conclusion =
-  /** Listed; its event and deliveries are born with it. */
-  | { readonly is: 'created'; readonly providerId?: string }
-  /** Listed, without an event: the provider had it before. */
-  | { readonly is: 'existing'; readonly providerId?: string }
-  /** To be tried again in `wait` milliseconds. */
-  | ({ readonly is: 'pending' } & Again)
-  /** The address is taken off the list. */
-  | { readonly is: 'refused' }
-
-/** One event for one destination, leased to whoever has the token. */
+/** One contact for one destination, leased to the holder of the token. */
 export interface Delivery {
   readonly number: number
   readonly token: string
-  readonly event: JoinedEvent
-  /** Attempts before this one. */
+  /** Pending in a hand-over; otherwise listed, with its event. */
+  readonly contact: Contact
+  /** Earlier attempts, without those that are `uncounted` (`Settlement`). */
   readonly attempts: number
-  /** Whether an earlier attempt may have arrived without our knowing. */
+  /** Whether an earlier attempt may have taken effect without our knowing. */
   readonly doubt: boolean
 }
 
-/** How an attempt to deliver ended. */
+/** How an attempt ended. */
 export type Settlement =
   | { readonly is: 'delivered' }
   /** To be tried again in `wait` milliseconds. */
-  | ({ readonly is: 'waiting' } & Again)
+  | {
+      readonly is: 'waiting'
+      readonly wait: number
+      readonly doubt: boolean
+      readonly why: string
+      /** The delivery is not to blame: nothing was sent, or the destination is out. */
+      readonly uncounted?: boolean | undefined
+    }
   | { readonly is: 'abandoned'; readonly why: string }
+  /** A hand-over: the contact is listed. `joined`: its event and that event's deliveries are created too. */
+  | { readonly is: 'listed'; readonly joined: boolean; readonly providerId?: string | undefined }
+  /** A hand-over: the provider refuses the address for good, so the contact is taken off the list. */
+  | { readonly is: 'removed'; readonly why: string }
 
 /**
- * Milliseconds for which a registration or a delivery is leased. Longer than any attempt, so two are never under way;
- * what a dead process held is taken over when it is over, and found by others within a minute in all.
+ * Milliseconds for which a delivery is leased. Longer than any attempt, so two are never under way at once. What a dead
+ * process held is due again when its lease ends, so others find it within a minute.
  */
 export const LEASE = 55_000
 
 /**
- * Keeps contacts, their events and the deliveries of those. Every method rejects with `StoreUnavailable` when nothing
- * was promised; each may then be called again, which is safe.
+ * Keeps contacts and their deliveries. A method that rejects with `StoreUnavailable` has promised nothing, and may
+ * safely be called again.
  */
 export interface Store {
   /**
-   * Records a signup in one atomic step and resolves only when that step is synced to disk. Without a provider the
-   * contact, its event and its deliveries are stored together, or nothing is; with one the contact is stored as pending.
-   * Of any number of simultaneous signups with the same address (ASCII case-insensitive) one is `listed now` or
-   * `pending now`; the name and spelling of the first are kept.
+   * Records a signup in one atomic step and resolves only when that step is synced to disk. Without a provider, the
+   * contact is stored with its event and deliveries; with one, as pending, with its hand-over. Of any number of
+   * simultaneous signups with the same address (compared without ASCII case) exactly one is `listed now` or `pending
+   * now`, and its name and spelling are kept.
    */
   admit(signup: Signup): Promise<Admission>
 
-  /** Leases one pending contact for an attempt at `provider`. Doubt about another provider is none about this one. */
-  begin(contactId: string, provider: string): Promise<Beginning>
+  /**
+   * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
+   * delivery, due or not, unless it is leased.
+   */
+  claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 
-  /** Leases up to `most` pending contacts, the longest due first; `early`: also such as are not due yet. */
-  beginDue(provider: string, most: number, early: boolean): Promise<readonly Registration[]>
-
-  /** Ends an attempt in one atomic step. False: the lease was lost to another attempt, and nothing was changed. */
-  conclude(registration: Registration, conclusion: Conclusion): Promise<boolean>
-
-  /** Makes everything that is pending, and not leased, due now. */
-  hasten(): Promise<void>
-
-  /** Leases up to `most` deliveries to `destination` that are due, the longest due first. */
-  claim(destination: string, most: number): Promise<readonly Delivery[]>
-
-  /** Ends an attempt. False: the lease was lost, and nothing was changed. */
+  /** Ends an attempt in one atomic step. False: another attempt took over the lease, and nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
   /** Resolves when the store could take a signup at this moment; changes nothing. */
   check(): Promise<void>
 
-  /** Resolves, if ever, when what is written can no longer be trusted. The process must end; a restart recovers. */
+  /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */
   readonly failure: Promise<Error>
 
-  /** Completes what was accepted, then lets go of every resource. Later calls of `admit` are refused. */
+  /** Completes what was accepted, then releases every resource. Later calls of `admit` are refused. */
   close(): Promise<void>
 }
 
-/** A store says no for now: overloaded, out of space, busy or gone. The visitor is answered "temporarily unavailable". */
+/** The store is overloaded, out of space, busy or gone. The visitor is told "temporarily unavailable". */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
 }
 
-/** A part cannot be opened as configured. The message says what is wrong and what to do; it needs no stack. */
-export class CannotOpen extends Error {
-  override readonly name = 'CannotOpen'
+/** Only the operator can fix it. The message says what is wrong and what to do, so it is shown without a stack. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
 }
 
-/** What is left to a client after one attempt, in numbers that fit the `RateLimit` and `Retry-After` fields. */
+/** What a limiter allows a client now, in numbers that fit the `RateLimit` and `Retry-After` fields. */
 export interface Allowance {
   readonly admitted: boolean
-  /** Attempts left at this moment. */
+  /** Attempts left now. */
   readonly remaining: number
-  /** Whole seconds, at least 1: after a refusal, waiting this long succeeds; otherwise, until one more is left. */
+  /** Whole seconds, at least 1, until one more is left; after a refusal, until an attempt is admitted. */
   readonly seconds: number
 }
 
@@ -140,29 +121,45 @@ export interface Limiter {
   close(): Promise<void>
 }
 
+/** Turns that all instances share, so that together they keep a vendor's documented rate. */
+export interface SharedPace {
+  /**
+   * Takes a turn among all callers with the same `key`: at most `calls` begin within any `per` milliseconds. Resolves
+   * with the milliseconds until the turn, or with null if they would exceed `longest`; then no turn is taken. Never
+   * rejects: while turns cannot be shared, the wait is 0.
+   */
+  take(key: string, calls: number, per: number, longest: number): Promise<number | null>
+  close(): Promise<void>
+}
+
 /**
- * Why a call to the outside came to nothing. `why` is for the log: no address, no name, no secret. Milliseconds in
- * `retryAfter` are what the other side asked for.
+ * Why an outbound call failed. `why` is for the log and contains no address, name or secret. `retryAfter` is the wait
+ * that the other side asked for, in milliseconds.
  */
 export type Failure =
-  /** Certainly without effect: no connection, too many requests, our own bounds. */
+  /** Certainly without effect: no connection, too many requests, our own limits. */
   | {
       readonly is: 'unreached'
       readonly why: string
-      readonly retryAfter?: number
-      /** Our own bounds kept the call back, which says nothing of the other side. */
-      readonly uncalled?: true
+      readonly retryAfter?: number | undefined
+      /** Our own limits kept the call back, which says nothing about the other side. */
+      readonly notSent?: true
     }
   /** It may have taken effect: cut off or timed out after it was sent, a server error, an answer that makes no sense. */
-  | { readonly is: 'unclear'; readonly why: string; readonly retryAfter?: number }
-  /** Our key or our settings are refused, without effect: nothing changes until the operator does something. */
-  | { readonly is: 'misconfigured'; readonly why: string }
+  | { readonly is: 'unclear'; readonly why: string; readonly retryAfter?: number | undefined }
+  /** Our key or our settings are refused: the operator must fix them. */
+  | {
+      readonly is: 'misconfigured'
+      readonly why: string
+      /** Part of it took effect: the contact may exist already. */
+      readonly tookEffect?: true
+    }
 
-/** Told of a contact, the provider answers with one of these. */
+/** The provider's answer to a contact. */
 export type Creation =
-  | { readonly is: 'created'; readonly providerId?: string }
-  /** `ours`: whether an attempt of ours made it, where there was doubt and the provider can tell. */
-  | { readonly is: 'existing'; readonly providerId?: string; readonly ours?: boolean }
+  | { readonly is: 'created'; readonly providerId?: string | undefined }
+  /** `ours`: in doubt, whether one of our attempts created it, if the provider can tell. */
+  | { readonly is: 'existing'; readonly providerId?: string | undefined; readonly ours?: boolean | undefined }
   /** The address is refused for good. `reason` completes "the email provider does not accept this address: …". */
   | { readonly is: 'refused'; readonly reason: string }
   | Failure
@@ -171,44 +168,54 @@ export type Creation =
 export interface Provider {
   readonly name: string
 
-  /**
-   * Adds the address if it is new there, and never changes a contact that exists.
-   *
-   * `doubt`: an earlier call for this contact may have taken effect. The provider then tells, where it can, whether an
-   * existing contact is that one. Never rejects.
-   */
-  createContact(contact: Contact, doubt: boolean, deadline: AbortSignal): Promise<Creation>
+  /** Milliseconds that one creation may take, not counting the wait in our own queue. */
+  readonly timeout: number
 
-  /** Starts the owner's automation; null where the settings name none, or the provider starts it by itself. */
+  /**
+   * Adds the address if it is new there, and never changes an existing contact.
+   *
+   * `doubt`: an earlier call for this contact may have taken effect. The provider then says, if it can, whether an
+   * existing contact came from that call. `leave` aborts the call. `mayBegin` is called when its turn in our own queue
+   * has come; if it returns false, nothing is sent. Never rejects.
+   */
+  createContact(contact: Contact, doubt: boolean, leave: AbortSignal, mayBegin?: () => boolean): Promise<Creation>
+
+  /** Starts the owner's automation; null if the settings name none, or the provider starts it by itself. */
   readonly automation: Destination | null
 
-  /** Tries the credentials, where that is cheap: null when they are good. Changes nothing and never rejects. */
-  readonly check?: (deadline: AbortSignal) => Promise<Failure | null>
+  /** Tries the credentials, if that is cheap: null when they are good. Changes nothing and never rejects. */
+  readonly check?: ((leave: AbortSignal) => Promise<Failure | null>) | undefined
 
   close(): Promise<void>
 }
 
-/** What a destination said. `gone`: the receiver does not exist any more (410), nothing more should be sent. */
-export type Told = { readonly is: 'delivered' } | { readonly is: 'gone'; readonly why: string } | Failure
+/** A destination's answer to an event. */
+export type DeliveryResult =
+  | { readonly is: 'delivered' }
+  /** The receiver no longer exists (410): nothing more should be sent. */
+  | { readonly is: 'gone'; readonly why: string }
+  /** It refuses this event for good; others may be accepted. */
+  | { readonly is: 'refused'; readonly why: string }
+  | Failure
 
-/** Who hears that a contact joined: the provider's automation, a webhook. */
+/** Who is notified that a contact joined: the provider's automation, a webhook. */
 export interface Destination {
   readonly name: string
 
-  /** Milliseconds for which a repeated event is recognised by its id and changes nothing: 0 not at all. */
+  /** Milliseconds for which a repeated event is recognised by its id and ignored; 0: never. */
   readonly repeatable: number
 
-  /** Milliseconds that one attempt may take, less than the lease. */
+  /** Milliseconds that one attempt may take once it has begun. */
   readonly timeout: number
 
   /** Attempts that may be under way at once. */
   readonly concurrency: number
 
-  /** Tells of one event, always with the same id. Never rejects. */
-  deliver(event: JoinedEvent, deadline: AbortSignal): Promise<Told>
+  /** Sends one event, always with the same id. `leave` aborts the call. Never rejects. */
+  deliver(event: JoinedEvent, leave: AbortSignal): Promise<DeliveryResult>
 }
 
-/** Where the waitlist says what its operator should know. Never given an address, a name or a secret. */
+/** Where the waitlist reports what the operator should know. Never given an address, a name or a secret. */
 export interface Log {
   info(details: object, message: string): void
   warn(details: object, message: string): void

@@ -1,49 +1,53 @@
-/** When to try again. Pure: milliseconds in, whole milliseconds out, which is what a store can keep. */
+/** When to try again. Pure functions that return whole milliseconds, as stores keep them. */
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** Somebody waits for a welcome mail: soon at first, then less and less often, in the end once a day. */
-const registrationDelays = [
-  ...[2 * SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR],
-]
+/** The waits after each failure of a delivery while others to its destination succeed. */
+export interface Schedule {
+  readonly delays: readonly number[]
+  /** Whether the last wait is repeated for ever or the delivery is given up. */
+  readonly afterLast: 'repeat' | 'give up'
+}
+
+/** Somebody waits for a welcome mail: soon at first, then less and less often, finally once a day. */
+export const handOverSchedule: Schedule = {
+  // biome-ignore format: a line for each unit
+  delays: [
+    2 * SECOND, 5 * SECOND, 15 * SECOND,
+    MINUTE, 5 * MINUTE, 30 * MINUTE,
+    2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR,
+  ],
+  afterLast: 'repeat',
+}
 
 /** The schedule that Standard Webhooks suggests: ten attempts in about 75 hours. */
-const deliveryDelays = [
-  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
-]
+export const eventSchedule: Schedule = {
+  // biome-ignore format: a line for each unit
+  delays: [
+    5 * SECOND, 5 * MINUTE, 30 * MINUTE,
+    2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR,
+  ],
+  afterLast: 'give up',
+}
 
-/** What the other side asks for is respected up to here. */
-export const LONGEST_RETRY_AFTER = 24 * HOUR
+/** During an outage a delivery is due again within half a minute, to be ready when the outage ends. */
+const OUTAGE = 20 * SECOND
+/** Our own limits kept the call back: its turn comes soon. */
+const NOT_SENT = 5 * SECOND
 
-/** A fifth more or less, so that what failed together does not come again together. `random` is from 0 to 1. */
+/** A fifth more or less, so that deliveries that failed together are not retried together. `random` is from 0 to 1. */
 const scattered = (delay: number, random: number): number => Math.round(delay * (0.8 + 0.4 * random))
 
-const respected = (retryAfter: number): number => Math.ceil(Math.min(retryAfter, LONGEST_RETRY_AFTER))
-
-/** When our own bounds kept a call back: a turn comes soon, but the queue should not be full of who was just sent away. */
-const KEPT_BACK = 5 * SECOND
-/** Nobody waits at a page for a delivery, and all that wait for one destination are kept back together. */
-const DELIVERY_KEPT_BACK = 30 * SECOND
-
-/** The wait after an attempt that called nobody. */
-export function untilNextTurn(of: 'registration' | 'delivery', random: number, retryAfter = 0): number {
-  const delay = of === 'registration' ? KEPT_BACK : DELIVERY_KEPT_BACK
-  return Math.max(scattered(delay, random), respected(retryAfter))
+/** The wait after this many `failures` of a delivery; null: that was the last attempt. */
+export function untilNext({ delays, afterLast }: Schedule, failures: number, random: number): number | null {
+  const delay = delays[failures - 1] ?? (afterLast === 'repeat' ? delays.at(-1) : undefined)
+  return delay === undefined ? null : scattered(delay, random)
 }
 
-/** The wait before the next attempt to register, after `attempts` of them. A signup is never given up. */
-export function untilNextRegistration(attempts: number, random: number, retryAfter = 0): number {
-  const delay = registrationDelays[Math.min(attempts, registrationDelays.length) - 1] ?? 0
-  return Math.max(scattered(delay, random), respected(retryAfter))
-}
+/** The wait during an outage, for a delivery whose own wait would be `own`. */
+export const untilOutageEnds = (own: number | null, random: number): number =>
+  Math.min(own ?? Number.POSITIVE_INFINITY, scattered(OUTAGE, random))
 
-/** The wait before the next attempt to deliver, after `attempts` of them; null when that was the last. */
-export function untilNextDelivery(attempts: number, random: number, retryAfter = 0): number | null {
-  const delay = deliveryDelays[attempts - 1]
-  if (delay === undefined) return null
-  return Math.max(scattered(delay, random), respected(retryAfter))
-}
+export const untilTurn = (random: number): number => scattered(NOT_SENT, random)

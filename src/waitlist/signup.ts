@@ -1,5 +1,5 @@
 /**
- * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`: whoever holds one may trust it.
+ * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`, so every `Signup` can be trusted.
  *
  * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
@@ -13,13 +13,13 @@ export interface Signup {
   readonly [parsed]: true
 }
 
-/** Why a body is no signup: one sentence, fit to be shown to the visitor, that never repeats what was sent. */
+/** Why a body is not a signup: one sentence that can be shown to the visitor and never repeats what was sent. */
 export interface Problem {
   readonly problem: string
 }
 
 export const NAME_MAX = 100
-/** The only length limit on an address. RFC 5321's 64 and 254 are what a receiver must at least accept, not grammar. */
+/** The only length limit. RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
 export const EMAIL_MAX = 255
 
 /** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
@@ -29,7 +29,7 @@ const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 /** RFC 1035 §2.3.1 label, at most 63 characters. */
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-/** The last label starts with a letter, which keeps IPv4 addresses and numbers out (RFC 3696 §2). */
+/** The last label starts with a letter, which excludes IPv4 addresses and numbers (RFC 3696 §2). */
 const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 
 /** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
@@ -56,12 +56,12 @@ export function parseSignup(body: object): Signup | Problem {
 }
 
 /**
- * What makes two addresses the same contact: ASCII lower case of the whole address. Local parts are formally
- * case-sensitive (RFC 5321 §2.4), in practice they are not. `+tags` and dots are never touched.
+ * Two addresses are the same contact if they are equal in ASCII lower case. Local parts are case-sensitive formally
+ * (RFC 5321 §2.4), but not in practice. `+tags` and dots are kept.
  */
 export const emailKey = (email: string): string => email.toLowerCase()
 
-/** An own member only, so that `__proto__` or an inherited name can never supply a value. */
+/** Own members only, so that `__proto__` or an inherited name can never supply a value. */
 function member(body: object, key: string): unknown {
   return Object.hasOwn(body, key) ? (body as Record<string, unknown>)[key] : undefined
 }
@@ -75,7 +75,7 @@ function readText(field: string, value: unknown, max: number): string | Problem 
   return text
 }
 
-/** Counts code points, as JSON Schema does. A string has never more code points than UTF-16 units. */
+/** Counts code points, as JSON Schema does. A string never has more code points than UTF-16 units. */
 function longerThan(text: string, max: number): boolean {
   if (text.length <= max) return false
   if (text.length > 2 * max) return true

@@ -1,7 +1,7 @@
 /**
- * Keeps trouble that comes with every request from filling the log. The function it returns says whether a line may be
- * written now: the first time, and then once `quiet` milliseconds have passed since the last line. A caller that reports
- * how often something happened keeps its own count.
+ * Keeps a recurring failure from filling the log. The function it returns says whether a line may be written now: the
+ * first time, and then once `quiet` milliseconds have passed since the last line. Callers that report how often
+ * something happened keep their own count.
  *
  * `clock` counts milliseconds and never goes back.
  */

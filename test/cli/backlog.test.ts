@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { pendingNow } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
@@ -9,11 +9,11 @@ import { logOf, runProgram, until } from '../harness/program.ts'
 test('what waits for the operator is told at the start', { timeout: 60_000 }, async t => {
   const folder = temporaryFolder(t)
   const path = join(folder, 'waitlist.db')
-  const destinations = ['webhook', 'loops']
+  const destinations = ['webhook', 'chat']
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider: 'loops', destinations })
-  await store.conclude(await pendingNow(store, 'ada@example.com'), { is: 'created' })
+  await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
   await pendingNow(store, 'eve@example.com')
-  const [delivery] = await store.claim('loops', 1)
+  const [delivery] = await store.claim('chat', 1)
   await store.settle(delivery!, { is: 'abandoned', why: 'HTTP 404' })
   await store.close()
 

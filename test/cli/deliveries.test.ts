@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { eventId } from '../../src/waitlist/contact.ts'
 import type { Delivery, Store } from '../../src/waitlist/ports.ts'
-import { opened, signup } from '../contracts/store.place.ts'
+import { DAY, opened, pendingNow, signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram } from '../harness/program.ts'
@@ -48,7 +49,7 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(code, 0)
     const lines = stdout.split('\n')
     assert.equal(lines.pop(), '')
-    assert.match(lines[0]!, /^number {2}state +destination {2}attempts {2}due or settled +event +why$/)
+    assert.match(lines[0]!, /^number {2}state +destination {2}attempts {2}due or settled +contact +why$/)
     const rows = lines.slice(1).map(line => line.split(/ {2,}/))
     assert.deepEqual(
       rows.map(([number, state, destination, attempts]) => [number, state, destination, attempts]),
@@ -64,9 +65,9 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
       ],
     )
     assert.ok(rows.every(row => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(row[4]!)))
-    assert.equal(rows[5]![5], claimed[1]!.event.id)
+    assert.equal(rows[5]![5], claimed[1]!.contact.id)
     assert.equal(rows[5]![6], 'HTTP 404: [31m not found', 'no control characters reach the terminal')
-    for (const column of ['state', 'destination', 'attempts', 'due or settled', 'event']) {
+    for (const column of ['state', 'destination', 'attempts', 'due or settled', 'contact']) {
       const at = lines[0]!.indexOf(column)
       assert.ok(
         lines.slice(1).every(line => line[at] !== ' ' && line.slice(at - 2, at) === '  '),
@@ -96,15 +97,46 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stdout } = await run(t, cwd, '--state', 'abandoned', '--format', 'json')
     assert.equal(code, 0)
     const { due, settledAt, ...rest } = JSON.parse(stdout)
-    const { id, contact } = claimed[1]!.event
+    const { contact } = claimed[1]!
     assert.deepEqual(rest, {
-      ...{ number: 3, eventId: id, contactId: contact.id, destination: 'webhook', state: 'abandoned', attempts: 1 },
+      number: 3,
+      eventId: eventId(contact),
+      contactId: contact.id,
+      destination: 'webhook',
+      state: 'abandoned',
+      attempts: 1,
       why: 'HTTP 404:\u001b[31m not\n found',
     })
     assert.equal(due, settledAt)
     assert.equal((await run(t, cwd, '-f', 'json')).stdout.trimEnd().split('\n').length, 8)
     assert.equal((await run(t, cwd, '-f', 'json', '-l', '1')).stdout.match(/\n/g)?.length, 1)
     assert.equal((await run(t, cwd, '-f', 'json', '-d', 'nobody')).stdout, '')
+  })
+
+  test('hand-overs are among them: who waits for the provider, and why', async t => {
+    const cwd = temporaryFolder(t)
+    const options = { path: join(cwd, 'data', 'waitlist.db'), eventName: 'waitlist.joined', minimumFree: 0 }
+    const open = () => sqliteStore({ ...options, provider: 'loops' })
+    const store = await opened({ open, probe: { impossible: 'not needed' } }, t)
+    const delivery = await pendingNow(store)
+    const waiting = { is: 'waiting', wait: DAY, doubt: true, why: 'HTTP 503 from Loops' } as const
+    await store.settle(delivery, waiting)
+    const { stdout } = await run(t, cwd, '--destination', 'loops')
+    const row = stdout.split('\n')[1]!.split(/ {2,}/)
+    assert.deepEqual(
+      [...row.slice(0, 4), ...row.slice(5)],
+      ['1', 'waiting', 'loops', '1', delivery.contact.id, 'HTTP 503 from Loops'],
+    )
+    const json = JSON.parse((await run(t, cwd, '-f', 'json')).stdout)
+    assert.deepEqual([json.eventId, json.contactId, json.why], [null, delivery.contact.id, 'HTTP 503 from Loops'])
+    const shown = await run(t, cwd, 'show', '1')
+    assert.match(shown.stdout, /^email +ada@example\.com$/m)
+    assert.doesNotMatch(shown.stdout, /^(?:event|joined) /m)
+    assert.match((await run(t, cwd, 'replay', '1')).stdout, /^1 delivery is due now/)
+    assert.deepEqual(
+      (await store.claim('loops', 10)).map(({ attempts, doubt }) => [attempts, doubt]),
+      [[0, true]],
+    )
   })
 
   test('show tells all about one, who joined too', async t => {
@@ -117,10 +149,16 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
         .split('\n')
         .map(line => line.split(/ {2,}/)),
     )
-    const { settled, joined, ...rest } = known
+    const { settled, joined, signup: at, ...rest } = known
     assert.deepEqual(rest, {
-      ...{ number: '3', state: 'abandoned', destination: 'webhook', attempts: '1', why: 'HTTP 404: [31m not found' },
-      ...{ event: `waitlist.joined, ${claimed[1]!.event.id}`, name: 'Bob', email: 'Bob@example.com' },
+      number: '3',
+      state: 'abandoned',
+      destination: 'webhook',
+      attempts: '1',
+      why: 'HTTP 404: [31m not found',
+      event: `waitlist.joined, ${eventId(claimed[1]!.contact)}`,
+      name: 'Bob',
+      email: 'Bob@example.com',
     })
     assert.match((await run(t, cwd, 'show', '8')).stdout, /^due +\d{4}-/m)
     const unknown = await run(t, cwd, 'show', '99')
@@ -136,8 +174,8 @@ describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, (
     assert.equal(stdout, '2 deliveries are due now; the running service attempts what is due.\n')
     const again = await store.claim('webhook', 10)
     assert.deepEqual(
-      again.map(({ event, attempts, doubt }) => [event.id, attempts, doubt]),
-      claimed.slice(0, 2).map(({ event }) => [event.id, 0, false]),
+      again.map(({ contact, attempts, doubt }) => [contact.id, attempts, doubt]),
+      claimed.slice(0, 2).map(({ contact }) => [contact.id, 0, false]),
     )
   })
 
@@ -159,7 +197,7 @@ describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, (
     assert.equal(
       stderr,
       'waitlist: not everything could be replayed:\n  - There is no delivery 98.\n  - There is no delivery 99.\n' +
-        '  - Delivery 5 is being attempted at this moment. Try again in a minute.\n',
+        '  - Delivery 5 is being attempted right now. Try again in a minute.\n',
     )
     assert.equal((await store.claim('webhook', 10)).length, 1)
   })
@@ -222,18 +260,17 @@ describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 },
     assert.equal(existsSync(join(cwd, 'data')), false)
   })
 
-  test('a file of something else, or of an older Waitlist, is left alone', async t => {
+  test('a file of something else is left alone', async t => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'notes.txt'), 'nothing\n'.repeat(1_000))
     withDatabase(join(cwd, 'other.db'), database => database.exec('create table contact (number integer)'))
     for (const [file, sentence] of [
-      ['notes.txt', /not a database/],
-      ['other.db', /has no deliveries/],
+      ['notes.txt', /^waitlist: notes\.txt cannot be read: .*not a database/],
+      ['other.db', /^waitlist: other\.db is a database of another program/],
     ] as const) {
       const env = { DATABASE_URL: `sqlite:${file}` }
       const program = spawnProgram(t, env, { cwd, args: ['deliveries', 'replay', '--abandoned'] })
       assert.equal(await program.exited, 1)
-      assert.match(program.stderr(), new RegExp(`^waitlist: ${file} cannot be (?:used|read): `))
       assert.match(program.stderr(), sentence)
       assert.doesNotMatch(program.stderr(), /\n\s+at /)
     }

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import type { Setting } from '../../src/setting.ts'
 import { settings } from '../../src/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, spawnProgram } from '../harness/program.ts'
@@ -21,10 +22,11 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stdout } = await run(t, ['--help'])
     assert.equal(code, 0)
     for (const command of ['serve', 'export']) assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'))
-    for (const [name, setting] of Object.entries(settings)) {
+    for (const [name, { meaning, default: standard, unset }] of Object.entries<Setting<unknown>>(settings)) {
       const line = stdout.split('\n').find(each => each.trim().startsWith(`${name} `)) ?? ''
-      assert.ok(line.includes(setting.meaning), name)
-      if ('default' in setting) assert.ok(line.includes(`[${setting.default}]`), name)
+      assert.ok(line.includes(meaning), name)
+      const shown = standard ?? unset
+      assert.ok(shown === undefined ? !line.includes('[') : line.includes(`[${shown}]`), name)
     }
   })
 
@@ -120,8 +122,8 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
     await program.end('SIGTERM')
     const unknown = warnings(program).filter(warning => warning.startsWith('.env has '))
     assert.deepEqual(unknown, [
-      '.env has RATE_LIMITS, which is no setting of Waitlist',
-      '.env has SMTP_PASSWORD, which is no setting of Waitlist',
+      '.env has RATE_LIMITS, which is not a setting of Waitlist',
+      '.env has SMTP_PASSWORD, which is not a setting of Waitlist',
     ])
     assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2/)
   })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { vendors } from '../../src/providers/catalogue.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { deliveries } from '../../src/waitlist/deliver.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { events } from '../../src/waitlist/events.ts'
+import { handOver } from '../../src/waitlist/handover.ts'
 import { type Joined, join } from '../../src/waitlist/join.ts'
-import { register } from '../../src/waitlist/register.ts'
 import { recordingLog } from '../harness/service.ts'
 import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
 import { opened, type VendorUnderTest } from './provider.ts'
@@ -18,9 +18,10 @@ const SEEDS = [1, 2, 3]
 const TIMEOUT = 400
 
 /** A bare 429 makes every later call wait for seconds: tested elsewhere. */
+// biome-ignore format: a list to be read as one
 const among: readonly Misbehaviour[] = [
-  ...(['hang after', 'reset before', 'reset after', '500 before', '500 after', '502 with HTML', '503'] as const),
-  ...(['429 with Retry-After', 'truncated JSON', 'cut in the middle', 'huge body', 'wrong types'] as const),
+  'hang after', 'reset before', 'reset after', '500 before', '500 after', '502 with HTML', '503', '429 with Retry-After',
+  'truncated JSON', 'cut in the middle', 'huge body', 'wrong types',
 ]
 
 /**
@@ -34,22 +35,27 @@ export function convergence(under: VendorUnderTest): void {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 60_000 }, async t => {
         const fake = under.fake()
         const server = await startVendor(t, fake.answer)
-        const provider = await opened(t, under, under.settings(server.url))
+        const provider = await opened(t, under, under.settings(server.url), TIMEOUT)
         const automation = provider.automation!
         let now = Date.now()
         const clock = () => now
         const store = await sqliteStore({
-          ...{ path: ':memory:', eventName: 'waitlist.joined', clock },
-          ...{ provider: provider.name, destinations: [automation.name] },
+          path: ':memory:',
+          eventName: 'waitlist.joined',
+          provider: provider.name,
+          destinations: [automation.name],
+          clock,
         })
         t.after(() => store.close())
         const { log } = recordingLog()
         const random = () => 0.5
         const announce = () => {}
-        const registering = register({ store, provider, timeout: TIMEOUT, log, announce, clock, random })
-        const outbox = deliveries({ store, destination: automation, log, clock, random })
+        const parts = { store, log, announce, clock, random }
+        const handing = handOver({ ...parts, provider })
+        const outbox = events({ ...parts, destination: automation, now: clock })
+        const { signal: leave } = new AbortController()
         const visit = (email: string): Promise<Joined> =>
-          join(signup('Ada King Lovelace', email), { store, register: registering, timeout: TIMEOUT, announce })
+          join(signup('Ada King Lovelace', email), { store, handOver: handing, timeout: TIMEOUT, leave, announce })
 
         const added = ['a@example.com', 'b@example.com', 'c@example.com', 'd@example.com', 'e@example.com']
         const old = ['old-1@example.com', 'old-2@example.com']
@@ -59,12 +65,12 @@ export function convergence(under: VendorUnderTest): void {
         for (const email of [...added, ...old, added[0]!]) {
           told.set(email, [...(told.get(email) ?? []), await visit(email)])
           now += 1_000
-          await registering.background.once()
+          await handing.loop.once()
         }
         const round = async () => {
           now += 2 * MINUTE
-          await registering.background.once()
-          await outbox.once()
+          await handing.loop.once()
+          await outbox.loop.once()
         }
         for (let i = 0; i < 8; i++) await round()
         server.behave()
@@ -74,7 +80,7 @@ export function convergence(under: VendorUnderTest): void {
           const isTold = promises.repeatable === 0 || added.every(email => fake.starts(email) > 0)
           return admissions.every(({ is }) => is === 'already listed') && isTold
         }
-        // Where the last calls all failed the vendor is spared: nobody is asked for five seconds, on no clock of a test's.
+        // A limit of the vendor may need real seconds, which are on no clock of a test's.
         for (let i = 0; i < 20 && !(await isOver()); i++) {
           await wait(500)
           await round()

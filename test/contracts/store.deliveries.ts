@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Delivery, LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
-import { handClock, idOf, type MakePlace, opened, signup, stored } from './store.place.ts'
-
-const DAY = 86_400_000
+import { eventId, joinedEvent } from '../../src/waitlist/contact.ts'
+import { LEASE, type Settlement } from '../../src/waitlist/ports.ts'
+import {
+  bare,
+  DAY,
+  emailsOf,
+  handClock,
+  idOf,
+  type MakePlace,
+  numbersOf,
+  only,
+  opened,
+  signup,
+  stored,
+} from './store.place.ts'
 
 const later = (wait: number, doubt = false) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
 const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is: 'abandoned', why: 'HTTP 404' }]
-const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ event }) => event.contact.email)
-const numbersOf = (deliveries: readonly Delivery[]) => deliveries.map(({ number }) => number)
-
-/** Claims the only delivery there is to take. */
-async function only(store: Store, destination = 'webhook'): Promise<Delivery> {
-  const deliveries = await store.claim(destination, 10)
-  assert.equal(deliveries.length, 1)
-  return deliveries[0]!
-}
 
 /** What a store promises about the deliveries of events. */
 export function deliveryContract(name: string, place: MakePlace): void {
@@ -28,8 +30,9 @@ export function deliveryContract(name: string, place: MakePlace): void {
       const at = new Date(clock.read())
       const contact = { id, name: 'Ada', email: 'Ada@example.com', state: 'listed', createdAt: at }
       const told = [await only(store, 'webhook'), await only(store, 'crm')]
-      for (const { event, attempts, doubt } of told) {
-        assert.deepEqual(event, { id: `evt_${id}`, name: 'waitlist.joined', at, contact })
+      for (const { contact: joined, attempts, doubt } of told) {
+        assert.deepEqual(bare(joined), { ...contact, event: { name: 'waitlist.joined', at } })
+        assert.deepEqual(joinedEvent(joined).id, eventId({ id }))
         assert.deepEqual([attempts, doubt], [0, false])
       }
       assert.notEqual(told[0]!.number, told[1]!.number)
@@ -44,7 +47,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.equal((await only(store, 'crm')).number, told[1]!.number)
     })
 
-    test('a lease lasts; when it is over the next attempt is in doubt, and only its token settles anything', async t => {
+    test('a lease lasts; when it ends the next attempt is in doubt, and only its token settles anything', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
       await store.admit(signup('Ada', 'ada@example.com'))
@@ -54,7 +57,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
       clock.pass(1)
       const second = await only(store)
       assert.deepEqual([second.number, second.attempts, second.doubt], [first.number, 1, true])
-      assert.deepEqual(second.event, first.event)
+      assert.deepEqual(second.contact, first.contact)
       assert.notEqual(second.token, first.token)
       for (const settlement of settlements) assert.equal(await store.settle(first, settlement), false)
       assert.deepEqual(await store.claim('webhook', 10), [])
@@ -63,7 +66,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.equal((await only(store)).attempts, 2)
     })
 
-    test('a lease that is over and that nobody took since is still good', async t => {
+    test('a lease that has ended and that nobody took since is still good', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
       await store.admit(signup('Ada', 'ada@example.com'))
@@ -92,7 +95,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
         const clock = handClock()
         const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
         await store.admit(signup('Ada', 'ada@example.com'))
-        const { event, number } = await only(store).then(async delivery => {
+        const { contact, number } = await only(store).then(async delivery => {
           assert.equal(await store.settle(delivery, later(5_000, doubt)), true)
           return delivery
         })
@@ -101,20 +104,20 @@ export function deliveryContract(name: string, place: MakePlace): void {
           assert.deepEqual(await store.claim('webhook', 10), [])
           clock.pass(1)
           const due = await only(store)
-          assert.deepEqual([due.number, due.attempts, due.doubt, due.event], [number, attempts, doubt, event])
+          assert.deepEqual([due.number, due.attempts, due.doubt, due.contact], [number, attempts, doubt, contact])
           assert.equal(await store.settle(due, later(5_000, doubt)), true)
         }
       })
     }
 
-    test('an attempt that called nobody does not count', async t => {
+    test('an attempt that is not counted does not count', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
       await store.admit(signup('Ada', 'ada@example.com'))
       for (let i = 0; i < 3; i++) {
         const delivery = await only(store)
         assert.equal(delivery.attempts, 0)
-        assert.equal(await store.settle(delivery, { ...later(5_000, false), uncalled: true }), true)
+        assert.equal(await store.settle(delivery, { ...later(5_000, false), uncounted: true }), true)
         clock.pass(5_000)
       }
     })
@@ -165,7 +168,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual(answers.filter(Boolean).length, 1)
     })
 
-    test('whoever opens it again finds every delivery as it was, and new ones go to the new destinations', async t => {
+    test('opened again it finds every delivery as it was, and new ones go to the new destinations', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)
       const before = await opened(here, t, { destinations: ['webhook', 'crm'], clock: clock.read })
@@ -173,7 +176,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
         await before.admit(signup('Visitor', `${who}@example.com`))
       }
       const claimed = await before.claim('webhook', 10)
-      const named = (who: string) => claimed.find(({ event }) => event.contact.email === `${who}@example.com`)!
+      const named = (who: string) => claimed.find(({ contact }) => contact.email === `${who}@example.com`)!
       await before.settle(named('delivered'), { is: 'delivered' })
       await before.settle(named('abandoned'), { is: 'abandoned', why: 'HTTP 404' })
       await before.settle(named('waiting'), later(10_000, true))
@@ -184,10 +187,10 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.equal(await after.settle(named('leased'), { is: 'delivered' }), true)
       clock.pass(10_000)
       const due = await only(after)
-      assert.deepEqual([due.event, due.doubt, due.attempts], [named('waiting').event, true, 1])
+      assert.deepEqual([due.contact, due.doubt, due.attempts], [named('waiting').contact, true, 1])
       clock.pass(LEASE - 10_000)
       const taken = await only(after)
-      assert.deepEqual([taken.event, taken.doubt, taken.attempts], [named('dead').event, true, 1])
+      assert.deepEqual([taken.contact, taken.doubt, taken.attempts], [named('dead').contact, true, 1])
 
       await after.admit(signup('New', 'new@example.com'))
       assert.deepEqual(emailsOf(await after.claim('chat', 10)), ['new@example.com'])

@@ -1,174 +1,167 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LEASE, type Registration, type Store } from '../../src/waitlist/ports.ts'
-import { begun, handClock, idOf, type MakePlace, opened, pendingNow, signup, stored } from './store.place.ts'
+import { LEASE, type Store } from '../../src/waitlist/ports.ts'
+import {
+  bare,
+  DAY,
+  emailsOf,
+  handClock,
+  idOf,
+  type MakePlace,
+  numberOf,
+  numbersOf,
+  only,
+  opened,
+  pendingNow,
+  signup,
+  stored,
+} from './store.place.ts'
 
 const provider = 'provider'
-const DAY = 86_400_000
 
-const emailsOf = (registrations: readonly Registration[]) => registrations.map(({ contact }) => contact.email)
-const idsOf = (registrations: readonly Registration[]) => registrations.map(({ contact }) => contact.id)
-
-/** One that is due in `wait` milliseconds, and its address. */
-async function waiting(store: Store, email: string, wait: number, doubt = false): Promise<string> {
-  const registration = await pendingNow(store, email)
-  assert.equal(await store.conclude(registration, { is: 'pending', wait, doubt, why: 'no connection' }), true)
-  return registration.contact.id
+/** One whose hand-over is due in `wait` milliseconds, and its number. */
+async function waiting(store: Store, email: string, wait: number, doubt = false): Promise<number> {
+  const delivery = await pendingNow(store, email)
+  assert.equal(await store.settle(delivery, { is: 'waiting', wait, doubt, why: 'no connection' }), true)
+  return delivery.number
 }
 
-/** What a store promises to whoever completes in the background what is pending. */
+/** What a store promises about hand-overs that are completed later, and about a provider that changes meanwhile. */
 export function dueContract(name: string, place: MakePlace): void {
-  describe(`what is due, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`hand-overs that are due, kept by ${name}`, { timeout: 60_000 }, () => {
     test('the longest due come first, at most as many as asked for, and none that is leased', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { provider, clock: clock.read })
       for (const second of [40, 10, 50, 20, 30]) await waiting(store, `due-${second}@example.com`, second * 1_000)
       clock.pass(40_000)
-      assert.deepEqual(emailsOf(await store.beginDue(provider, 2, false)), ['due-10@example.com', 'due-20@example.com'])
-      assert.deepEqual(emailsOf(await store.beginDue(provider, 10, false)), [
-        'due-30@example.com',
-        'due-40@example.com',
-      ])
-      assert.deepEqual(await store.beginDue(provider, 10, false), [])
+      const due = (...seconds: number[]) => seconds.map(second => `due-${second}@example.com`)
+      assert.deepEqual(emailsOf(await store.claim(provider, 2)), due(10, 20))
+      assert.deepEqual(emailsOf(await store.claim(provider, 10)), due(30, 40))
+      assert.deepEqual(await store.claim(provider, 10), [])
       clock.pass(10_000)
-      assert.deepEqual(emailsOf(await store.beginDue(provider, 10, false)), ['due-50@example.com'])
+      assert.deepEqual(emailsOf(await store.claim(provider, 10)), due(50))
       clock.pass(LEASE - 10_000)
-      const [first] = emailsOf(await store.beginDue(provider, 1, false))
-      assert.ok(
-        ['due-10@example.com', 'due-20@example.com', 'due-30@example.com', 'due-40@example.com'].includes(first!),
-      )
-      assert.equal((await store.beginDue(provider, 10, false)).length, 3)
+      const [first] = emailsOf(await store.claim(provider, 1))
+      assert.ok(due(10, 20, 30, 40).includes(first!))
+      assert.equal((await store.claim(provider, 10)).length, 3)
     })
 
-    test('early takes also what is not due yet, after what is, and still none that is leased', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, clock: clock.read })
-      await waiting(store, 'last@example.com', 3 * DAY)
-      await pendingNow(store, 'leased@example.com')
-      await waiting(store, 'later@example.com', DAY)
-      await waiting(store, 'due@example.com', 0)
-      assert.deepEqual(emailsOf(await store.beginDue(provider, 2, true)), ['due@example.com', 'later@example.com'])
-      assert.deepEqual(emailsOf(await store.beginDue(provider, 2, true)), ['last@example.com'])
-      assert.deepEqual(await store.beginDue(provider, 2, true), [])
-      clock.pass(LEASE)
-      const again = await store.beginDue(provider, 10, true)
-      assert.equal(again.length, 4)
-      assert.ok(again.every(({ doubt }) => doubt))
-    })
-
-    test('what was taken at once ends at once, each as it ended', async t => {
-      const store = await opened(await place(t), t, { provider })
-      for (const who of ['ada', 'bob', 'cyd', 'dot']) await waiting(store, `${who}@example.com`, 0)
-      const taken = await store.beginDue(provider, 4, false)
-      const postponed = { is: 'pending', wait: DAY, doubt: false, why: 'busy' } as const
-      const ends = [{ is: 'created' }, { is: 'existing' }, { is: 'refused' }, postponed] as const
-      const concluded = await Promise.all(taken.map((registration, i) => store.conclude(registration, ends[i]!)))
-      assert.deepEqual(concluded, [true, true, true, true])
-      const now = await Promise.all(taken.map(({ contact }) => store.begin(contact.id, provider)))
-      assert.deepEqual(
-        now.map(({ is }) => is),
-        ['listed', 'listed', 'gone', 'ours'],
-      )
-    })
-
-    test('doubt about one provider is none about another', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider: 'first', clock: clock.read })
-      const one = await waiting(store, 'one@example.com', 0, true)
-      const two = await pendingNow(store, 'two@example.com')
-      clock.pass(LEASE)
-      assert.equal((await begun(store, one, 'second')).doubt, false)
-      assert.deepEqual(
-        (await store.beginDue('second', 10, false)).map(({ contact, doubt }) => [contact.id, doubt]),
-        [[two.contact.id, false]],
-      )
-      clock.pass(LEASE)
-      assert.equal((await begun(store, one, 'second')).doubt, true, 'the second one has begun by now')
-    })
-
-    test('hasten makes due what waits, and touches no lease', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, clock: clock.read })
-      const ids = [await waiting(store, 'a@example.com', DAY, true), await waiting(store, 'b@example.com', 1_000)]
-      const leased = await pendingNow(store, 'leased@example.com')
-      await store.hasten()
-      const due = await store.beginDue(provider, 10, false)
-      assert.deepEqual(idsOf(due).sort(), ids.sort())
-      assert.deepEqual(due.map(({ contact, doubt }) => [contact.email, doubt]).sort(), [
-        ['a@example.com', true],
-        ['b@example.com', false],
-      ])
-      clock.pass(LEASE - 1)
-      await store.hasten()
-      assert.deepEqual(await store.beginDue(provider, 10, true), [])
-      assert.equal(await store.conclude(leased, { is: 'created' }), true)
-    })
-
-    test('hasten leaves none of a great many behind', async t => {
+    test('a crowd that claims what is due gets each contact exactly once', async t => {
       const store = await opened(await place(t), t, { provider, clock: handClock().read })
-      const crowd = Array.from({ length: 6_000 }, (_, i) => pendingNow(store, `visitor-${i}@example.com`))
-      const ended = (await Promise.all(crowd)).map(each =>
-        store.conclude(each, { is: 'pending', wait: DAY, doubt: false, why: 'no connection' }),
-      )
-      assert.ok((await Promise.all(ended)).every(Boolean))
-      assert.equal((await store.beginDue(provider, 10_000, false)).length, 0)
-      await store.hasten()
-      assert.equal(new Set(idsOf(await store.beginDue(provider, 10_000, false))).size, 6_000)
-    })
-
-    test('a crowd that takes what is due gets each contact exactly once', async t => {
-      const store = await opened(await place(t), t, { provider, clock: handClock().read })
-      const ids = await Promise.all(
+      const numbers = await Promise.all(
         Array.from({ length: 300 }, (_, i) => waiting(store, `visitor-${i}@example.com`, 0)),
       )
-      const taken = await Promise.all(Array.from({ length: 50 }, (_, i) => store.beginDue(provider, 10, i % 2 === 0)))
+      const taken = await Promise.all(Array.from({ length: 50 }, () => store.claim(provider, 10)))
       assert.ok(taken.every(({ length }) => length <= 10))
-      assert.deepEqual(idsOf(taken.flat()).sort(), ids.sort())
+      const rest = await store.claim(provider, 1_000)
+      const all = numbersOf([...taken.flat(), ...rest])
+      assert.deepEqual(
+        all.toSorted((a, b) => a - b),
+        numbers.toSorted((a, b) => a - b),
+      )
     })
 
-    test('of a crowd that asks for one contact, one gets it and the others find it taken', async t => {
+    test('of a crowd that claims one contact, and a background that claims what is due, one gets it', async t => {
       const store = await opened(await place(t), t, { provider, clock: handClock().read })
-      const id = await waiting(store, 'ada@example.com', DAY)
-      const answers = await Promise.all(Array.from({ length: 50 }, () => store.begin(id, provider)))
-      assert.equal(answers.filter(({ is }) => is === 'ours').length, 1)
-      assert.equal(answers.filter(({ is }) => is === 'taken').length, 49)
+      for (let round = 0; round < 20; round++) {
+        const email = `visitor-${round}@example.com`
+        await waiting(store, email, 0)
+        const contact = await numberOf(store, email)
+        const claims = Array.from({ length: 50 }, (_, i) => store.claim(provider, 10, i % 2 ? contact : undefined))
+        assert.deepEqual(emailsOf((await Promise.all(claims)).flat()), [email])
+      }
     })
 
-    test('whoever opens it again finds leases, tokens, due times and doubt as they were', async t => {
+    test('opened again it finds leases, tokens, due times and doubt as they were', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)
       const before = await opened(here, t, { provider, clock: clock.read })
       const waits = await waiting(before, 'waits@example.com', 10_000, true)
-      const [leased, dead] = [
-        await pendingNow(before, 'leased@example.com'),
-        await pendingNow(before, 'dead@example.com'),
-      ]
-      const created = { is: 'created', providerId: 'p-1' } as const
-      await before.conclude(await pendingNow(before, 'listed@example.com'), created)
+      const leased = await pendingNow(before, 'leased@example.com')
+      const dead = await pendingNow(before, 'dead@example.com')
+      const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
+      await before.settle(await pendingNow(before, 'listed@example.com'), listed)
       await before.close()
 
       const after = await opened(here, t, { provider, clock: clock.read })
-      assert.deepEqual(await after.beginDue(provider, 10, false), [])
-      assert.deepEqual(await after.begin(dead.contact.id, provider), { is: 'taken' })
-      assert.equal(await after.conclude(leased, { is: 'created' }), true)
+      assert.deepEqual(await after.claim(provider, 10), [])
+      assert.deepEqual(await after.claim(provider, 10, await numberOf(after, 'dead@example.com')), [])
+      assert.equal(await after.settle(leased, { is: 'listed', joined: true }), true)
       clock.pass(10_000)
-      const [due] = await after.beginDue(provider, 10, false)
-      assert.deepEqual([due?.contact.id, due?.doubt, due?.attempts], [waits, true, 1])
+      const due = await only(after, provider)
+      assert.deepEqual([due.number, due.doubt, due.attempts], [waits, true, 1])
       clock.pass(LEASE - 10_000)
-      const [taken] = await after.beginDue(provider, 10, false)
-      assert.deepEqual([taken?.contact, taken?.doubt, taken?.attempts], [dead.contact, true, 1])
+      const taken = await only(after, provider)
+      assert.deepEqual([bare(taken.contact), taken.doubt, taken.attempts], [dead.contact, true, 1])
       const events = { 'waits@example.com': 0, 'leased@example.com': 1, 'dead@example.com': 0, 'listed@example.com': 1 }
       const found = (await stored(here, t))?.map(({ email, events }) => [email, events])
       if (found !== undefined) assert.deepEqual(Object.fromEntries(found), events)
     })
+  })
 
-    test('without a provider whoever was pending for an earlier one is listed when he signs up again', async t => {
+  describe(`a provider that changes, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('those who wait for an earlier provider are handed to the new one, and doubt stays with whom it is about', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const open = (name: string) => opened(here, t, { provider: name, destinations: ['webhook'], clock: clock.read })
+      const first = await open('a')
+      await waiting(first, 'doubt@example.com', 0, true)
+      await waiting(first, 'clear@example.com', 0, false)
+      await pendingNow(first, 'died@example.com')
+      await first.close()
+      clock.pass(LEASE)
+
+      const second = await open('b')
+      const adopted = await second.claim('b', 10)
+      assert.deepEqual(
+        adopted.map(({ contact, doubt, attempts }) => [contact.email, contact.state, doubt, attempts]).sort(),
+        [
+          ['clear@example.com', 'pending', false, 0],
+          ['died@example.com', 'pending', false, 0],
+          ['doubt@example.com', 'pending', false, 0],
+        ],
+      )
+      const later = { is: 'waiting', wait: 0, doubt: false, why: 'no connection' } as const
+      for (const each of adopted) assert.equal(await second.settle(each, later), true)
+      await second.close()
+
+      const third = await open('a')
+      const again = await third.claim('a', 10)
+      assert.deepEqual(again.map(({ contact, doubt, attempts }) => [contact.email, doubt, attempts]).sort(), [
+        ['clear@example.com', false, 1],
+        ['died@example.com', true, 1],
+        ['doubt@example.com', true, 1],
+      ])
+      for (const each of again) assert.equal(await third.settle(each, { is: 'listed', joined: true }), true)
+      const found = (await stored(here, t))?.map(({ state, events, deliveries }) => [state, events, deliveries])
+      if (found !== undefined) assert.deepEqual(found, Array(3).fill(['listed', 1, 1]))
+      assert.equal((await third.claim('webhook', 10)).length, 3)
+      await third.close()
+
+      const fourth = await open('b')
+      assert.deepEqual(await fourth.claim('b', 10), [], 'nothing of it is left for the other')
+      for (const each of adopted) assert.equal(await fourth.settle(each, { is: 'removed', why: 'late' }), false)
+    })
+
+    test('a great many are adopted', async t => {
+      const here = await place(t)
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const before = await opened(here, t, { provider: 'a' })
+      await Promise.all(Array.from({ length: 6_000 }, (_, i) => pendingNow(before, `visitor-${i}@example.com`)))
+      await before.close()
+      const after = await opened(here, t, { provider: 'b' })
+      assert.equal(new Set(numbersOf(await after.claim('b', 10_000))).size, 6_000)
+    })
+
+    test('without a provider, those who were pending for an earlier one are listed when they sign up again', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)
       const before = await opened(here, t, { provider, clock: clock.read })
       const leased = await pendingNow(before, 'Leased@example.com')
-      const waits = await waiting(before, 'waits@example.com', DAY, true)
+      const waits = await pendingNow(before, 'waits@example.com')
+      await before.settle(waits, { is: 'waiting', wait: DAY, doubt: true, why: 'no connection' })
       await pendingNow(before, 'never@example.com')
+      const contact = await numberOf(before, 'leased@example.com')
       await before.close()
 
       const after = await opened(here, t, { destinations: ['webhook'], clock: clock.read })
@@ -176,27 +169,33 @@ export function dueContract(name: string, place: MakePlace): void {
       const crowd = Array.from({ length: 20 }, () => after.admit(signup('Eve', 'LEASED@example.com')))
       const answers = await Promise.all([...crowd, after.admit(signup('Eve', 'waits@example.com'))])
       const now = answers.filter(({ is }) => is !== 'already listed')
-      assert.deepEqual(now.map(idOf).sort(), [leased.contact.id, waits].sort())
-      assert.equal(await after.conclude(leased, { is: 'refused' }), false)
+      assert.deepEqual(now.map(idOf).sort(), [leased.contact.id, waits.contact.id].sort())
+      assert.equal(await after.settle(leased, { is: 'removed', why: 'refused' }), false)
       assert.equal((await after.admit(signup('New', 'new@example.com'))).is, 'listed now')
-      assert.deepEqual(await after.begin(leased.contact.id, provider), { is: 'listed' })
+      assert.deepEqual(await after.claim(provider, 10, contact), [])
 
-      const events = (await after.claim('webhook', 10)).map(({ event }) => event)
-      const listed = events.find(({ contact }) => contact.id === leased.contact.id)?.contact
-      assert.deepEqual(listed, { ...leased.contact, state: 'listed' })
-      assert.ok(events.every(({ at }) => at.getTime() === clock.read()))
-      assert.deepEqual(events.map(({ contact }) => contact.email).sort(), [
+      const told = (await after.claim('webhook', 10)).map(each => each.contact)
+      const event = { name: 'waitlist.joined', at: new Date(clock.read()) }
+      const listed = told.find(({ id }) => id === leased.contact.id)
+      assert.deepEqual(listed && bare(listed), { ...leased.contact, state: 'listed', event })
+      assert.ok(told.every(each => each.event?.at.getTime() === clock.read()))
+      assert.deepEqual(told.map(({ email }) => email).sort(), [
         'Leased@example.com',
         'new@example.com',
         'waits@example.com',
       ])
-      const found = (await stored(here, t))?.map(({ email, state, events }) => [email, state, events]).sort()
+      const found = (await stored(here, t))?.map(({ email, ...rest }) => [
+        email,
+        rest.state,
+        rest.events,
+        rest.deliveries,
+      ])
       if (found !== undefined) {
-        assert.deepEqual(found, [
-          ['Leased@example.com', 'listed', 1],
-          ['never@example.com', 'pending', 0],
-          ['new@example.com', 'listed', 1],
-          ['waits@example.com', 'listed', 1],
+        assert.deepEqual(found.sort(), [
+          ['Leased@example.com', 'listed', 1, 1],
+          ['never@example.com', 'pending', 0, 1],
+          ['new@example.com', 'listed', 1, 1],
+          ['waits@example.com', 'listed', 1, 1],
         ])
       }
     })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Admission, Registration, Store } from '../../src/waitlist/ports.ts'
+import type { Contact } from '../../src/waitlist/contact.ts'
+import type { Admission, Delivery, Store } from '../../src/waitlist/ports.ts'
 import { parseSignup, type Signup } from '../../src/waitlist/signup.ts'
 
-/** What a probe sees: the contact, and how many events and deliveries it has. */
+/** What a probe sees: the contact, whether it has its event (0 or 1), and how many deliveries, hand-overs among them. */
 export interface StoredContact {
   readonly id: string
   readonly name: string
@@ -16,7 +17,7 @@ export interface StoredContact {
 
 export interface PlaceOptions {
   /** None: the store is the list. */
-  readonly provider?: string
+  readonly provider?: string | null
   readonly destinations?: readonly string[]
   /** Milliseconds since 1970. */
   readonly clock?: () => number
@@ -30,9 +31,14 @@ export interface Place {
   another?(options?: PlaceOptions): Promise<Store>
   /** All contacts in the order in which they joined, read past the store; or why nobody else can read them. */
   readonly probe: (() => Promise<readonly StoredContact[]>) | { readonly impossible: string }
+  /** Runs one statement past the store, as an operator does in a shell; missing where nobody can. */
+  readonly sql?: RunSql
   /** Why nothing is there any more after `close`, where that is so. */
   readonly forgets?: string
 }
+
+/** `unchecked`: without foreign keys, as in a shell that does not turn them on. */
+export type RunSql = (statement: string, how?: 'unchecked') => Promise<readonly Record<string, unknown>[]>
 
 /** Makes an empty place for each test. */
 export type MakePlace = (test: TestContext) => Promise<Place>
@@ -80,18 +86,33 @@ export function handClock(): { read: () => number; pass(milliseconds: number): v
 
 export const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
+export const DAY = 86_400_000
+
 export const idOf = (admission: Admission): string => (admission.is === 'listed now' ? admission.contactId : '')
+export const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ contact }) => contact.email)
+export const numbersOf = (deliveries: readonly Delivery[]) => deliveries.map(({ number }) => number)
+
+/** Without the members that are undefined, as two stores need not agree on them. */
+export const bare = (contact: Contact): Partial<Contact> =>
+  Object.fromEntries(Object.entries(contact).filter(([, value]) => value !== undefined))
 
 /** Signs up somebody new with a store that has a provider. */
-export async function pendingNow(store: Store, email = 'ada@example.com', name = 'Ada'): Promise<Registration> {
+export async function pendingNow(store: Store, email = 'ada@example.com', name = 'Ada'): Promise<Delivery> {
   const admission = await store.admit(signup(name, email))
   assert.equal(admission.is, 'pending now')
-  return (admission as { registration: Registration }).registration
+  return (admission as { delivery: Delivery }).delivery
 }
 
-/** What somebody pending is told by an attempt that begins now. */
-export async function begun(store: Store, contactId: string, provider: string): Promise<Registration> {
-  const beginning = await store.begin(contactId, provider)
-  assert.equal(beginning.is, 'ours')
-  return (beginning as { registration: Registration }).registration
+/** What `claim` knows somebody pending by, as a second signup is told. */
+export async function numberOf(store: Store, email = 'ada@example.com'): Promise<number> {
+  const admission = await store.admit(signup('Again', email))
+  assert.equal(admission.is, 'still pending')
+  return (admission as { contact: number }).contact
+}
+
+/** Claims the only delivery that is due, or that of one contact. */
+export async function only(store: Store, destination = 'webhook', contact?: number): Promise<Delivery> {
+  const deliveries = await store.claim(destination, 10, contact)
+  assert.equal(deliveries.length, 1)
+  return deliveries[0]!
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { byHandContract } from './store.by-hand.ts'
 import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { dueContract } from './store.due.ts'
+import { handOverContract } from './store.handovers.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
-import { registrationContract } from './store.registrations.ts'
 
 export { signup } from './store.place.ts'
 
@@ -159,17 +160,17 @@ export function storeContract(name: string, place: MakePlace): void {
 
     test('everything is refused once the store is closed', { timeout: 30_000 }, async t => {
       const store = await opened(await place(t), t, { provider: 'provider', destinations: ['webhook'] })
-      const registration = await pendingNow(store)
-      await store.conclude(registration, { is: 'created' })
+      const listed = { is: 'listed', joined: true } as const
+      const handOver = await pendingNow(store)
+      await store.settle(handOver, listed)
       const [delivery] = await store.claim('webhook', 10)
       await store.close()
       const calls = [
         store.check(),
         store.admit(signup('Bob', 'bob@example.com')),
-        store.begin(registration.contact.id, 'provider'),
-        store.beginDue('provider', 10, true),
-        store.conclude(registration, { is: 'created' }),
-        store.hasten(),
+        store.claim('provider', 10),
+        store.claim('provider', 10, 1),
+        store.settle(handOver, listed),
         store.claim('webhook', 10),
         store.settle(delivery!, { is: 'delivered' }),
       ]
@@ -183,7 +184,7 @@ export function storeContract(name: string, place: MakePlace): void {
       assert.equal(await Promise.race([store.failure, new Promise(resolve => setTimeout(resolve, 50, 'none'))]), 'none')
     })
 
-    test('whoever opens it again finds every contact', async t => {
+    test('opened again it finds every contact', async t => {
       const here = await place(t)
       if (here.forgets !== undefined) return t.skip(here.forgets)
       const emails = Array.from({ length: 300 }, (_, i) => `v${i}@example.com`)
@@ -208,8 +209,9 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
   })
-  registrationContract(name, place)
+  handOverContract(name, place)
   dueContract(name, place)
   deliveryContract(name, place)
   crowdContract(name, place)
+  byHandContract(name, place)
 }

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
 import { webhook } from '../../src/destinations/webhook.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
-import { untilNextDelivery } from '../../src/waitlist/retry.ts'
+import { eventSchedule, untilNext } from '../../src/waitlist/retry.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
 import { checkout } from '../harness/checkout.ts'
 import { runProgram, until } from '../harness/program.ts'
@@ -76,7 +76,7 @@ test('the schedule in docs/events.md is the one in force', () => {
   const delays = [...listed.matchAll(/(\d+) (s|min|h)\b/g)].map(([, count, name]) => Number(count) * unit[name!]!)
   const inForce: number[] = []
   for (let attempts = 1; ; attempts++) {
-    const [least, middle, most] = [0, 0.5, 1].map(random => untilNextDelivery(attempts, random))
+    const [least, middle, most] = [0, 0.5, 1].map(random => untilNext(eventSchedule, attempts, random))
     if (middle == null) break
     assert.deepEqual([least, most], [middle * 0.8, middle * 1.2])
     inForce.push(middle)
@@ -84,6 +84,9 @@ test('the schedule in docs/events.md is the one in force', () => {
   assert.deepEqual(delays, inForce)
   assert.equal(inForce.length, 9, 'up to ten times')
   assert.equal(Math.floor(inForce.reduce((a, b) => a + b) / 3_600_000), 75)
+  const minutes = Number(/in the end every (\d+) minutes/.exec(flat)?.[1])
+  const source = readFileSync(join(root, 'src', 'waitlist', 'events.ts'), 'utf8')
+  assert.ok(source.includes(`const LONGEST_PAUSE = ${minutes * 60}_000\n`), 'an outage')
 })
 
 test('every file that docs/events.md links to is there', () => {
@@ -98,9 +101,9 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
   const secret = (await type(makeSecret!, folder)).stdout.trim()
   assert.ok(isSecret(secret), secret)
 
-  // A receiver that refuses events, so that there is something to replay.
+  // A receiver that refuses each event, so that there is something to replay.
   const { url, received } = await startReceiver(t, ({ json }) => ({
-    status: json.type === 'waitlist.check' ? 204 : 404,
+    status: json.type === 'waitlist.check' ? 204 : 422,
   }))
   const env = { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, PORT: '0', SHUTDOWN_DELAY: '0' }
   const program = await runProgram(t, env, { cwd: folder })
@@ -109,7 +112,7 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
     const headers = { 'content-type': 'application/json' }
     assert.equal((await fetch(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
   }
-  await until(() => program.stdout().split('an event was given up').length === 3)
+  await until(() => program.stdout().split('a delivery was given up').length === 3)
   assert.equal(await program.end('SIGTERM'), 0)
   for (const one of received) new Webhook(secret).verify(one.text, { ...one.headers })
 
@@ -119,7 +122,7 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
     cpSync(join(folder, 'data'), join(copy, 'data'), { recursive: true })
     const { stdout } = await type(command, copy, env)
     assert.notEqual(stdout, '', command)
-    if (command.includes('show')) assert.match(stdout, /404/)
+    if (command.includes('show')) assert.match(stdout, /422/)
     if (command.includes('replay')) {
       assert.match((await type('npm run -s waitlist deliveries', copy)).stdout, /waiting/, command)
     }

@@ -9,6 +9,7 @@ import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
+import { seedOf } from '../harness/seed.ts'
 import type { Said } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 import { CREATE } from './provider.scene.ts'
@@ -65,7 +66,12 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
   const env = { PROVIDER: 'loops', ...loopsSettings(url), PROVIDER_TIMEOUT: '20000', ...more }
   const instances = await stageInstances(t, database, env)
   return {
-    ...{ database, fake, vendor, instances, url, visit: visitorsOf(t) },
+    database,
+    fake,
+    vendor,
+    instances,
+    url,
+    visit: visitorsOf(t),
     asked: (path: string) => received.filter(received => received.path === path),
     /** Nothing is left to do, and everybody is on the list here and at the vendor once, and heard of once. */
     async assertOnce(count: number) {
@@ -100,8 +106,7 @@ describe('what is pending at a vendor is shared', { concurrency: true, timeout: 
   }
 
   test('an outage that only one of them saw: it dies in the middle, and the others complete its contacts', async t => {
-    const seed = Math.floor(Math.random() * 2 ** 32)
-    t.diagnostic(`seed ${seed}`)
+    const seed = seedOf(t)
     const { database, url, instances, asked, visit, assertOnce } = await stage(t, { PROVIDER_TIMEOUT: '2000' })
     const link = await startFaultProxy(Number(new URL(url).port), seed)
     t.after(() => link.close())

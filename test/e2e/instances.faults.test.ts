@@ -11,13 +11,17 @@ import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
+import { seedOf } from '../harness/seed.ts'
+import { isSlow } from '../harness/slow.ts'
 import { seeded } from '../harness/vendor.ts'
 
 const INSTANCES = 3
 const CLIENTS = 18
-const KILLS = 8
+const KILLS = isSlow ? 20 : 4
+/** Milliseconds between an answer and the next signup of a client. */
+const REST = isSlow ? 10 : 40
 /** Milliseconds that a fault lasts: longer than one statement may take. */
-const LASTING = process.env.WAITLIST_SLOW_TESTS === undefined ? 3_000 : 12_000
+const LASTING = isSlow ? 12_000 : 3_000
 
 const servers = await Promise.all([startPostgres(), startPostgres()])
 after(() => Promise.all(servers.map(server => server.remove())))
@@ -46,7 +50,10 @@ async function stage(t: TestContext, database: string, envOf: (place: number) =>
   const statuses: Record<string, number> = {}
   let isOver = false
   const loading = load({
-    ...{ ledger, clients: CLIENTS, round: 0, rest: 10 },
+    ledger,
+    clients: CLIENTS,
+    round: 0,
+    rest: REST,
     to(client) {
       const running = programs.filter(program => !killed.has(program))
       asked[client] = running[client % running.length]!
@@ -129,8 +136,7 @@ const rounds: readonly (readonly Fault[])[] = [
 
 describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_000 }, () => {
   test('their links to the engines are cut, slow, mute: every answer is true, and all of them come back', async t => {
-    const seed = Math.floor(Math.random() * 2 ** 32)
-    t.diagnostic(`seed ${seed}`)
+    const seed = seedOf(t)
     const random = seeded(seed)
     const redis = redisProgram === undefined ? undefined : await startRedis()
     t.after(() => redis?.remove())
@@ -214,10 +220,11 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
   })
 
   test(`${KILLS} times one of them is killed`, async t => {
+    const random = seeded(seedOf(t))
     const scene = await stage(t, await steady.database(), () => ({}))
     for (let kill = 0; kill < KILLS; kill++) {
       await scene.during(async () => {
-        await wait(Math.random() * 250)
+        await wait(random() * 250)
         await scene.replace(kill % INSTANCES)
       })
     }

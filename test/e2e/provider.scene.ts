@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openSqliteFile } from '../../src/stores/sqlite/file.ts'
+import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
 import { type Deed, never, type Received, startReceiver } from '../contracts/destination.receiver.ts'
 import type { VendorFake } from '../contracts/provider.ts'
@@ -52,17 +52,24 @@ export async function stage(t: TestContext, more: Record<string, string> = {}): 
     answering(() => ({ status: 204 })),
   )
   const env = {
-    ...{ HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug', RATE_LIMIT: '1000' },
-    ...{ PROVIDER: 'loops', ...loopsSettings(vendor.url) },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SHUTDOWN_DELAY: '0',
+    LOG_LEVEL: 'debug',
+    RATE_LIMIT: '1000',
+    PROVIDER: 'loops',
+    ...loopsSettings(vendor.url),
     WEBHOOK_URL: receiver.url + HOOK,
     WEBHOOK_SECRET: `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`,
-    ...{ DATABASE_URL: 'sqlite:./waitlist.db', ...more },
+    DATABASE_URL: 'sqlite:./waitlist.db',
+    ...more,
   }
   const path = join(cwd, 'waitlist.db')
   // The schema is there before the first start, so that a test can stall it.
   openSqliteFile({ path }).close()
   return {
-    ...{ path, fake },
+    path,
+    fake,
     asked: path => [...vendor.received, ...receiver.received].filter(received => received.path === path),
     hold(path, effect) {
       holding = { path, effect }
@@ -139,9 +146,9 @@ export function unstall({ path }: Scene): void {
   withDatabase(path, database => database.exec('drop trigger if exists stall; drop view if exists endless'))
 }
 
-/** Steps over the lease (60 s) in the file, so that a test need not wait for it: what a dead program held is free. */
+/** Steps over the lease (55 s) in the file, so that a test need not wait for it: what a dead program held is free. */
 export function endLeases({ path }: Scene): void {
-  withDatabase(path, database => database.exec('update registration set due_at = 0; update delivery set due_at = 0'))
+  withDatabase(path, database => database.exec('update delivery set due_at = 0'))
 }
 
 /** What stands in the file about one address; `delivered` counts. */
@@ -156,11 +163,10 @@ export function stored({ path }: Scene, address: string): Stored | null {
   return withDatabase(path, database => {
     const row = database
       .prepare(
-        'select contact.state, event.contact is not null as event, registration.token is not null as leased,' +
-          ' (select count(*) from delivery' +
-          "  where delivery.contact = contact.number and delivery.state = 'delivered') as delivered" +
-          ' from contact left join event on event.contact = contact.number' +
-          ' left join registration on registration.contact = contact.number where email = ?',
+        'select state, event_at is not null as event,' +
+          " (select count(*) from delivery where delivery.contact = contact.number and token is not null and contact.state = 'pending') as leased," +
+          " (select count(*) from delivery where delivery.contact = contact.number and delivery.state = 'delivered') as delivered" +
+          ' from contact where email = ?',
       )
       .get(address)
     return row === undefined ? null : ({ ...row } as unknown as Stored)
@@ -170,9 +176,7 @@ export function stored({ path }: Scene, address: string): Stored | null {
 /** Waits until nothing is left to do. */
 export async function completed({ path }: Scene): Promise<void> {
   const left = () =>
-    withDatabase(path, database =>
-      database.prepare("select 1 from registration union all select 1 from delivery where state <> 'delivered'").get(),
-    )
+    withDatabase(path, database => database.prepare("select 1 from delivery where state <> 'delivered'").get())
   await until(() => left() === undefined)
 }
 

@@ -28,7 +28,7 @@ async function assertAllCompleted(scene: Scene): Promise<void> {
 
 describe('SIGTERM', { concurrency: true, timeout: 120_000 }, () => {
   for (const [effect, timeout] of [
-    ['before the effect', '8000'],
+    ['before the effect', '5000'],
     ['after the effect', '20000'],
   ] as const) {
     test(`while the vendor hangs ${effect}: it ends in time, and the signups are completed after a restart`, async t => {

@@ -191,7 +191,7 @@ describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
   test('a database that is damaged ends the process with 1, and the log says why', async t => {
     const program = await start(t)
     withDatabase(program.path, database =>
-      database.exec("create trigger no_event before insert on event begin select raise(abort, 'damaged'); end"),
+      database.exec("create trigger damaged before insert on contact begin select raise(abort, 'damaged'); end"),
     )
     const answer = await fetchSignUp(program, 'lost@quixote.example').catch(() => null)
     assert.ok(answer === null || answer.status === 500)

@@ -46,8 +46,11 @@ export async function startBalancer(): Promise<Balancer> {
   async function isHealthy(url: string): Promise<boolean> {
     try {
       const { statusCode, body } = await checks.request({
-        ...{ origin: url, path: '/api/health', method: 'GET' },
-        ...{ headersTimeout: CHECK_TIMEOUT, bodyTimeout: CHECK_TIMEOUT },
+        origin: url,
+        path: '/api/health',
+        method: 'GET',
+        headersTimeout: CHECK_TIMEOUT,
+        bodyTimeout: CHECK_TIMEOUT,
       })
       await body.dump()
       return statusCode === 200

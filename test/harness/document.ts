@@ -78,14 +78,20 @@ function assertValid(document: ApiDocument, schema: object, value: unknown, wher
   assert.ok(validate(value), `${where}: ${JSON.stringify(validate.errors)} in ${JSON.stringify(value)}`)
 }
 
-const validators = new WeakMap<object, ReturnType<Ajv2020['compile']>>()
-function validatorOf(document: ApiDocument, schema: object) {
-  let validate = validators.get(schema)
-  if (validate === undefined) {
-    const ajv = new Ajv2020({ strict: false, allErrors: true })
-    addFormats.default(ajv)
-    validate = ajv.compile({ ...schema, components: document.components })
-    validators.set(schema, validate)
-  }
+type Validate = ReturnType<Ajv2020['compile']>
+const ajv = new Ajv2020({ strict: false, allErrors: true, addUsedSchema: false })
+addFormats.default(ajv)
+/** By the schema, and by its text: each service of a test has a document of its own, and most say the same. */
+const bySchema = new WeakMap<object, Validate>()
+const byText = new Map<string, Validate>()
+
+function validatorOf(document: ApiDocument, schema: object): Validate {
+  const known = bySchema.get(schema)
+  if (known !== undefined) return known
+  const whole = { ...schema, components: document.components }
+  const text = JSON.stringify(whole)
+  const validate = byText.get(text) ?? ajv.compile(whole)
+  byText.set(text, validate)
+  bySchema.set(schema, validate)
   return validate
 }

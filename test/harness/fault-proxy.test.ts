@@ -30,7 +30,8 @@ async function stage(t: TestContext, seed = 1): Promise<Behind> {
     echo.close()
   })
   return {
-    ...{ proxy, chunks },
+    proxy,
+    chunks,
     async open() {
       const socket = connect(proxy.port, '127.0.0.1')
       t.after(() => socket.destroy())

@@ -32,13 +32,21 @@ export async function stageInstances(
   const cwd = temporaryFolder(t)
   const receiver = await startReceiver(t, answer)
   return {
-    ...{ database, receiver },
+    database,
+    receiver,
     async run(more = {}) {
       const program = await runProgram(
         t,
         {
-          ...{ HOST: '127.0.0.1', PORT: '0', TRUST_PROXY: '1', RATE_LIMIT: '1000000', DATABASE_URL: database },
-          ...{ WEBHOOK_URL: `${receiver.url}/hook`, WEBHOOK_SECRET: secret, ...env, ...more },
+          HOST: '127.0.0.1',
+          PORT: '0',
+          TRUST_PROXY: '1',
+          RATE_LIMIT: '1000000',
+          DATABASE_URL: database,
+          WEBHOOK_URL: `${receiver.url}/hook`,
+          WEBHOOK_SECRET: secret,
+          ...env,
+          ...more,
         },
         { cwd },
       )

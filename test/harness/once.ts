@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareForAll } from './postgres.ts'
+import { prepareForAll } from './postgres-prepared.ts'
 
 /** What `npm test` does once, before all files (`--test-global-setup`). A file that runs without it does well too. */
 export async function globalSetup(): Promise<void> {

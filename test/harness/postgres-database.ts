@@ -17,13 +17,13 @@ export async function withPostgresDatabase<T>(url: string, use: (client: pg.Clie
 /** Steps over every lease and every wait, so that a test need not: all that is left to do is due. */
 export function endLeasesAt(url: string): Promise<void> {
   return withPostgresDatabase(url, async client => {
-    await client.query("update registration set due_at = now() - interval '1 s'")
     await client.query("update delivery set due_at = now() - interval '1 s' where state = 'waiting'")
   })
 }
 
 /** Waits until nothing is left to do. */
 export function completedAt(url: string): Promise<void> {
-  const left = "select 1 from registration union all select 1 from delivery where state <> 'delivered' limit 1"
+  const left =
+    "select 1 from contact where state = 'pending' union all select 1 from delivery where state <> 'delivered' limit 1"
   return withPostgresDatabase(url, client => until(async () => (await client.query(left)).rows.length === 0))
 }

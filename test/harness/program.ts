@@ -86,7 +86,14 @@ export function logOf({ stdout }: Pick<Program, 'stdout'>): Record<string, unkno
     .map(line => JSON.parse(line) as Record<string, unknown>)
 }
 
-/** Looks again and again until it is so. The test's own timeout ends it. */
+/** Milliseconds, as long as any test may take: what goes on after a test's own timeout would keep the process alive. */
+const LONGEST = 180_000
+
+/** Looks again and again until it is so. The test's own timeout should end it first. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await wait(50)
+  const end = performance.now() + LONGEST
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`it was not so for ${LONGEST} ms`)
+    await wait(50)
+  }
 }

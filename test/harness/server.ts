@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
@@ -35,7 +35,8 @@ export async function openTestServer(
   const { log, logged } = recordingLog()
   const limiter = memoryLimiter(settings.quota)
   const behind = change(store)
-  const parts: JoinParts = { store: behind, register: null, timeout: 0, announce() {} }
+  const { signal: leave } = new AbortController()
+  const parts: JoinParts = { store: behind, handOver: null, timeout: 0, leave, announce() {} }
   const server = await openServer(
     { ...settings, version: '0.0.0' },
     { store: behind, join: signup => joinWaitlist(signup, parts), limiter, log },

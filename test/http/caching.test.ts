@@ -13,7 +13,7 @@ const cacheControl = {
 }
 const documents = Object.keys(cacheControl) as (keyof typeof cacheControl)[]
 
-test('C-9, 3.4: documents may be kept for their time and carry a strong tag, the hash of their bytes', async t => {
+test('C-9: documents may be kept for their time and carry a strong tag, the hash of their bytes', async t => {
   const { request } = await clientOf(await startService(t))
   for (const path of documents) {
     const { headers, text } = await request(path)
@@ -24,7 +24,7 @@ test('C-9, 3.4: documents may be kept for their time and carry a strong tag, the
   }
 })
 
-test('3.4: everything else is never stored and has no tag', async t => {
+test('everything else is never stored and has no tag', async t => {
   const { request, signUp } = await clientOf(await startService(t, { RATE_LIMIT: '3' }))
   const answers = [
     await signUp({ name: 'Ada', email: 'ada@example.com' }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { CannotOpen } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { startService } from '../harness/service.ts'
@@ -21,7 +21,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     await assertModernOnly(service)
 
     writeFileSync(files.cert, 'not a certificate')
-    const complained = () => service.logged.some(({ msg }) => /cannot be used, the old one stays/.test(String(msg)))
+    const complained = () => service.logged.some(({ msg }) => /cannot be used; the old one stays/.test(String(msg)))
     await until(complained)
     assert.equal(await certificateOf(service), 'CN=second')
 
@@ -34,7 +34,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     const service = await startService(t, files.env)
     copyFileSync(fixture('second.crt'), files.cert)
     service.reloadCertificate()
-    assert.ok(service.logged.some(({ msg }) => /cannot be used, the old one stays/.test(String(msg))))
+    assert.ok(service.logged.some(({ msg }) => /cannot be used; the old one stays/.test(String(msg))))
     assert.equal(await certificateOf(service), 'CN=first')
   })
 
@@ -65,7 +65,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
       [folder, key],
     ] as [string, string][]) {
       await assert.rejects(startService(t, { TLS_CERT_FILE, TLS_KEY_FILE }), (error: Error) => {
-        assert.ok(error instanceof CannotOpen, String(error))
+        assert.ok(error instanceof OperatorError, String(error))
         assert.match(error.message, /^TLS_CERT_FILE and TLS_KEY_FILE cannot be used: /)
         assert.doesNotMatch(error.message, /BEGIN|PRIVATE/)
         return true

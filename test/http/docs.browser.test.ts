@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { readContacts } from '../../src/stores/sqlite/reader.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
+import { contactsIn } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
 
 const started = await startBrowser({ after: after as TestContext['after'] })
@@ -202,7 +202,7 @@ test('C-49, C-50, C-51: the form of the page works on a landing page of another 
       return page.context().cookies(baseUrl)
     }
   }
-  const contacts = () => [...readContacts(databasePath)].map(({ name, email }) => ({ name, email }))
+  const contacts = () => contactsIn(databasePath).map(({ name, email }) => ({ name, email }))
 
   const signUpThere = await visit(stranger)
   assert.deepEqual(await signUpThere('Eve', 'eve@example.com', 'That did not work. Please try again.'), [])

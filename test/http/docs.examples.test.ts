@@ -36,7 +36,7 @@ for (const { name, language, command, needs } of languages) {
   const isMissing = program !== undefined && spawnSync(program, args).status !== 0
   const skip = isMissing && `${program} is not on this machine`
 
-  test(`design 7.3: every ${name} example of the page runs as it stands and does what the page says`, {
+  test(`every ${name} example of the page runs as it stands and does what the page says`, {
     skip,
   }, async t => {
     const { baseUrl } = await startService(t)
@@ -57,7 +57,7 @@ for (const { name, language, command, needs } of languages) {
   })
 }
 
-test('design 7.3: the preflight example of the page shows whether an origin is allowed', async t => {
+test('the preflight example of the page shows whether an origin is allowed', async t => {
   if (spawnSync('curl', ['--version']).status !== 0) return t.skip('curl is not on this machine')
   for (const [origins, allowed] of [
     ['https://www.example.com', true],

@@ -6,7 +6,7 @@ import { type ApiDocument, assertDocumented } from '../harness/document.ts'
 import { http2, http2Session, post, someone, startTls } from '../harness/tls.ts'
 
 describe('over HTTP/2', { concurrency: true, timeout: 60_000 }, () => {
-  test('a signup and every refusal of it is as documented, and the session goes on', async t => {
+  test('a signup and each refusal of what it sends are as documented, and the session goes on', async t => {
     const service = await startTls(t)
     const session = await http2Session(t, service.baseUrl)
     const document = JSON.parse((await http2(session, '/api/openapi.json')).body) as ApiDocument

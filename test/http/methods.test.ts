@@ -35,7 +35,7 @@ test('C-18, C-89: a method that a path does not have is a 405 that names those i
   }
 })
 
-test('C-18: an unknown path is a 404 for every method', async t => {
+test('C-18: an unknown path is a 404, whatever the method', async t => {
   const { baseUrl } = await startService(t)
   for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'TRACE']) {
     const answer = await ask(baseUrl, `${method} /api/nothing HTTP/1.1`)
@@ -142,7 +142,7 @@ test('C-23: the absolute form is taken, whatever its authority (RFC 9112 §3.2.2
   }
 })
 
-test('C-16: GET and HEAD with a body are answered as without', async t => {
+test('C-16: GET and HEAD with a body are answered all the same', async t => {
   const client = await clientOf(await startService(t))
   for (const method of ['GET', 'HEAD']) {
     const fields = ['Content-Type: application/json', 'Content-Length: 2']

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recordsOf } from '../../src/compose.ts'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
+import { operatorOf } from '../../src/operator.ts'
 import { clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { startService, type TestService } from '../harness/service.ts'
 
-const contactsOf = async ({ config }: TestService) => Array.fromAsync(await (await recordsOf(config)).contacts())
+const contactsOf = async ({ config }: TestService) => Array.fromAsync(await (await operatorOf(config)).contacts())
 const listed = async (service: TestService) => (await contactsOf(service)).map(({ name, email }) => ({ name, email }))
 
 test('a new address is listed and its contact id told; a known one is told so, without an id (C-60)', async t => {
@@ -35,7 +35,7 @@ test('a new address is listed and its contact id told; a known one is told so, w
   })
 })
 
-test('C-28, 3.4: a 200 is application/json, never stored, and varies with Origin', async t => {
+test('C-28: a 200 is application/json, never stored, and varies with Origin', async t => {
   const { signUp } = await clientOf(await startService(t))
   for (const _ of ['new', 'known']) {
     const { headers, text } = await signUp({ name: 'Ada', email: 'ada@example.com' })

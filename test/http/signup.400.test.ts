@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recordsOf } from '../../src/compose.ts'
 import * as refusals from '../../src/http/refusals.ts'
+import { operatorOf } from '../../src/operator.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
@@ -130,7 +130,7 @@ test('C-19, C-64: every body that is no signup is refused in its own words, whic
       assert.equal(answer.headers.get('vary'), 'Origin')
     })
   }
-  const contacts = await (await recordsOf(service.config)).contacts()
+  const contacts = await (await operatorOf(service.config)).contacts()
   assert.deepEqual(await Array.fromAsync(contacts), [], 'and nothing is stored')
   assert.ok(!JSON.stringify(service.logged).includes(ECHO), 'nor logged')
 })

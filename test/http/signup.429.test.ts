@@ -99,7 +99,7 @@ test('C-35: waiting as long as Retry-After says is enough', async t => {
   assert.equal((await client.signUp(signup(99))).status, 200)
 })
 
-test('section 0: invalid bodies count as attempts, and a 429 wins over what is wrong with the body', async t => {
+test('invalid bodies count as attempts, and a 429 wins over what is wrong with the body', async t => {
   const client = await clientOf(await startService(t, { RATE_LIMIT: '3' }))
   for (const body of ['{', '[]', '{"name":1}']) assertRefused(await client.signUp(body), 400)
   assertRefused(await client.signUp('{'), 429)

@@ -26,7 +26,7 @@ type Draft = typeof good
 
 const EXHAUSTED = '198.51.100.7'
 
-/** Everything that can be wrong with one request, in the order in which it is looked at (section 0). */
+/** Everything that can be wrong with one request, in the order in which it is looked at. */
 const faults: readonly [what: string, fault: Partial<Draft>, status: number, sentence?: string][] = [
   ['an unknown path', { path: '/api/nothing' }, 404, refusals.notFound.error],
   ['a method that is not allowed', { method: 'PUT' }, 405],
@@ -49,7 +49,7 @@ function bytesOf({ name, email, inArray, after, size, spoilt }: Draft): Uint8Arr
 }
 
 for (const transfer of ['by Content-Length', 'chunked'] as const) {
-  test(`section 0: of two things that are wrong the earlier one is answered, ${transfer}`, async t => {
+  test(`of two things that are wrong the earlier one is answered, ${transfer}`, async t => {
     // The last fault holds for every request: the store never has room.
     const env = { TRUST_PROXY: '1', RATE_LIMIT: '1' }
     const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))

@@ -134,7 +134,7 @@ test(
     assertRefused(await signUp(ada), 500, savedForLater.error)
     const loud = wrong.logged.filter(({ level }) => Number(level) >= 50)
     assert.deepEqual(
-      loud.map(({ provider, msg }) => [provider, msg]),
+      loud.map(({ destination, msg }) => [destination, msg]),
       [['loops', 'the provider refuses our settings: signups are kept and completed later']],
     )
     assert.match(String(loud[0]?.why), /401/)

@@ -8,12 +8,12 @@ import { until } from '../harness/program.ts'
 export interface Opened extends Quota {
   readonly url: string
   /** Long where the test is not about it, since the machine may be slow. */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /** Closed after the test. It may not be connected yet. */
-export function openedLimiter(t: Pick<TestContext, 'after'>, { url, patience = 10_000, ...quota }: Opened): Limiter {
-  const limiter = redisLimiter({ place: readRedisUrl(url)!, ...quota, patience })
+export function openedLimiter(t: Pick<TestContext, 'after'>, { url, timeout = 10_000, ...quota }: Opened): Limiter {
+  const limiter = redisLimiter({ location: readRedisUrl(url)!, ...quota, timeout })
   t.after(() => limiter.close())
   return limiter
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { nameOf, type RedisPlace, readRedisUrl } from '../../src/limiters/redis-url.ts'
+import { nameOf, type RedisLocation, readRedisUrl } from '../../src/limiters/redis-url.ts'
 
 const open = { user: null, tls: null }
 const node = (host: string, port: number) => ({ host, port })
 const ada = { username: 'ada', password: 's3cret' }
 
 /** URL, what it means, and what the log says of it. */
-const readable: readonly (readonly [string, RedisPlace, string])[] = [
+const readable: readonly (readonly [string, RedisLocation, string])[] = [
   ['redis://redis', { kind: 'single', node: node('redis', 6379), db: 0, ...open }, 'redis://redis:6379/0'],
   ['REDIS://redis:1/', { kind: 'single', node: node('redis', 1), db: 0, ...open }, 'redis://redis:1/0'],
   ['redis://[::1]:7000/3', { kind: 'single', node: node('::1', 7000), db: 3, ...open }, 'redis://[::1]:7000/3'],
@@ -34,7 +34,10 @@ const readable: readonly (readonly [string, RedisPlace, string])[] = [
   [
     'rediss://redis?cacert=/etc/a%20b+c.pem&cert=c.pem&key=k.pem',
     {
-      ...{ kind: 'single', node: node('redis', 6379), db: 0, user: null },
+      kind: 'single',
+      node: node('redis', 6379),
+      db: 0,
+      user: null,
       tls: { ca: '/etc/a b+c.pem', pair: { cert: 'c.pem', key: 'k.pem' } },
     },
     'rediss://redis:6379/0',
@@ -52,41 +55,79 @@ const readable: readonly (readonly [string, RedisPlace, string])[] = [
   [
     'redis+sentinel://ada:s3cret@s1,s2:26380/main.1?sentinel-user=sue&sentinel-pass=p%26s',
     {
-      ...{ kind: 'sentinel', sentinels: [node('s1', 26379), node('s2', 26380)], master: 'main.1', db: 0 },
-      ...{ ...open, user: ada, sentinelUser: { username: 'sue', password: 'p&s' } },
+      kind: 'sentinel',
+      sentinels: [node('s1', 26379), node('s2', 26380)],
+      master: 'main.1',
+      db: 0,
+      ...open,
+      user: ada,
+      sentinelUser: { username: 'sue', password: 'p&s' },
     },
     'redis+sentinel://s1:26379,s2:26380/main.1/0',
   ],
   [
     'rediss+sentinel://s1/main/2?sentinel-pass=x&cacert=ca.pem',
     {
-      ...{ kind: 'sentinel', sentinels: [node('s1', 26379)], master: 'main', db: 2, user: null },
-      ...{ sentinelUser: { username: null, password: 'x' }, tls: { ca: 'ca.pem', pair: null } },
+      kind: 'sentinel',
+      sentinels: [node('s1', 26379)],
+      master: 'main',
+      db: 2,
+      user: null,
+      sentinelUser: { username: null, password: 'x' },
+      tls: { ca: 'ca.pem', pair: null },
     },
     'rediss+sentinel://s1:26379/main/2',
   ],
 ]
 
 const unreadable = [
-  ...['', 'redis', 'redis:', 'redis://', 'redis:///0', 'http://redis', 'redis:redis', 'redis+unix:///run/redis.sock'],
-  ...[
-    'redis://redis:0',
-    'redis://redis:65536',
-    'redis://redis:x',
-    'redis://re dis',
-    'redis://redis\n',
-    'redis://re_dis!',
-  ],
-  ...['redis://redis/x', 'redis://redis/-1', 'redis://redis/1/2', 'redis://redis/0#x', 'redis://[::g]', 'redis://::1'],
+  '',
+  'redis',
+  'redis:',
+  'redis://',
+  'redis:///0',
+  'http://redis',
+  'redis:redis',
+  'redis+unix:///run/redis.sock',
+  'redis://redis:0',
+  'redis://redis:65536',
+  'redis://redis:x',
+  'redis://re dis',
+  'redis://redis\n',
+  'redis://re_dis!',
+  'redis://redis/x',
+  'redis://redis/-1',
+  'redis://redis/1/2',
+  'redis://redis/0#x',
+  'redis://[::g]',
+  'redis://::1',
   // A user or a password alone, and what a password needs to be encoded for.
-  ...['redis://ada@redis', 'redis://ada:@redis', 'redis://@redis', 'redis://ada:a/b@redis', 'redis://ada:a#b@redis'],
-  ...['redis://ada:%zz@redis', 'redis://ada:%ff@redis'],
+  'redis://ada@redis',
+  'redis://ada:@redis',
+  'redis://@redis',
+  'redis://ada:a/b@redis',
+  'redis://ada:a#b@redis',
+  'redis://ada:%zz@redis',
+  'redis://ada:%ff@redis',
   // A parameter that is unknown, twice there, empty, or without meaning here.
-  ...['redis://redis?db=1', 'redis://redis?cacert=a', 'rediss://redis?cacert=', 'rediss://redis?cacert=a&cacert=b'],
-  ...['rediss://redis?cert=a', 'rediss://redis?key=a', 'rediss://redis?cacert', 'redis://redis?sentinel-pass=x'],
-  ...['redis://a,b', 'redis+cluster://a,', 'redis+cluster://a,b/1', 'redis+cluster://a,b/main'],
-  ...['redis+sentinel://s1', 'redis+sentinel://s1/', 'redis+sentinel://s1/a%20b', 'redis+sentinel://s1/main/x'],
-  ...['redis+sentinel://s1/main/0/0', 'redis+sentinel://s1/main?sentinel-user=sue'],
+  'redis://redis?db=1',
+  'redis://redis?cacert=a',
+  'rediss://redis?cacert=',
+  'rediss://redis?cacert=a&cacert=b',
+  'rediss://redis?cert=a',
+  'rediss://redis?key=a',
+  'rediss://redis?cacert',
+  'redis://redis?sentinel-pass=x',
+  'redis://a,b',
+  'redis+cluster://a,',
+  'redis+cluster://a,b/1',
+  'redis+cluster://a,b/main',
+  'redis+sentinel://s1',
+  'redis+sentinel://s1/',
+  'redis+sentinel://s1/a%20b',
+  'redis+sentinel://s1/main/x',
+  'redis+sentinel://s1/main/0/0',
+  'redis+sentinel://s1/main?sentinel-user=sue',
 ]
 
 describe('the URL of Redis or Valkey', () => {

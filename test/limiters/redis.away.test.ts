@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { randomInt } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { insured } from '../../src/limiters/insured.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import type { Limiter } from '../../src/waitlist/ports.ts'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
 import { until } from '../harness/program.ts'
 import { noRedis, type RedisServer, redisProgram, startRedis } from '../harness/redis.ts'
+import { seedOf } from '../harness/seed.ts'
 import { recordingLog } from '../harness/service.ts'
 import { answers, connectedLimiter, failsWith, openedLimiter } from './connected.ts'
 
@@ -17,9 +15,7 @@ const quota = { limit: 3, window: 600 }
 const AWAY = 'the shared rate limit is away: each instance counts by itself'
 const BACK = 'the shared rate limit is used again'
 /** As it is used: 50 ms, and no more. */
-const patience = 50
-/** Milliseconds: 5 seconds are meant, and the machine may be slow. */
-const USED_AGAIN = 8_000
+const timeout = 50
 
 async function server(t: TestContext, more: readonly string[] = []): Promise<RedisServer> {
   const server = await startRedis(more)
@@ -49,7 +45,7 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
   ] as const) {
     test(`${how}: every attempt is answered, the log has two lines, and it is used again`, async t => {
       const own = await server(t)
-      const { limiter, said, logged } = insure(await connectedLimiter(t, { ...quota, url: own.url, patience }))
+      const { limiter, said, logged } = insure(await connectedLimiter(t, { ...quota, url: own.url, timeout }))
       assert.equal((await limiter.take('before')).remaining, 2)
       await own[end]()
       const crowd = await Promise.all(Array.from({ length: 200 }, () => limiter.take('crowd')))
@@ -59,9 +55,7 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
       const why = how === 'stopped' ? /closed|ECONN|no connection|no answer/ : /no answer within 50 ms/
       assert.match(String(logged[0]!.why), why)
       await own[mend]()
-      const back = performance.now()
       await backAgain(limiter, said)
-      assert.ok(performance.now() - back < USED_AGAIN)
       assert.deepEqual(said(), [AWAY, BACK])
       // A server that hung counts again where it was; one that was started again is empty.
       assert.equal((await limiter.take('before')).remaining, how === 'stopped' ? 2 : 1)
@@ -72,12 +66,12 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
   test('not there at the start: the local limiter stands in, and it is used once it is there', async t => {
     const own = await server(t)
     await own.stop()
-    const early = insure(openedLimiter(t, { ...quota, url: own.url, patience }), 0)
-    const late = insure(openedLimiter(t, { ...quota, url: own.url, patience }))
+    const early = insure(openedLimiter(t, { ...quota, url: own.url, timeout }), 0)
+    const late = insure(openedLimiter(t, { ...quota, url: own.url, timeout }))
     for (const { limiter } of [early, late]) assert.equal((await limiter.take('first')).remaining, 2)
     assert.deepEqual(early.said(), [])
     assert.deepEqual(late.said(), [AWAY])
-    const limiter = openedLimiter(t, { ...quota, url: own.url, patience })
+    const limiter = openedLimiter(t, { ...quota, url: own.url, timeout })
     await until(() => failsWith(limiter, /ECONNREFUSED/))
     await own.start()
     await backAgain(late.limiter, late.said)
@@ -85,7 +79,7 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
 
   test('the reason is told, and no password', async t => {
     const own = await server(t)
-    const limiter = await connectedLimiter(t, { ...quota, url: own.url, patience })
+    const limiter = await connectedLimiter(t, { ...quota, url: own.url, timeout })
     /** Waits until it fails so, and looks at what the log would say. */
     const says = async (limiter: Limiter, why: RegExp) => {
       await until(() => failsWith(limiter, why))
@@ -104,9 +98,9 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
     await own.command('replicaof', 'no', 'one')
     await until(() => answers(limiter))
     await own.command('config', 'set', 'requirepass', 's3cret')
-    await says(openedLimiter(t, { ...quota, url: own.url, patience }), /NOAUTH/)
+    await says(openedLimiter(t, { ...quota, url: own.url, timeout }), /NOAUTH/)
     const wrong = own.url.replace('//', '//:wr0ng@')
-    await says(openedLimiter(t, { ...quota, url: wrong, patience }), /WRONGPASS/)
+    await says(openedLimiter(t, { ...quota, url: wrong, timeout }), /WRONGPASS/)
   })
 
   test('a server that became a replica is left, since its name may be that of another one by now', async t => {
@@ -125,29 +119,35 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
   })
 
   test('while it is loading the local limiter stands in, then it is used', async t => {
+    // A minute, unless it is told to hurry.
     const own = await server(t, [
-      ...['--key-load-delay', '30000', '--loading-process-events-interval-bytes', '1024'],
-      ...['--rdbcompression', 'no'],
+      '--key-load-delay',
+      '100000',
+      '--loading-process-events-interval-bytes',
+      '1024',
+      '--rdbcompression',
+      'no',
     ])
-    for (let i = 0; i < 60; i++) await own.command('set', `key ${i}`, 'x'.repeat(500))
+    const fill = "for i = 1, 600 do redis.call('set', 'key ' .. i, string.rep('x', 500)) end"
+    await own.command('eval', fill, 0)
     await own.command('save')
     await own.stop()
     const started = own.start()
-    const limiter = openedLimiter(t, { ...quota, url: own.url, patience: 5_000 })
+    const limiter = openedLimiter(t, { ...quota, url: own.url, timeout: 5_000 })
     await until(() => failsWith(limiter, /LOADING/))
     const { limiter: sure } = insure(limiter)
     assert.equal((await sure.take('meanwhile')).remaining, 2)
+    await own.command('config', 'set', 'key-load-delay', 0)
     await started
     await until(() => answers(limiter))
   })
 
   test('a link that fails in every way fails no attempt and loses no connection for good', async t => {
-    const seed = randomInt(2 ** 31)
-    t.diagnostic(`seed ${seed}`)
+    const seed = seedOf(t)
     const own = await server(t)
     const proxy = await startFaultProxy(own.port, seed)
     t.after(() => proxy.close())
-    const shared = await connectedLimiter(t, { ...quota, url: `redis://127.0.0.1:${proxy.port}`, patience })
+    const shared = await connectedLimiter(t, { ...quota, url: `redis://127.0.0.1:${proxy.port}`, timeout })
     const { limiter, said } = insure(shared)
     const faults: Fault[] = [
       { is: 'reset', most: 200 },
@@ -184,7 +184,7 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
     const proxy = await startFaultProxy(own.port, 1)
     t.after(() => proxy.close())
     const url = `redis://127.0.0.1:${proxy.port}`
-    const limiter = await connectedLimiter(t, { ...quota, url, patience })
+    const limiter = await connectedLimiter(t, { ...quota, url, timeout })
     proxy.set({ is: 'black hole', loses: 'answers' })
     await assert.rejects(limiter.take('lost'), /no answer within 50 ms/)
     await until(async () => Number(await own.command('exists', 'waitlist:limit:lost')) === 1)
@@ -196,13 +196,28 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
 
   test('a connection that hangs is given up, with all that waited on it', async t => {
     const own = await server(t)
-    const limiter = await connectedLimiter(t, { ...quota, url: own.url, patience })
+    const limiter = await connectedLimiter(t, { ...quota, url: own.url, timeout })
     own.pause()
     const crowd = await Promise.allSettled(Array.from({ length: 1_000 }, (_, i) => limiter.take(`client ${i}`)))
     assert.ok(crowd.every(({ status }) => status === 'rejected'))
     await until(() => failsWith(limiter, /timeout|closed|no connection/i))
     own.goOn()
     await until(() => answers(limiter))
+  })
+
+  test('while there is no connection nothing is kept: each attempt fails at once, and none is sent later', async t => {
+    const own = await server(t)
+    const limiter = await connectedLimiter(t, { ...quota, url: own.url })
+    await own.stop()
+    await until(() => failsWith(limiter, /ECONNREFUSED/))
+    let failed = 0
+    for (let i = 0; i < 10_000; i++) limiter.take(`client ${i}`).catch(() => failed++)
+    // What is asked in one turn of the event loop is sent in the next.
+    for (let turn = 0; turn < 3; turn++) await new Promise(resolve => setImmediate(resolve))
+    assert.equal(failed, 10_000)
+    await own.start()
+    await until(() => answers(limiter))
+    assert.equal(await own.command('dbsize'), 1, 'the one that was answered')
   })
 
   test('closed in any state it lets the process end', async t => {
@@ -213,36 +228,6 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: true }, 
     for (const limiter of [connected, connecting]) {
       await limiter.close()
       await assert.rejects(limiter.take('x'))
-    }
-  })
-})
-
-// By itself, since it measures the heap and leaves no time to others.
-describe('Redis or Valkey away for long', { skip, timeout: 60_000 }, () => {
-  test('nothing piles up in the process that goes on without it', async t => {
-    setFlagsFromString('--expose-gc')
-    const heap = () => {
-      runInNewContext('gc')()
-      return process.memoryUsage().heapUsed
-    }
-    for (const end of ['stop', 'pause'] as const) {
-      const own = await server(t)
-      const shared = await connectedLimiter(t, { ...quota, url: own.url, patience })
-      const { limiter } = insure(shared)
-      await own[end]()
-      const tries = async (times: number) => {
-        for (let i = 0; i < times; i++) {
-          await limiter.take(`client ${i % 1_000}`)
-          // So that connections are tried meanwhile.
-          if (i % 1_000 === 0) await new Promise(resolve => setImmediate(resolve))
-        }
-      }
-      await tries(20_000)
-      const before = heap()
-      await tries(200_000)
-      const grown = heap() - before
-      assert.ok(grown < 3_000_000, `${grown} bytes more after 200,000 attempts (${end})`)
-      own.goOn()
     }
   })
 })

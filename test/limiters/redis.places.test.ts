@@ -32,8 +32,14 @@ describe('a server with TLS', { skip, timeout: 60_000 }, async () => {
   )
   const port = await freePort()
   const server = await startRedis([
-    ...['--tls-port', String(port), '--tls-cert-file', first!, '--tls-key-file', firstKey!],
-    ...['--tls-ca-cert-file', second!],
+    '--tls-port',
+    String(port),
+    '--tls-cert-file',
+    first!,
+    '--tls-key-file',
+    firstKey!,
+    '--tls-ca-cert-file',
+    second!,
   ])
   after(() => server.remove())
   const files = (names: Record<string, string>) => new URLSearchParams(names).toString()
@@ -52,7 +58,10 @@ describe('a server with TLS', { skip, timeout: 60_000 }, async () => {
 
   test('a file that cannot be read stops the start, and is named', () => {
     const place = readRedisUrl('rediss://localhost?cacert=/nowhere/ca.pem')!
-    assert.throws(() => redisLimiter({ place, ...quota }), { name: 'CannotOpen', message: /\/nowhere\/ca\.pem/ })
+    assert.throws(() => redisLimiter({ location: place, ...quota }), {
+      name: 'OperatorError',
+      message: /\/nowhere\/ca\.pem/,
+    })
   })
 })
 
@@ -161,7 +170,7 @@ describe('a cluster', { skip, timeout: 90_000 }, async () => {
   })
 
   test('an attempt that a hanging node has not answered is not sent again', async t => {
-    const limiter = await connectedCluster(t, { ...quota, url, patience: 1_000 })
+    const limiter = await connectedCluster(t, { ...quota, url, timeout: 1_000 })
     const slot = Number(await cluster.nodes[0]!.command('cluster', 'keyslot', 'waitlist:limit:hanging'))
     const node = cluster.nodes[Math.floor(slot / (16_384 / 3))]!
     node.pause()

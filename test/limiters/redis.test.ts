@@ -54,7 +54,7 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
   test('a hanging server is waited for 50 ms where nothing else is said', async t => {
     const own = await startRedis()
     t.after(() => own.remove())
-    const limiter = redisLimiter({ place: readRedisUrl(own.url)!, limit: 3, window: 600 })
+    const limiter = redisLimiter({ location: readRedisUrl(own.url)!, limit: 3, window: 600 })
     t.after(() => limiter.close())
     await until(() => answers(limiter))
     own.pause()
@@ -90,15 +90,11 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     const step = fc.record({ pause: fc.integer({ min: 0, max: 12 }), times: fc.integer({ min: 0, max: 6 }) })
     // An interval is at least 30 seconds, so that it makes no difference how long the test takes.
     const quotas = [
-      ...[
-        { limit: 1, window: 60 },
-        { limit: 3, window: 7_200 },
-        { limit: 7, window: 3_600 },
-      ],
-      ...[
-        { limit: 20, window: 600 },
-        { limit: 37, window: 86_400 },
-      ],
+      { limit: 1, window: 60 },
+      { limit: 3, window: 7_200 },
+      { limit: 7, window: 3_600 },
+      { limit: 20, window: 600 },
+      { limit: 37, window: 86_400 },
     ]
     const limiters = await Promise.all(quotas.map(quota => opened(t, quota)))
     const which = fc.integer({ min: 0, max: quotas.length - 1 })

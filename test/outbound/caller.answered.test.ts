@@ -24,7 +24,7 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
       const { base } = await serving(t, response => {
         response.writeHead(status, { 'content-type': type, 'X-Twice': ['a', 'b'] }).end(body)
       })
-      const outcome = await calling(t, base)(create, patient())
+      const outcome = await calling(t, base)(create, patient)
       assert.equal(classOf(outcome), 'answered')
       assert.ok(outcome.is === 'answered')
       assert.deepEqual([outcome.status, outcome.json], [status, json])
@@ -37,7 +37,7 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
       response.writeEarlyHints({ link: '</x>; rel=preload' })
       response.end('{"id":"1"}')
     })
-    const outcome = await calling(t, base)(create, patient())
+    const outcome = await calling(t, base)(create, patient)
     assert.deepEqual(outcome.is === 'answered' && [outcome.status, outcome.json], [200, { id: '1' }])
   })
 
@@ -47,7 +47,7 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
       response.writeHead(422).end(JSON.stringify({ code: 'odd', message, dump: 'Ada' }))
     })
     const call = { ...create, query: { search: 'ada@example.com' } }
-    const outcome = await calling(t, base)(call, patient())
+    const outcome = await calling(t, base)(call, patient)
     assert.equal(classOf(outcome), 'answered')
     const summary = 'create a contact: answered with 422 (odd, the contact … … …) is odd; key …)'
     assert.equal(outcome.is === 'answered' && outcome.summary, summary)
@@ -56,9 +56,9 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
   test('what is sent: path and query after the base, the fields of both, the body as JSON or as it is', async t => {
     const { base, received } = await serving(t, response => response.end('{}'))
     const call = calling(t, `${base}/api/v3`)
-    await call({ ...create, query: { 'a b': 'c&d=é' }, headers: { 'idempotency-key': 'evt_1' } }, patient())
-    await call({ to: 'look', method: 'GET', path: '/me' }, patient())
-    await call({ to: 'tell', method: 'PUT', path: '/hook', body: '{"is": "signed"}' }, patient())
+    await call({ ...create, query: { 'a b': 'c&d=é' }, headers: { 'idempotency-key': 'evt_1' } }, patient)
+    await call({ to: 'look', method: 'GET', path: '/me' }, patient)
+    await call({ to: 'tell', method: 'PUT', path: '/hook', body: '{"is": "signed"}' }, patient)
     assert.deepEqual(
       received.map(({ method, url, body }) => `${method} ${url} ${body}`),
       [
@@ -80,12 +80,12 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
   test('a connection that was closed while idle is replaced, and the call is answered', async t => {
     const { base, received, sockets, connections } = await serving(t, response => response.end('{}'))
     const call = calling(t, base, { rate: { calls: 1_000, per: 1_000, connections: 1 } })
-    for (let i = 0; i < 3; i++) assert.equal(classOf(await call(create, patient())), 'answered')
+    for (let i = 0; i < 3; i++) assert.equal(classOf(await call(create, patient)), 'answered')
     assert.equal(connections(), 1)
     for (let i = 0; i < 5; i++) {
       for (const socket of sockets) socket.end()
       while (sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 10))
-      assert.equal(classOf(await call(create, patient())), 'answered')
+      assert.equal(classOf(await call(create, patient)), 'answered')
     }
     assert.deepEqual([connections(), received.length], [6, 8])
   })
@@ -98,7 +98,7 @@ describe('a redirect is misconfigured, and nothing goes to where it points', { t
       const { base } = await serving(t, response => {
         response.writeHead(status, { location: `${elsewhere.base}/contacts` }).end()
       })
-      const outcome = await calling(t, base)(create, patient())
+      const outcome = await calling(t, base)(create, patient)
       assert.equal(classOf(outcome), 'misconfigured')
       assert.equal(elsewhere.connections(), 0, 'neither body nor key are for anybody else')
     })

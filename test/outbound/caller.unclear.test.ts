@@ -58,7 +58,7 @@ describe('a call that arrived and was not answered well is unclear', { timeout: 
   for (const [what, answer] of Object.entries(afterReading)) {
     test(`the other side ${what}`, async t => {
       const { base, received } = await serving(t, answer)
-      assert.equal(classOf(await calling(t, base)(create, patient())), 'unclear')
+      assert.equal(classOf(await calling(t, base)(create, patient)), 'unclear')
       assert.equal(received.length, 1, 'it is never sent a second time by itself')
     })
   }
@@ -66,17 +66,48 @@ describe('a call that arrived and was not answered well is unclear', { timeout: 
   test('the other side resets while the request is on its way', async t => {
     const { base } = await accepting(t, socket => socket.once('data', () => socket.resetAndDestroy()))
     const body = { text: 'x'.repeat(1_000_000) }
-    assert.equal(classOf(await calling(t, base)({ ...create, body }, patient())), 'unclear')
+    assert.equal(classOf(await calling(t, base)({ ...create, body }, patient)), 'unclear')
   })
 
   for (const [what, answer] of Object.entries(forEver)) {
-    test(`the other side ${what}: the deadline ends it, and the connection`, async t => {
+    test(`the other side ${what}: its time limit ends it, and the connection`, async t => {
       const { base, received, sockets } = await serving(t, answer)
-      const outcome = await calling(t, base)(create, impatient())
+      const outcome = await calling(t, base)(create, impatient)
       assert.equal(classOf(outcome), 'unclear')
       assert.match(outcome.is === 'unclear' ? outcome.why : '', /no answer in time/)
       assert.equal(received.length, 1)
       while (sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 20))
     })
   }
+
+  test('the process stops while the call is under way', async t => {
+    const leave = new AbortController()
+    const { base } = await serving(t, () => leave.abort())
+    const outcome = await calling(t, base)(create, leave.signal)
+    assert.equal(classOf(outcome), 'unclear')
+    assert.match(outcome.is === 'unclear' ? outcome.why : '', /our own stop/)
+  })
+})
+
+describe('where the status alone tells, a 2xx is answered whatever its body is', { timeout: 60_000 }, () => {
+  const bodies = ['answers with 100 kB', 'answers with 100 kB in chunks', 'resets in the middle of the answer'] as const
+  for (const what of [...bodies, 'closes in the middle of a chunk'] as const) {
+    test(`the other side ${what}`, async t => {
+      const { base, received } = await serving(t, afterReading[what]!)
+      const outcome = await calling(t, base)({ ...create, statusAlone: true }, patient)
+      assert.deepEqual([outcome.is, outcome.is === 'answered' && outcome.status], ['answered', 200])
+      assert.equal(received.length, 1)
+    })
+  }
+
+  test('the other side lets its body drip', async t => {
+    const { base, sockets } = await serving(t, forEver['lets its body drip']!)
+    assert.equal(classOf(await calling(t, base)({ ...create, statusAlone: true }, impatient)), 'answered')
+    while (sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 20))
+  })
+
+  test('but a 5xx is as unclear as ever', async t => {
+    const { base } = await serving(t, response => response.writeHead(500).end('x'.repeat(100_000)))
+    assert.equal(classOf(await calling(t, base)({ ...create, statusAlone: true }, patient)), 'unclear')
+  })
 })

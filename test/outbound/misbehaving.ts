@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { type Call, type Caller, type CallerSettings, caller } from '../../src/outbound/caller.ts'
+import { type Attempt, attempting } from '../../src/outbound/attempt.ts'
+import { type Call, type CallerSettings, caller } from '../../src/outbound/caller.ts'
 import type { Reply } from '../../src/outbound/reply.ts'
 import type { Failure } from '../../src/waitlist/ports.ts'
 
@@ -71,17 +72,25 @@ export async function listening(t: Pick<TestContext, 'after'>, server: Server): 
   return { base, sockets, connections: () => connections }
 }
 
+/** Makes one call an attempt of its own, with this time limit; or with a long one, and this signal to leave. */
+export type Calling = (call: Call, limit: number | AbortSignal) => Promise<Reply | Failure>
+
 /** Calls with a key, at a rate that is no hindrance unless the test says another. */
-export function calling(
-  t: Pick<TestContext, 'after'>,
-  base: string,
-  settings: Partial<CallerSettings> = {},
-): Caller['call'] {
+export function calling(t: Pick<TestContext, 'after'>, base: string, settings: Partial<CallerSettings> = {}): Calling {
   const rate = { calls: 1_000, per: 1_000, connections: 10 }
   const { call, close } = caller({ base, headers: { authorization: `Bearer ${KEY}` }, rate, ...settings })
   t.after(close)
-  return call
+  return alone(call)
 }
+
+export const never = new AbortController().signal
+
+export const alone =
+  (call: (call: Call, attempt: Attempt) => Promise<Reply | Failure>): Calling =>
+  (one, limit) =>
+    typeof limit === 'number'
+      ? attempting(limit, never, attempt => call(one, attempt))
+      : attempting(patient, limit, attempt => call(one, attempt))
 
 /** The class of an outcome, and that its reason is one line, says what the call was for, and betrays nothing. */
 export function classOf(outcome: Reply | Failure): string {
@@ -92,5 +101,5 @@ export function classOf(outcome: Reply | Failure): string {
 }
 
 /** Long enough for everything that comes at all. */
-export const patient = () => AbortSignal.timeout(20_000)
-export const impatient = () => AbortSignal.timeout(300)
+export const patient = 20_000
+export const impatient = 1_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Clock, type Leave, pace, type Rate } from '../../src/outbound/pace.ts'
+import { type Clock, type Leave, MARGIN, pace, type Rate } from '../../src/outbound/pace.ts'
 
 /** Time that passes only when it is told to, with everything that is to happen in it. */
 function steppedTime() {
@@ -34,7 +34,10 @@ function steppedTime() {
 interface Visit {
   /** Milliseconds since the visit before. */
   readonly later: number
-  readonly patience: number
+  /** Milliseconds until its process stops. */
+  readonly stays: number
+  readonly longest: number
+  readonly continues: boolean
   readonly lasts: number
 }
 
@@ -46,52 +49,67 @@ const rates = fc.record({
 const visits = fc.array(
   fc.record<Visit>({
     later: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1_500 })),
-    patience: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 20_000 })),
+    stays: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(1_000_000)),
+    longest: fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 20_000 })),
+    continues: fc.boolean(),
     lasts: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 })),
   }),
   { maxLength: 40 },
 )
 
 /** What one pattern of arrivals leads to, with every promise looked at whenever anything has happened. */
-async function history(rate: Rate, room: number, pattern: readonly Visit[]): Promise<void> {
+async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
   const time = steppedTime()
-  let timers = 0
+  const timers = new Set<object>()
   const clock: Clock = {
     now: time.now,
     after(wait, run) {
-      timers++
+      const timer = {}
+      timers.add(timer)
       const forget = time.at(time.now() + wait, () => {
-        timers--
+        timers.delete(timer)
         run()
       })
       return () => {
-        timers--
+        timers.delete(timer)
         forget()
       }
     },
   }
-  const { enter } = pace(rate, room, clock)
-  const begun: { readonly at: number; readonly visit: number }[] = []
-  let waiting = 0
+  const window = rate.per * MARGIN
+  const { enter } = pace(rate, clock)
+  const begun: { readonly at: number; readonly visit: number; readonly continues: boolean }[] = []
+  const waiting = new Map<number, boolean>()
   let underWay = 0
   let over = 0
 
-  const arrive = async (visit: number, { patience, lasts }: Visit) => {
-    const deadline = new AbortController()
+  /** When a call could begin that has so many before it, if there were connections enough and none lasted. */
+  function earliest(ahead: number): number {
+    const times = begun.map(({ at }) => at)
+    for (let i = 0; i <= ahead; i++) times.push(Math.max(time.now(), (times.at(-rate.calls) ?? -Infinity) + window))
+    return times.at(-1)!
+  }
+
+  const arrive = async (visit: number, { stays, longest, continues, lasts }: Visit) => {
+    const stop = new AbortController()
     const arrived = time.now()
-    time.at(arrived + patience, () => deadline.abort())
-    const wasFull = waiting === room
-    waiting++
-    const leave: Leave | null = await enter(deadline.signal)
-    waiting--
-    assert.ok(time.now() <= arrived + patience, 'nobody waits past the deadline')
+    const before = [...waiting.values()].filter(each => each || !continues).length
+    const turn = earliest(before)
+    time.at(arrived + stays, () => stop.abort())
+    waiting.set(visit, continues)
+    const leave: Leave | null = await enter({ longest, continues, over: stop.signal })
+    waiting.delete(visit)
+    const waited = time.now() - arrived
+    assert.ok(waited <= Math.min(longest, stays), 'nobody waits for longer than allowed')
     over++
     if (leave === null) {
-      if (!deadline.signal.aborted) assert.ok(wasFull, 'nobody is refused while there is room')
+      if (waited < Math.min(longest, stays))
+        assert.ok(turn > arrived + longest, 'only who would wait in vain is refused')
       return
     }
+    if (!continues) assert.ok(![...waiting.values()].includes(true), 'those who continue go first')
     underWay++
-    begun.push({ at: time.now(), visit })
+    begun.push({ at: time.now(), visit, continues })
     time.at(time.now() + lasts, () => {
       underWay--
       leave()
@@ -106,54 +124,85 @@ async function history(rate: Rate, room: number, pattern: readonly Visit[]): Pro
   }
   await time.pass(() => {
     assert.ok(underWay <= rate.connections, 'no more at once than allowed')
-    assert.ok(waiting <= room, 'no more wait than there is room for')
-    if (waiting === 0) return assert.equal(timers, 0, 'a timer for nobody')
+    if (waiting.size === 0) return assert.equal(timers.size, 0, 'a timer for nobody')
     const first = begun.at(-rate.calls)
-    const full = first !== undefined && begun.length >= rate.calls && time.now() < first.at + rate.per * 1.05 + 1
+    const full = first !== undefined && begun.length >= rate.calls && time.now() < first.at + window + 1
     assert.ok(underWay === rate.connections || full, 'somebody waits although a call may begin')
   })
   assert.equal(over, pattern.length, 'everybody is told')
   for (const [i, { at }] of begun.slice(rate.calls).entries()) {
     assert.ok(at - begun[i]!.at >= rate.per, `${rate.calls + 1} calls began within ${at - begun[i]!.at} ms`)
   }
-  const order = begun.map(({ visit }) => visit)
-  assert.deepEqual(
-    order,
-    order.toSorted((a, b) => a - b),
-    'in order of arrival',
-  )
+  for (const kind of [true, false]) {
+    const order = begun.filter(({ continues }) => continues === kind).map(({ visit }) => visit)
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+      'each kind in order of arrival',
+    )
+  }
 }
 
 describe('the pace of calls', { timeout: 60_000 }, () => {
   test('whatever the rate and whoever arrives when, every promise holds', async () => {
-    await fc.assert(fc.asyncProperty(rates, fc.integer({ min: 1, max: 12 }), visits, history), { numRuns: 1_000 })
+    await fc.assert(fc.asyncProperty(rates, visits, history), { numRuns: 1_000 })
   })
 
+  const patient = { longest: 60_000, continues: false, over: new AbortController().signal }
+
   test('one second full of calls, then the next', () =>
-    history({ calls: 6, per: 1_000, connections: 4 }, 40, Array(40).fill({ later: 0, patience: 60_000, lasts: 1 })))
+    history(
+      { calls: 6, per: 1_000, connections: 4 },
+      Array(40).fill({ later: 0, stays: 1_000_000, longest: 60_000, continues: false, lasts: 1 }),
+    ))
 
   test('with the real clock', async () => {
-    const { enter } = pace({ calls: 5, per: 50, connections: 3 }, 20)
+    const { enter } = pace({ calls: 5, per: 50, connections: 3 })
     const start = performance.now()
-    const visit = async () => (await enter(AbortSignal.timeout(20_000)))?.()
+    const visit = async () => (await enter(patient))?.()
     await Promise.all(Array.from({ length: 20 }, visit))
     assert.ok(performance.now() - start >= 150, 'the last five began three periods after the first')
   })
 
+  test('asked for more than it allows, a vendor still completes what it begins', async () => {
+    const time = steppedTime()
+    const clock: Clock = { now: time.now, after: (wait, run) => time.at(time.now() + wait, run) }
+    const { enter } = pace({ calls: 2, per: 1_000, connections: 2 }, clock)
+    let [begun, completed] = [0, 0]
+    const work = async () => {
+      const over = new AbortController().signal
+      const first = await enter({ longest: 5_000, continues: false, over })
+      if (first === null) return
+      begun++
+      first()
+      const second = await enter({ longest: 8_000, continues: true, over })
+      second?.()
+      if (second !== null) completed++
+    }
+    // Four times as much work as there is room for, for a minute.
+    for (let at = 0; at < 60_000; at += 250) time.at(at, () => void work())
+    await time.pass(() => {})
+    assert.ok(begun >= 50, `${begun} were begun`)
+    assert.equal(completed, begun)
+  })
+
   test('nothing of it keeps a process alive when nobody waits any more', async () => {
     const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
-    const { enter } = pace({ calls: 1, per: 1_000_000, connections: 3 }, 20)
+    const { enter } = pace({ calls: 1, per: 10_000, connections: 3 })
     const before = timers()
-    ;(await enter(AbortSignal.timeout(20_000)))?.()
-    const deadline = new AbortController()
-    const asked = [enter(deadline.signal), enter(deadline.signal)]
-    assert.equal(timers(), before + 1)
-    deadline.abort()
+    ;(await enter(patient))?.()
+    const stop = new AbortController()
+    const asked = [1, 2].map(() => enter({ ...patient, over: stop.signal }))
+    assert.ok(timers() > before)
+    stop.abort()
     assert.deepEqual(await Promise.all(asked), [null, null])
     assert.equal(timers(), before)
   })
 
-  test('a deadline that is over already', async () => {
-    assert.equal(await pace({ calls: 1, per: 1, connections: 1 }, 1).enter(AbortSignal.abort()), null)
+  test('a process that stops already', async () => {
+    assert.equal(
+      await pace({ calls: 1, per: 1, connections: 1 }).enter({ ...patient, over: AbortSignal.abort() }),
+      null,
+    )
   })
 })

@@ -105,7 +105,7 @@ for (const vendor of vendorNames) {
       const known = id?.(received)
       return known === undefined ? {} : { id: known }
     },
-    can: { gone: false },
+    can: { gone: false, statusAlone: false },
     secrets: Object.entries(settings(''))
       .filter(([name]) => isSecret(name))
       .map(([, value]) => value),

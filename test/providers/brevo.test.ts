@@ -49,7 +49,9 @@ test("our requests are those of the vendor's own client", async t => {
     await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { contact_id: 1 } })
     await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { email_id: 'ada@example.com' } })
     await client.contacts.createContact({
-      ...{ email: 'bob@example.com', attributes: { VORNAME: 'Bob' }, updateEnabled: false },
+      email: 'bob@example.com',
+      attributes: { VORNAME: 'Bob' },
+      updateEnabled: false,
     })
   })
   assertSameWire(ours, theirs, ['content-type', 'api-key'])
@@ -112,10 +114,13 @@ test('the field of the rate limit says how long to wait', async t => {
   assert.equal(creation.retryAfter, 7_000)
 })
 
-test('an event that is refused, or not authorised, is our mistake', async t => {
-  for (const said of [error('invalid_parameter', 'event_name is invalid'), { status: 401, body: {} }]) {
+test('an event that is refused ends with that; one that is not authorised is our mistake', async t => {
+  for (const [said, is] of [
+    [error('invalid_parameter', 'event_name is invalid'), 'refused'],
+    [{ status: 401, body: {} }, 'misconfigured'],
+  ] as const) {
     const server = await startVendor(t, () => said)
     const provider = await opened(t, brevo, brevoSettings(server.url))
-    assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'misconfigured')
+    assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, is)
   }
 })

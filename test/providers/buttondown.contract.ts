@@ -24,8 +24,17 @@ const subscriberInput = {
 const subscriber = {
   type: 'object',
   required: [
-    ...['id', 'creation_date', 'email_address', 'referral_code', 'secondary_id', 'source', 'tags', 'type'],
-    ...['utm_campaign', 'utm_medium', 'utm_source'],
+    'id',
+    'creation_date',
+    'email_address',
+    'referral_code',
+    'secondary_id',
+    'source',
+    'tags',
+    'type',
+    'utm_campaign',
+    'utm_medium',
+    'utm_source',
   ],
   properties: {
     id: text,
@@ -43,10 +52,23 @@ const error = {
 }
 
 export const errorCodes = [
-  ...['currency_mismatch', 'email_already_exists', 'email_blocked', 'email_empty', 'email_invalid', 'invalid_input'],
-  ...['ip_address_spammy', 'metadata_invalid', 'newsletter_not_accepting_subscribers', 'payment_failed'],
-  ...['promo_code_invalid', 'rate_limited', 'subscriber_already_exists', 'subscriber_blocked', 'subscriber_id_invalid'],
-  ...['subscriber_suppressed', 'tag_invalid'],
+  'currency_mismatch',
+  'email_already_exists',
+  'email_blocked',
+  'email_empty',
+  'email_invalid',
+  'invalid_input',
+  'ip_address_spammy',
+  'metadata_invalid',
+  'newsletter_not_accepting_subscribers',
+  'payment_failed',
+  'promo_code_invalid',
+  'rate_limited',
+  'subscriber_already_exists',
+  'subscriber_blocked',
+  'subscriber_id_invalid',
+  'subscriber_suppressed',
+  'tag_invalid',
 ] as const
 
 const creationError = { ...error, properties: { ...error.properties, code: { enum: errorCodes } } }
@@ -79,7 +101,9 @@ export const buttondownCalls: Documented = {
   'GET /v1/accounts/me': {
     answers: {
       200: { type: 'object', required: ['username', 'email_address'], properties: { username: text } },
-      ...{ 401: error, 409: null, 429: error },
+      401: error,
+      409: null,
+      429: error,
     },
   },
 }

@@ -33,22 +33,18 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
   function keep(email: string, more: Record<string, unknown>, created: Date): Record<string, unknown> {
     const id = `sub_0${String(++ids).padStart(25, '0')}`
     const subscriber = {
-      ...{
-        id,
-        creation_date: created.toISOString(),
-        email_address: email,
-        type: 'unactivated',
-        tags: [],
-        metadata: {},
-      },
-      ...{
-        referral_code: `r${ids}`,
-        secondary_id: ids,
-        source: 'api',
-        utm_campaign: '',
-        utm_medium: '',
-        utm_source: '',
-      },
+      id,
+      creation_date: created.toISOString(),
+      email_address: email,
+      type: 'unactivated',
+      tags: [],
+      metadata: {},
+      referral_code: `r${ids}`,
+      secondary_id: ids,
+      source: 'api',
+      utm_campaign: '',
+      utm_medium: '',
+      utm_source: '',
       ...more,
     }
     subscribers.set(email, subscriber)

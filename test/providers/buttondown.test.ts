@@ -58,7 +58,9 @@ test('a subscriber has the name and our mark in its metadata, the tags, and is a
   const metadata = { name: 'Ada King Lovelace', waitlist_id: ada.id }
   assert.deepEqual(server.asked[0]!.json, { email_address: 'ada@example.com', metadata })
   assert.deepEqual(server.asked[1]!.json, {
-    ...{ email_address: 'bob@example.com', type: 'regular', tags: ['early', 'friends'] },
+    email_address: 'bob@example.com',
+    type: 'regular',
+    tags: ['early', 'friends'],
     metadata: { name: 'Bob', waitlist_id: ada.id },
   })
 })
@@ -188,7 +190,7 @@ describe('the automation', () => {
 
   for (const [status, body, is] of [
     [404, { detail: 'Not found.' }, 'misconfigured'],
-    [400, { detail: 'It is no draft.' }, 'misconfigured'],
+    [400, { detail: 'It is no draft.' }, 'refused'],
     [403, { detail: 'No.' }, 'misconfigured'],
     [409, '', 'unclear'],
     [200, '', 'unclear'],

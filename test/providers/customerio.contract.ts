@@ -62,7 +62,8 @@ export const customerioCalls: Documented = {
           },
         },
       },
-      ...{ 401: null, 429: null },
+      401: null,
+      429: null,
     },
   },
   'GET /v1/customers/{customer_id}/attributes': {
@@ -76,7 +77,9 @@ export const customerioCalls: Documented = {
           },
         },
       },
-      ...{ 400: null, 404: null, 429: null },
+      400: null,
+      404: null,
+      429: null,
     },
   },
 }

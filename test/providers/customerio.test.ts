@@ -169,22 +169,22 @@ describe('without the key of the App API', () => {
 })
 
 describe('an answer', () => {
-  const bad: [number, unknown, string][] = [
+  const bad: [number, unknown, string, string?][] = [
     [401, { meta: { error: 'Unauthorized request' } }, 'misconfigured'],
-    [400, { meta: { errors: ['Something.'] } }, 'misconfigured'],
+    [400, { meta: { errors: ['Something.'] } }, 'misconfigured', 'refused'],
     [200, '', 'unclear'],
     [200, { error: 'odd' }, 'unclear'],
     [204, '', 'unclear'],
     [302, '', 'misconfigured'],
     [429, '', 'unreached'],
   ]
-  for (const [status, body, is] of bad) {
-    test(`of ${status} ${JSON.stringify(body)} is ${is}, for a person and for an event`, async t => {
+  for (const [status, body, is, told = is] of bad) {
+    test(`of ${status} ${JSON.stringify(body)} is ${is} for a person, and ${told} for an event`, async t => {
       const server = await startVendor(t, () => ({ status, body }))
       const env = { ...customerioSettings(server.url), ...withoutAppKey }
       const [first, second] = [await opened(t, { vendor }, env), await opened(t, { vendor }, env)]
       assert.equal((await first.createContact(ada, false, never)).is, is)
-      assert.equal((await second.automation!.deliver(eventOf(ada), never)).is, is)
+      assert.equal((await second.automation!.deliver(eventOf(ada), never)).is, told)
     })
   }
 })

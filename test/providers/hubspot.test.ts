@@ -93,7 +93,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     const vague = hubspotError(409, 'CONFLICT', 'Contact already exists.')
     const { fake, server, provider } = await started(t, {}, ({ method }) => (method === 'POST' ? vague : undefined))
     fake.had('ada@example.com')
-    assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+    assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing', providerId: undefined })
     assert.equal(server.asked.length, 1)
     const doubted = await provider.createContact(ada, true, never)
     assert.deepEqual(doubted, { is: 'existing', providerId: '1001', ours: false })
@@ -121,11 +121,11 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     const noProperty = { name: 'waitlist', error: 'PROPERTY_DOESNT_EXIST' }
     const elsewhere = { name: 'other_email', error: 'INVALID_EMAIL' }
     const rows: [Said, string, string][] = [
-      [notValid(invalid), 'refused', 'misconfigured'],
-      [notValid(noProperty), 'misconfigured', 'misconfigured'],
-      [notValid(elsewhere), 'misconfigured', 'misconfigured'],
-      [hubspotError(400, 'VALIDATION_ERROR', 'Invalid input JSON [line 1]'), 'misconfigured', 'misconfigured'],
-      [hubspotError(400, 'VALIDATION_ERROR', ''), 'misconfigured', 'misconfigured'],
+      [notValid(invalid), 'refused', 'refused'],
+      [notValid(noProperty), 'misconfigured', 'refused'],
+      [notValid(elsewhere), 'misconfigured', 'refused'],
+      [hubspotError(400, 'VALIDATION_ERROR', 'Invalid input JSON [line 1]'), 'misconfigured', 'refused'],
+      [hubspotError(400, 'VALIDATION_ERROR', ''), 'misconfigured', 'refused'],
       [hubspotError(401, 'EXPIRED_AUTHENTICATION', 'expired'), 'misconfigured', 'misconfigured'],
       [hubspotError(403, 'MISSING_SCOPES', 'scopes'), 'misconfigured', 'misconfigured'],
       [hubspotError(404, 'OBJECT_NOT_FOUND', 'not found'), 'misconfigured', 'misconfigured'],
@@ -149,8 +149,8 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     assert.match(failure.why, /crm\.objects\.contacts\.read/)
   })
 
-  test('an event that HubSpot does not know is our mistake', async t => {
+  test('an event that HubSpot does not know is refused', async t => {
     const { provider } = await started(t, { HUBSPOT_EVENT: 'pe1234_other' })
-    assert.equal((await provider.automation!.deliver(event, never)).is, 'misconfigured')
+    assert.equal((await provider.automation!.deliver(event, never)).is, 'refused')
   })
 })

@@ -62,8 +62,12 @@ export function kitFake(): VendorFake {
       return { status: 200, body: { subscriber: known } }
     }
     const subscriber: Subscriber = {
-      ...{ id: ++ids, first_name: (name as string) ?? null, email_address: email, state: 'active' },
-      ...{ created_at: timeOf(new Date()), fields: {} },
+      id: ++ids,
+      first_name: (name as string) ?? null,
+      email_address: email,
+      state: 'active',
+      created_at: timeOf(new Date()),
+      fields: {},
     }
     subscribers.set(email, subscriber)
     return { status: 201, body: { subscriber } }
@@ -102,8 +106,12 @@ export function kitFake(): VendorFake {
     },
     had: email =>
       void subscribers.set(email, {
-        ...{ id: ++ids, first_name: 'Old', email_address: email, state: 'cancelled' },
-        ...{ created_at: '2023-02-17T11:43:55Z', fields: { category: 'One' } },
+        id: ++ids,
+        first_name: 'Old',
+        email_address: email,
+        state: 'cancelled',
+        created_at: '2023-02-17T11:43:55Z',
+        fields: { category: 'One' },
       }),
     kept: email => subscribers.get(email),
     count: email => (subscribers.has(email) ? 1 : 0),

@@ -25,8 +25,17 @@ const only = (members: object, required: readonly string[] = []) => ({
 const data = (inner: object) => only({ data: inner }, ['data'])
 
 const identity = {
-  ...{ email: text, phone_number: text, external_id: text, first_name: text, last_name: text, organization: text },
-  ...{ locale: text, title: text, image: text, location: object, properties: object },
+  email: text,
+  phone_number: text,
+  external_id: text,
+  first_name: text,
+  last_name: text,
+  organization: text,
+  locale: text,
+  title: text,
+  image: text,
+  location: object,
+  properties: object,
 }
 
 const errors = {
@@ -39,7 +48,10 @@ const errors = {
         type: 'object',
         required: ['id', 'code', 'title', 'detail'],
         properties: {
-          ...{ id: text, code: text, title: text, detail: text },
+          id: text,
+          code: text,
+          title: text,
+          detail: text,
           source: { type: 'object', properties: { pointer: text, parameter: text } },
         },
       },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { convergence } from '../contracts/provider.convergence.ts'
 import { contactOf, type VendorUnderTest } from '../contracts/provider.ts'
-import type { Asked } from '../harness/vendor.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
 import { type KlaviyoFake, klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { callsOf, starting } from './started.ts'
 
@@ -48,16 +48,21 @@ describe('Klaviyo, with a list', { timeout: 180_000 }, () => {
   })
 
   test('a list step that fails leaves doubt, however it failed, and the next attempt makes up for it', async t => {
-    for (const failed of [
-      { status: 503 },
-      { status: 500 },
-      klaviyoError(404, 'not_found'),
-      { status: 200, body: {} },
-    ]) {
+    const unclear = { is: 'unclear' }
+    const ourMistake = { is: 'misconfigured', tookEffect: true }
+    for (const [failed, { is, tookEffect }] of [
+      [{ status: 503 }, unclear],
+      [{ status: 500 }, unclear],
+      [{ status: 408 }, unclear],
+      [{ status: 200, body: {} }, unclear],
+      [klaviyoError(404, 'not_found'), ourMistake],
+      [klaviyoError(403, 'permission_denied'), ourMistake],
+    ] as [Said, Partial<typeof ourMistake>][]) {
       let failing = true
       const { fake, provider } = await started(t, {}, asked => (failing && isListCall(asked) ? failed : undefined))
       const first = await provider.createContact(ada, false, never)
-      assert.equal(first.is, 'unclear', JSON.stringify(failed))
+      assert.equal(first.is, is, JSON.stringify(failed))
+      assert.equal(first.is === 'misconfigured' ? first.tookEffect : undefined, tookEffect)
       assert.deepEqual(fake.listsOf('ada@example.com'), [])
       failing = false
       const second = await provider.createContact(ada, true, never)

@@ -30,7 +30,10 @@ describe('listmonk', { timeout: 60_000 }, () => {
     await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: '1' } }, never)
     assert.ok(server.asked.every(({ headers }) => headers.authorization === 'token waitlist:token-of-the-test'))
     const body = {
-      ...{ email: 'ada@example.com', name: 'Ada King Lovelace', status: 'enabled', lists: [1, 2] },
+      email: 'ada@example.com',
+      name: 'Ada King Lovelace',
+      status: 'enabled',
+      lists: [1, 2],
       attribs: { waitlist: ada.id },
     }
     const sent = server.asked.map(({ method, path, query, json }) => [`${method} ${path}`, json ?? query])
@@ -101,18 +104,18 @@ describe('listmonk', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a list that was left out without a word is noticed, told, and joined once it is there', async t => {
+  test('a list that was left out without a word is our mistake, and joined once it is there', async t => {
     const { fake, server, provider } = await started(t)
     fake.lists.delete(2)
-    const first = await provider.createContact(ada, false, never)
-    assert.ok(first.is === 'unclear')
-    assert.match(first.why, /not on the lists 2: do they exist/)
-    // Nothing has changed.
-    const second = await provider.createContact(ada, true, never)
-    assert.ok(second.is === 'unclear')
-    assert.match(second.why, /lists 2 were missing/)
+    const said = { is: 'misconfigured', tookEffect: true }
+    // The second attempt finds that nothing has changed.
+    for (const doubt of [false, true]) {
+      const creation = await provider.createContact(ada, doubt, never)
+      assert.ok(creation.is === 'misconfigured')
+      assert.deepEqual({ is: creation.is, tookEffect: creation.tookEffect }, said)
+      assert.match(creation.why, /not on the lists 2: do they exist/)
+    }
     fake.lists.add(2)
-    assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
     const last = await provider.createContact(ada, true, never)
     assert.deepEqual(last, { is: 'existing', providerId: '1', ours: true })
     const { lists } = fake.kept('ada@example.com') as { lists: { id: number }[] }
@@ -121,17 +124,27 @@ describe('listmonk', { timeout: 60_000 }, () => {
       [1, 2],
     )
     assert.deepEqual(server.asked.findLast(({ method }) => method === 'PUT')?.json, {
-      ...{ ids: [1], action: 'add', target_list_ids: [2], status: 'unconfirmed' },
+      ids: [1],
+      action: 'add',
+      target_list_ids: [2],
+      status: 'unconfirmed',
     })
   })
 
   test('an addition to a list that fails leaves doubt, however it failed', async t => {
-    for (const status of [400, 403, 500, 503]) {
+    for (const [status, is] of [
+      [400, 'misconfigured'],
+      [403, 'misconfigured'],
+      [500, 'unclear'],
+      [503, 'unclear'],
+    ] as const) {
       const failing = ({ method }: Asked) => (method === 'PUT' ? { status, body: { message: 'No' } } : undefined)
       const { fake, provider } = await started(t, {}, failing)
       fake.lists.delete(2)
       await provider.createContact(ada, false, never)
-      assert.equal((await provider.createContact(ada, true, never)).is, 'unclear')
+      const creation = await provider.createContact(ada, true, never)
+      assert.equal(creation.is, is)
+      assert.equal(creation.is === 'misconfigured' && creation.tookEffect, is === 'misconfigured')
     }
   })
 
@@ -163,11 +176,11 @@ describe('listmonk', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a template that does not exist is our mistake; without one there is no automation', async t => {
+  test('a template that does not exist refuses the mail; without one there is no automation', async t => {
     const { fake, provider } = await started(t)
     fake.templates.delete(5)
     await provider.createContact(ada, false, never)
-    assert.equal((await provider.automation!.deliver(event, never)).is, 'misconfigured')
+    assert.equal((await provider.automation!.deliver(event, never)).is, 'refused')
     const none = await started(t, { LISTMONK_TEMPLATE_ID: '' })
     assert.equal(none.provider.automation, null)
   })

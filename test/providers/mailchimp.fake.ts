@@ -48,8 +48,14 @@ export function mailchimpFake(): VendorFake {
   function add(email: string, more: Partial<Member>): Member {
     const now = timeOf(new Date())
     const member: Member = {
-      ...{ id: hashOf(email), contact_id: (++ids).toString(16).padStart(32, '0'), email_address: email },
-      ...{ status: 'subscribed', merge_fields: {}, timestamp_signup: '', timestamp_opt: now, last_changed: now },
+      id: hashOf(email),
+      contact_id: (++ids).toString(16).padStart(32, '0'),
+      email_address: email,
+      status: 'subscribed',
+      merge_fields: {},
+      timestamp_signup: '',
+      timestamp_opt: now,
+      last_changed: now,
       ...more,
     }
     members.set(email, member)

@@ -65,7 +65,9 @@ test("our requests are those of the vendor's own client", async t => {
     const client = await official(url)
     const timestamp_signup = '2026-11-20T10:11:12+00:00'
     const member = {
-      ...{ email_address: 'ada@example.com', status: 'subscribed', timestamp_signup },
+      email_address: 'ada@example.com',
+      status: 'subscribed',
+      timestamp_signup,
       merge_fields: { FNAME: 'Ada', LNAME: 'King Lovelace' },
     }
     const bob = {
@@ -149,7 +151,7 @@ for (const [what, said, expected] of found) {
     const provider = await opened(t, vendor, mailchimpSettings(server.url))
     const creation = await provider.createContact(ada, true, never)
     assert.partialDeepStrictEqual(creation, expected)
-    if (!('ours' in expected)) assert.ok(!('ours' in creation))
+    if (!('ours' in expected)) assert.ok(creation.is !== 'existing' || creation.ours === undefined)
   })
 }
 

@@ -118,16 +118,16 @@ describe('Plunk', { timeout: 60_000 }, () => {
       [plunkError(402, 'BILLING_LIMIT_EXCEEDED'), 'unreached', 'unreached'],
       [plunkError(403, 'PROJECT_DISABLED'), 'misconfigured', 'misconfigured'],
       [plunkError(404, 'NOT_FOUND'), 'misconfigured', 'misconfigured'],
-      [{ status: 400, body: { error: 'Email is required' } }, 'misconfigured', 'misconfigured'],
+      [{ status: 400, body: { error: 'Email is required' } }, 'misconfigured', 'refused'],
       [plunkError(409, 'CONFLICT'), 'misconfigured', 'misconfigured'],
-      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] }), 'misconfigured', 'misconfigured'],
-      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'email' }] }), 'refused', 'misconfigured'],
+      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] }), 'misconfigured', 'refused'],
+      [plunkError(422, 'VALIDATION_ERROR', { errors: [{ field: 'email' }] }), 'refused', 'refused'],
     ]
     for (const [said, creation, told] of rows) {
       const { provider } = await started(t, answer => asked => (asked.path.endsWith('/lookup') ? answer(asked) : said))
       assert.equal((await provider.createContact(ada, false, never)).is, creation, JSON.stringify(said))
       assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
-      assert.equal((await provider.check!(never))?.is, told)
+      assert.equal((await provider.check!(never))?.is, told === 'refused' ? 'misconfigured' : told)
     }
   })
 
@@ -144,11 +144,11 @@ describe('Plunk', { timeout: 60_000 }, () => {
     assert.equal(fake.count('ada@example.com'), 0)
   })
 
-  test('an event name that Plunk keeps for itself is our mistake, and its key can be used again', async t => {
+  test('an event name that Plunk keeps for itself is refused, and its key can be used again', async t => {
     const { fake, provider } = await started(t)
     for (const name of ['email.sent', 'contact.subscribed', 'segment.beta.entry']) {
       const told = await provider.automation!.deliver({ ...event, name }, never)
-      assert.equal(told.is, 'misconfigured', name)
+      assert.equal(told.is, 'refused', name)
     }
     assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
     assert.equal(fake.starts('ada@example.com'), 1)

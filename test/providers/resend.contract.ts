@@ -30,8 +30,13 @@ export const resendCalls: Documented = {
   'GET /contacts/{id}': {
     answers: {
       200: answer('contact', {
-        ...{ id, email: text, first_name: { type: ['string', 'null'] }, last_name: { type: ['string', 'null'] } },
-        ...{ created_at: time, unsubscribed: { type: 'boolean' }, properties: { type: 'object' } },
+        id,
+        email: text,
+        first_name: { type: ['string', 'null'] },
+        last_name: { type: ['string', 'null'] },
+        created_at: time,
+        unsubscribed: { type: 'boolean' },
+        properties: { type: 'object' },
       }),
       404: error,
     },
@@ -42,7 +47,9 @@ export const resendCalls: Documented = {
       additionalProperties: false,
       required: ['email'],
       properties: {
-        ...{ email: text, first_name: text, last_name: text },
+        email: text,
+        first_name: text,
+        last_name: text,
         segments: { type: 'array', items: { type: 'object', required: ['id'], properties: { id } } },
       },
     },

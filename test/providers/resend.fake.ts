@@ -54,8 +54,14 @@ export function resendFake(): VendorFake {
     const ids = (segments as readonly { id?: string }[]).map(({ id }) => id)
     if (ids.some(id => id !== SEGMENT)) return notFound('Segment not found')
     const kept = contacts.get(email) ?? {
-      ...{ id: randomUUID(), email, first_name: first_name as string | null, last_name: last_name as string | null },
-      ...{ created_at: timeOf(new Date()), unsubscribed: false, properties: {}, segments: ids as string[] },
+      id: randomUUID(),
+      email,
+      first_name: first_name as string | null,
+      last_name: last_name as string | null,
+      created_at: timeOf(new Date()),
+      unsubscribed: false,
+      properties: {},
+      segments: ids as string[],
     }
     contacts.set(email, kept)
     return { status: 201, body: { object: 'contact', id: kept.id } }
@@ -116,8 +122,14 @@ export function resendFake(): VendorFake {
     },
     had: email =>
       void contacts.set(email, {
-        ...{ id: randomUUID(), email, first_name: 'Old', last_name: null, created_at: '2023-10-06 23:47:56.678+00' },
-        ...{ unsubscribed: true, properties: { plan: 'free' }, segments: [] },
+        id: randomUUID(),
+        email,
+        first_name: 'Old',
+        last_name: null,
+        created_at: '2023-10-06 23:47:56.678+00',
+        unsubscribed: true,
+        properties: { plan: 'free' },
+        segments: [],
       }),
     kept: email => contacts.get(email),
     count: email => (contacts.has(email) ? 1 : 0),

@@ -26,7 +26,7 @@ describe('the settings of the providers', () => {
       assert.deepEqual(result.mistakes.map(mistake => mistake.split(' ')[0]).sort(), [...needed].sort())
       for (const mistake of result.mistakes) {
         const { where, meaning } = settings[mistake.split(' ')[0]!]!
-        assert.ok(mistake.includes(where) && mistake.includes(meaning), mistake)
+        assert.ok(where && mistake.includes(where) && mistake.includes(meaning), mistake)
       }
     })
 

@@ -26,7 +26,7 @@ function handCommit() {
 }
 
 const range = (length: number, from = 0) => Array.from({ length }, (_, i) => from + i)
-const patient: Bounds = { ...storeBounds, patience: 60_000 }
+const patient: Bounds = { ...storeBounds, timeout: 60_000 }
 const unavailable = (sentence: RegExp) => (error: unknown) => {
   assert.ok(error instanceof StoreUnavailable)
   assert.match(error.message, sentence)
@@ -34,15 +34,9 @@ const unavailable = (sentence: RegExp) => (error: unknown) => {
 }
 
 describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
-  test('the bounds of a store are those of the design', () => {
-    assert.equal(storeBounds.batch, 256)
-    assert.ok(storeBounds.queue <= 10_000)
-    assert.ok(storeBounds.patience <= 5_000)
-  })
-
   test('what arrives in one turn of the event loop shares a commit, without waiting for a timer', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, patient)
+    const batches = naturalBatches(commit, { bounds: patient })
     const answers = range(10).map(item => batches.submit(item))
     const first = await called(1)
     assert.deepEqual(first.items, range(10))
@@ -51,9 +45,9 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     assert.equal(calls.length, 1)
   })
 
-  test('whatever queues during a commit is the next one, in order of arrival and at most 256 at a time', async () => {
+  test('what queues during a commit is the next one, in order of arrival and at most 256 at a time', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, patient)
+    const batches = naturalBatches(commit, { bounds: patient })
     const answers = [batches.submit(0)]
     const first = await called(1)
     for (const item of range(600, 1)) answers.push(batches.submit(item))
@@ -74,9 +68,28 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     )
   })
 
+  test('as many commits as the store merges are under way at once, and each answers its own items', async () => {
+    const { commit, called, calls } = handCommit()
+    const batches = naturalBatches(commit, { bounds: patient, ahead: 2 })
+    const answers: Promise<string>[] = []
+    for (const item of range(4)) {
+      answers.push(batches.submit(item))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    const [first, second] = [await called(1), await called(2)]
+    assert.deepEqual([first.items, second.items, calls.length], [[0], [1], 2])
+    second.finish()
+    const third = await called(3)
+    assert.deepEqual(third.items, [2, 3])
+    first.fail(new StoreUnavailable('full'))
+    third.finish()
+    await assert.rejects(answers[0]!, unavailable(/full/))
+    assert.deepEqual(await Promise.all(answers.slice(1)), ['1', '2', '3'])
+  })
+
   test('nobody is answered before the commit has', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, patient)
+    const batches = naturalBatches(commit, { bounds: patient })
     let answered = false
     const answer = batches.submit(1).then(() => {
       answered = true
@@ -97,13 +110,13 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
       await new Promise(resolve => setTimeout(resolve, 20))
       return items
     }
-    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
     await Promise.all(range(4).map(item => batches.submit(item).then(() => log.push(`answered ${item}`))))
     assert.deepEqual(log, ['sent 0,1', 'sent 2,3', 'answered 0', 'answered 1', 'answered 2', 'answered 3'])
   })
 
   test('each gets its own answer', async () => {
-    const batches = naturalBatches(async (items: readonly number[]) => items.map(item => item * 2), patient)
+    const batches = naturalBatches(async (items: readonly number[]) => items.map(item => item * 2), { bounds: patient })
     assert.deepEqual(
       await Promise.all(range(1_000).map(item => batches.submit(item))),
       range(1_000).map(item => item * 2),
@@ -112,7 +125,7 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
 
   test('one more than the queue holds is refused at once; those before it are not', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { ...patient, queue: 5 })
+    const batches = naturalBatches(commit, { bounds: { ...patient, queue: 5 } })
     const committing = batches.submit(0)
     const first = await called(1)
     const waiting = range(5, 1).map(item => batches.submit(item))
@@ -127,7 +140,7 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
 
   test('a commit that fails refuses exactly its batch', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
     const answers = range(6).map(item => batches.submit(item))
     const settled = Promise.allSettled(answers)
     ;(await called(1)).finish()
@@ -140,16 +153,19 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
   })
 
   test('a commit that throws instead of rejecting refuses its batch too', async () => {
-    const batches = naturalBatches<number, string>(() => {
-      throw new StoreUnavailable('at once')
-    }, patient)
+    const batches = naturalBatches<number, string>(
+      () => {
+        throw new StoreUnavailable('at once')
+      },
+      { bounds: patient },
+    )
     await assert.rejects(batches.submit(1), unavailable(/at once/))
     await assert.rejects(batches.submit(2), unavailable(/at once/))
   })
 
-  test('a commit slower than the patience refuses all who wait, and newcomers until it ends', async () => {
+  test('a commit slower than the timeout refuses all who wait, and newcomers until it ends', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { batch: 2, queue: 100, patience: 200 })
+    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 100, timeout: 200 } })
     const early = range(4).map(item => batches.submit(item))
     await new Promise(resolve => setTimeout(resolve, 120))
     for (const each of await Promise.allSettled([...early, batches.submit(4)])) {
@@ -168,7 +184,7 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
 
   test('drain answers everybody who was accepted and refuses the next', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { ...patient, batch: 2 })
+    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
     const answers = range(5).map(item => batches.submit(item))
     let isDrained = false
     const drained = batches.drain().then(() => {
@@ -187,7 +203,7 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
   for (const when of ['before', 'after']) {
     test(`a drain that begins ${when} the last commit ends waits for its answers`, async () => {
       const { commit, called } = handCommit()
-      const batches = naturalBatches(commit, patient)
+      const batches = naturalBatches(commit, { bounds: patient })
       const log: string[] = []
       const answered = batches.submit(1).then(() => log.push('answered'))
       const first = await called(1)
@@ -202,19 +218,19 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
   }
 
   test('drain resolves at once when nothing waits, and after a batch that fails', async () => {
-    await naturalBatches(async () => [], patient).drain()
-    const batches = naturalBatches(async () => Promise.reject(new StoreUnavailable('full')), patient)
+    await naturalBatches(async () => [], { bounds: patient }).drain()
+    const batches = naturalBatches(async () => Promise.reject(new StoreUnavailable('full')), { bounds: patient })
     const refused = assert.rejects(batches.submit(1), unavailable(/full/))
     await batches.drain()
     await refused
   })
 })
 
-// Alone, since it replaces the timers: the patience with the commit itself must not end this test.
-test('who has waited longer than the patience for a turn is refused; the rest of the queue is not', async t => {
+// Alone, since it replaces the timers: the timeout of the commit itself must not end this test.
+test('what has waited longer than the timeout for a turn is refused; the rest of the queue is not', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { commit, called, calls } = handCommit()
-  const batches = naturalBatches(commit, { batch: 1, queue: 100, patience: 50 })
+  const batches = naturalBatches(commit, { bounds: { batch: 1, queue: 100, timeout: 50 } })
   const early = range(3).map(item => batches.submit(item))
   const settled = Promise.allSettled(early)
   const first = await called(1)
@@ -233,4 +249,35 @@ test('who has waited longer than the patience for a turn is refused; the rest of
     calls.map(({ items }) => items),
     [[0], [3]],
   )
+})
+
+describe('natural batches with the bounds of a store', { timeout: 10_000 }, () => {
+  test('10,000 signups wait for their transaction, and one more is refused at once', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit)
+    const answers = [batches.submit(0)]
+    const first = await called(1)
+    for (const item of range(10_000, 1)) answers.push(batches.submit(item))
+    await assert.rejects(batches.submit(10_001), unavailable(/too many signups are waiting/))
+    first.finish()
+    for (let call = 2; call <= 1 + Math.ceil(10_000 / 256); call++) (await called(call)).finish()
+    assert.deepEqual(await Promise.all(answers), range(10_001).map(String))
+  })
+
+  test('nobody waits longer than 5 seconds', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit)
+    let refused: unknown
+    const answer = batches.submit(1).catch(error => {
+      refused = error
+    })
+    await called(1)
+    t.mock.timers.tick(4_999)
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(refused, undefined)
+    t.mock.timers.tick(1)
+    await answer
+    unavailable(/took longer than 5000 ms/)(refused)
+  })
 })

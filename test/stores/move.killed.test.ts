@@ -1,35 +1,60 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { MoveOptions } from '../../src/stores/move.ts'
-import type { StorePlace } from '../../src/stores/place.ts'
-import { postgresRecords } from '../../src/stores/postgres/records.ts'
-import { postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteRecords } from '../../src/stores/sqlite/records.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { CannotOpen } from '../../src/waitlist/ports.ts'
+import type { StoreLocation } from '../../src/stores/location.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
-import { listIn, listOn, manyContacts, moved, postgres, sqlite, writeList } from './move.scene.ts'
+import { type List, listIn, listOn, manyContacts, moved, postgres, query, sqlite, writeList } from './move.scene.ts'
 
 const server = await startPostgres()
 after(() => server.remove())
 
 const source = new URL('../../src/stores/move.ts', import.meta.url)
 
-/** A move in a process of its own, which says `go` at its first batch. */
-function childMove(t: TestContext, from: StorePlace, to: StorePlace, batch: number, flags: readonly string[] = []) {
-  const code =
-    `import { move } from ${JSON.stringify(source)}\n` +
-    `const options = { batch: ${batch}, signal: new AbortController().signal }\n` +
-    `const progress = ({ phase }) => phase === 'copying' && process.stdout.write('go ')\n` +
-    `const { is } = await move(${JSON.stringify(from)}, ${JSON.stringify(to)}, { ...options, progress })\n` +
-    'process.stdout.write(is)'
+/** `method` of the target ends the process at its `call`th call, `before` or `after` it does its work. */
+interface Death {
+  readonly method: 'begin' | 'write' | 'finish' | 'read' | 'commit'
+  readonly call: number
+  readonly when: 'before' | 'after'
+}
+
+/** A move in a process of its own, which says `go` at its first batch, and in the end what became of it. */
+function childMove(
+  t: TestContext,
+  from: StoreLocation,
+  to: StoreLocation,
+  { batch = 50, flags = [], death }: { batch?: number; flags?: readonly string[]; death?: Death } = {},
+) {
+  const code = `
+    import { moveRows, openSource, openTarget } from ${JSON.stringify(source)}
+    const death = ${JSON.stringify(death)}
+    const source = await openSource(${JSON.stringify(from)})
+    const target = await openTarget(${JSON.stringify(to)})
+    const die = () => process.kill(process.pid, 'SIGKILL')
+    let calls = 0
+    const dying = death && {
+      [death.method]: async (...all) => {
+        calls++
+        if (calls === death.call && death.when === 'before') die()
+        const result = await target[death.method](...all)
+        if (calls === death.call && death.when === 'after') die()
+        return result
+      },
+    }
+    const { is } = await moveRows(source, { ...target, ...dying }, {
+      batch: ${batch},
+      signal: new AbortController().signal,
+      progress: ({ phase }) => phase === 'copying' && process.stdout.write('go '),
+    })
+    await target.close()
+    await source.close()
+    process.stdout.write(is)`
   const child = spawn(process.execPath, [...flags, '--input-type=module', '--eval', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -50,102 +75,123 @@ function childMove(t: TestContext, from: StorePlace, to: StorePlace, batch: numb
   }
 }
 
-describe('a move that is killed', { timeout: 180_000 }, () => {
-  for (const way of ['to PostgreSQL', 'to a file'] as const) {
-    test(`goes on ${way}, wherever it was`, async t => {
-      const folder = temporaryFolder(t)
-      const path = join(folder, 'waitlist.db')
-      writeList(path, manyContacts(3_000))
-      const url = await server.database()
-      if (way === 'to a file') assert.equal((await moved(sqlite(path), postgres(url))).is, 'moved')
-      const copy = join(folder, 'copy.db')
-      const [from, to] = way === 'to a file' ? [postgres(url), sqlite(copy)] : [sqlite(path), postgres(url)]
+interface Target {
+  readonly to: StoreLocation
+  /** All that can be told of it. */
+  state(): Promise<unknown>
+  list(): Promise<List>
+}
 
-      let cut = 0
-      for (let run = 1; run <= 6; run++) {
-        const child = childMove(t, from, to, 50)
-        await Promise.race([child.begun, child.closed])
-        const pause = Math.random() * 80 * run
-        await wait(pause)
-        await child.kill()
-        if (!child.said().endsWith('moved')) cut++
-        t.diagnostic(
-          `run ${run} was killed ${Math.round(pause)} ms after its first batch: ${child.said().length} signs`,
-        )
+const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
+  async 'PostgreSQL without tables'() {
+    const url = await server.database()
+    const state = () => query(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
+    return { to: postgres(url), state, list: () => listOn(url) }
+  },
+  async 'PostgreSQL with empty tables'() {
+    const url = await server.database()
+    await (await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })).close()
+    const state = () =>
+      query(
+        url,
+        'select last_value, is_called, (select count(*) from contact) as contacts,' +
+          ' (select count(*) from delivery) as deliveries from contact_number_seq',
+      )
+    return { to: postgres(url), state, list: () => listOn(url) }
+  },
+  async 'no file'(t) {
+    const path = join(temporaryFolder(t), 'copy.db')
+    return { to: sqlite(path), state: async () => existsSync(path), list: async () => listIn(path) }
+  },
+  async 'a file with empty tables'(t) {
+    const path = join(temporaryFolder(t), 'copy.db')
+    writeList(path, {})
+    return { to: sqlite(path), state: async () => readFileSync(path, 'hex'), list: async () => listIn(path) }
+  },
+}
+
+const deaths: readonly Death[] = [
+  { method: 'begin', call: 1, when: 'after' },
+  { method: 'write', call: 1, when: 'after' },
+  { method: 'write', call: 13, when: 'after' },
+  { method: 'finish', call: 1, when: 'before' },
+  { method: 'finish', call: 1, when: 'after' },
+  { method: 'read', call: 8, when: 'after' },
+  { method: 'commit', call: 1, when: 'before' },
+]
+
+describe('a move that is killed leaves the target as it was, and the next one succeeds', { timeout: 180_000 }, () => {
+  for (const [name, make] of Object.entries(targets)) {
+    test(name, async t => {
+      const path = join(temporaryFolder(t), 'waitlist.db')
+      writeList(path, manyContacts(500))
+      const { to, state, list } = await make(t)
+      const before = await state()
+      for (const death of deaths) {
+        const child = childMove(t, sqlite(path), to, { death })
+        assert.deepEqual(await child.closed, [null, 'SIGKILL'], JSON.stringify(death))
+        assert.deepEqual(await state(), before, JSON.stringify(death))
       }
-      const result = await moved(from, to)
-      assert.equal(result.is, 'moved')
-      assert.deepEqual(way === 'to a file' ? listIn(copy) : await listOn(url), listIn(path))
-      assert.ok(cut > 0, 'no run was killed before its end')
+      assert.equal((await moved(sqlite(path), to)).is, 'moved')
+      assert.deepEqual(await list(), listIn(path))
     })
   }
+
+  test('and what it left beside a file is gone then', async t => {
+    const folder = temporaryFolder(t)
+    const [path, copy] = [join(folder, 'waitlist.db'), join(folder, 'copy.db')]
+    writeList(path, manyContacts(500))
+    await childMove(t, sqlite(path), sqlite(copy), { death: deaths[3]! }).closed
+    assert.ok(existsSync(`${copy}.unfinished-move`), 'it has a name that says what it is')
+    assert.equal((await moved(sqlite(path), sqlite(copy))).is, 'moved')
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.startsWith('copy')),
+      ['copy.db', 'copy.db-lock'],
+    )
+  })
+
+  test('all is there when it is killed after the last step', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    writeList(path, manyContacts(500))
+    for (const [name, make] of Object.entries(targets)) {
+      const { to, list } = await make(t)
+      await childMove(t, sqlite(path), to, { death: { method: 'commit', call: 1, when: 'after' } }).closed
+      assert.deepEqual(await list(), listIn(path), name)
+    }
+  })
 })
 
-/** What a service does, and what the other commands do. */
-async function use(place: StorePlace): Promise<void> {
-  const eventName = 'waitlist.joined'
-  const records = place.kind === 'sqlite' ? sqliteRecords(place.path) : postgresRecords(place.url)
-  const looked = await records.look().catch(error => error)
-  const read = await records.contacts().catch(error => error)
-  const opening =
-    place.kind === 'sqlite'
-      ? sqliteStore({ path: place.path, eventName, minimumFree: 0 })
-      : postgresStore({ url: place.url, eventName, log: recordingLog().log })
-  const store = await opening.catch(error => {
-    assert.deepEqual([String(looked), String(read)], [String(error), String(error)], 'all refuse alike')
-    throw error
-  })
-  await Array.fromAsync(read as AsyncIterable<unknown>)
-  await store.close()
-}
-
-const notEnded = (error: unknown) => {
-  assert.ok(error instanceof CannotOpen, String(error))
-  assert.match(error.message, /^A move into .* has not ended\. Run the same `waitlist move` again, or begin with an/)
-  return true
-}
-
-/** A move that is ended when it has copied all, while it compares. */
-async function stoppedInTheEnd(from: StorePlace, to: StorePlace): Promise<void> {
-  const leaving = new AbortController()
-  const progress: MoveOptions['progress'] = ({ phase }) => phase === 'verifying' && leaving.abort()
-  assert.equal((await moved(from, to, { signal: leaving.signal, progress })).is, 'stopped')
-}
-
-describe('a target that is half moved', { concurrency: true, timeout: 120_000 }, () => {
-  for (const way of ['PostgreSQL', 'a file'] as const) {
-    test(`is of no use to a service, nor as a source, until the move has ended: ${way}`, async t => {
+describe('a move that is killed at any moment', { timeout: 180_000 }, () => {
+  for (const name of ['PostgreSQL with empty tables', 'a file with empty tables']) {
+    test(`has copied all or nothing to ${name}`, async t => {
       const folder = temporaryFolder(t)
-      const [path, copy, next] = ['waitlist.db', 'copy.db', 'next.db'].map(name => join(folder, name)) as [
-        string,
-        string,
-        string,
-      ]
-      writeList(path, manyContacts(3_000))
-      const to = way === 'a file' ? sqlite(copy) : postgres(await server.database())
-      const contacts = async () => (to.kind === 'sqlite' ? listIn(to.path) : await listOn(to.url)).contact.length
+      const path = join(folder, 'waitlist.db')
+      writeList(path, manyContacts(1_500))
+      const expected = listIn(path)
+      const whole = await targets[name]!(t)
+      const uncut = childMove(t, sqlite(path), whole.to)
+      await uncut.begun
+      const begun = performance.now()
+      await uncut.closed
+      const duration = performance.now() - begun
 
-      // It says so before each batch.
-      const child = childMove(t, sqlite(path), to, 20)
-      await until(() => child.said().length > 'go go go '.length)
-      await child.kill()
-      const there = await contacts()
-      assert.ok(there > 0 && !child.said().endsWith('moved'), `${there} contacts`)
-      await assert.rejects(use(to), notEnded)
-      await assert.rejects(moved(to, sqlite(next)), /A move into .* has not ended/)
-
-      // Every other end leaves the mark as it is.
-      await stoppedInTheEnd(sqlite(path), to)
-      assert.equal(await contacts(), 3_000)
-      await assert.rejects(use(to), notEnded)
-
-      const last = await moved(sqlite(path), to)
-      assert.ok(last.is === 'moved' && last.copied === 0)
-      await use(to)
-      // Nothing is left to copy, so it is not marked anew.
-      await stoppedInTheEnd(sqlite(path), to)
-      await use(to)
-      assert.equal((await moved(to, sqlite(next))).is, 'moved')
+      let cut = 0
+      for (let run = 0; run < 5; run++) {
+        const { to, list } = await targets[name]!(t)
+        const child = childMove(t, sqlite(path), to)
+        await child.begun
+        const pause = (duration * run) / 5
+        await wait(pause)
+        await child.kill()
+        const there = await list()
+        t.diagnostic(`killed ${Math.round(pause)} ms after its first batch: ${there.contact.length} contacts`)
+        assert.deepEqual(there, there.contact.length > 0 ? expected : { contact: [], delivery: [] })
+        if (there.contact.length > 0) continue
+        cut++
+        assert.equal((await moved(sqlite(path), to)).is, 'moved')
+        assert.deepEqual(await list(), expected)
+      }
+      assert.ok(cut > 0, 'no run was killed before its end')
     })
   }
 })
@@ -153,7 +199,10 @@ describe('a target that is half moved', { concurrency: true, timeout: 120_000 },
 test('a move holds a batch in memory, not the list', { timeout: 120_000 }, async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
   writeList(path, manyContacts(50_000))
-  const child = childMove(t, sqlite(path), postgres(await server.database()), 2_000, ['--max-old-space-size=24'])
+  const child = childMove(t, sqlite(path), postgres(await server.database()), {
+    batch: 2_000,
+    flags: ['--max-old-space-size=24'],
+  })
   const [code] = await child.closed
   assert.equal(code, 0)
   assert.ok(child.said().endsWith('moved'))

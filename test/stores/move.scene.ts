@@ -1,21 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import type { StoreLocation } from '../../src/stores/location.ts'
 import { type Moved, type MoveOptions, move, moveRows, openSource, openTarget } from '../../src/stores/move.ts'
-import type { StorePlace } from '../../src/stores/place.ts'
-import type { Row, Table } from '../../src/stores/rows.ts'
-import { openSqliteFile } from '../../src/stores/sqlite/file.ts'
+import type { Row, Table, Target } from '../../src/stores/rows.ts'
+import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 
 /** Reads and writes past the code under test. */
 type Value = string | number | null
 type Raw = Readonly<Record<string, Value>>
-/** Every table of a list, each in the order of its keys, with its SQLite columns. */
+/** Every table of a list, each in the order of its numbers, with its SQLite columns. */
 export type List = Readonly<Record<(typeof tables)[number], readonly Raw[]>>
 
-const tables = ['contact', 'event', 'registration', 'delivery'] as const
-const keys = { contact: 'number', event: 'contact', registration: 'contact', delivery: 'number' }
+const tables = ['contact', 'delivery'] as const
 
-export const sqlite = (path: string): StorePlace => ({ kind: 'sqlite', path })
-export const postgres = (url: string): StorePlace => ({ kind: 'postgres', url })
+export const sqlite = (path: string): StoreLocation => ({ kind: 'sqlite', path })
+export const postgres = (url: string): StoreLocation => ({ kind: 'postgres', url })
 
 /** A file with these rows. */
 export function writeList(path: string, list: Partial<List>): void {
@@ -40,15 +39,10 @@ export function listIn(path: string): List {
   try {
     const read = (table: (typeof tables)[number]) =>
       database
-        .prepare(`select * from ${table} order by ${keys[table]}`)
+        .prepare(`select * from ${table} order by number`)
         .all()
         .map(row => ({ ...row })) as unknown as Raw[]
-    return {
-      contact: read('contact'),
-      event: read('event'),
-      registration: read('registration'),
-      delivery: read('delivery'),
-    }
+    return { contact: read('contact'), delivery: read('delivery') }
   } finally {
     database.close()
   }
@@ -67,15 +61,13 @@ export async function query<Row extends object>(url: string, text: string): Prom
 /** The same rows as they are in PostgreSQL, by its own idea of them. */
 export async function listOn(url: string): Promise<List> {
   const read = async (table: (typeof tables)[number]) => {
-    const rows = await query<object>(url, `select * from ${table} order by ${keys[table]}`)
-    return rows.map(row => {
-      // Which attempt ended a row or listed a contact is of use to the process alone that made it.
-      const kept = Object.entries(row).filter(([column]) => column !== 'listed_by' && column !== 'ended_by')
-      return Object.fromEntries(kept.map(([column, value]) => [column, asInSqlite(column, value)]))
-    })
+    const rows = await query<object>(url, `select * from ${table} order by number`)
+    return rows.map(row =>
+      Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asInSqlite(column, value)])),
+    )
   }
-  const [contact, event, registration, delivery] = await Promise.all(tables.map(read))
-  return { contact: contact!, event: event!, registration: registration!, delivery: delivery! }
+  const [contact, delivery] = await Promise.all(tables.map(read))
+  return { contact: contact!, delivery: delivery! }
 }
 
 const asInSqlite = (column: string, value: unknown): Value => {
@@ -86,51 +78,72 @@ const asInSqlite = (column: string, value: unknown): Value => {
 }
 
 /** What a list becomes on its way: nobody holds a lease any more, and what was leased is in doubt. */
-export const unleased = (list: List): List => {
-  const free = (rows: readonly Raw[]) =>
-    rows.map(row => ({ ...row, doubt: row.token === null ? row.doubt! : 1, token: null }))
-  return { ...list, registration: free(list.registration), delivery: free(list.delivery) }
-}
+export const unleased = (list: List): List => ({
+  ...list,
+  delivery: list.delivery.map(row => ({ ...row, doubt: row.token === null ? row.doubt! : 1, token: null })),
+})
 
 const START = Date.UTC(2030, 0, 1)
 
 /** Contacts with their events and a delivery each; the names have their numbers. */
 export function manyContacts(count: number): List {
   const numbers = Array.from({ length: count }, (_, i) => i + 1)
-  const due = (number: number) => ({ token: null, why: null, due_at: START + number })
-  return {
-    contact: numbers.map(number => contactRow(number)),
-    event: numbers.map(contact => ({ contact, name: 'waitlist.joined', created_at: START + contact })),
-    registration: [],
-    delivery: numbers.map(number => ({
-      ...{ number, contact: number, destination: 'webhook', state: 'waiting', attempts: 0, doubt: 0 },
-      ...{ ...due(number), settled_at: null },
-    })),
-  }
+  return { contact: numbers.map(number => contactRow(number)), delivery: numbers.map(deliveryRow) }
 }
 
 export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed'): Raw => ({
-  ...{ number, id: `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`, name: `Visitor ${number}` },
-  ...{ email: `Visitor-${number}@example.com`, email_key: `visitor-${number}@example.com` },
-  ...{ state, created_at: START + number, provider_id: null },
+  number,
+  id: `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`,
+  name: `Visitor ${number}`,
+  email: `Visitor-${number}@example.com`,
+  email_key: `visitor-${number}@example.com`,
+  state,
+  created_at: START + number,
+  provider_id: null,
+  event_name: state === 'listed' ? 'waitlist.joined' : null,
+  event_at: state === 'listed' ? START + number : null,
+})
+
+const deliveryRow = (number: number): Raw => ({
+  number,
+  contact: number,
+  destination: 'webhook',
+  state: 'waiting',
+  attempts: 0,
+  doubt: 0,
+  due_at: START + number,
+  token: null,
+  why: null,
+  settled_at: null,
 })
 
 const quiet = (): MoveOptions => ({ signal: new AbortController().signal, progress: () => {} })
 
-export const moved = (from: StorePlace, to: StorePlace, options: Partial<MoveOptions> = {}): Promise<Moved> =>
+export const moved = (from: StoreLocation, to: StoreLocation, options: Partial<MoveOptions> = {}): Promise<Moved> =>
   move(from, to, { ...quiet(), ...options })
 
-/** The same; `meanwhile` is called before rows are written, and says which are. */
-export async function movedWhile(
-  from: StorePlace,
-  to: StorePlace,
-  meanwhile: (table: Table, rows: readonly Row[]) => Promise<readonly Row[]>,
+/** The same with a target that was changed. */
+export async function movedInto(
+  from: StoreLocation,
+  to: StoreLocation,
+  change: (target: Target) => Partial<Target>,
+  options: Partial<MoveOptions> = {},
 ): Promise<Moved> {
   const [source, target] = [await openSource(from), await openTarget(to)]
   try {
-    const write = async (table: Table, rows: readonly Row[]) => target.write(table, await meanwhile(table, rows))
-    return await moveRows(source, { ...target, write }, quiet())
+    return await moveRows(source, { ...target, ...change(target) }, { ...quiet(), ...options })
   } finally {
-    await Promise.all([source.close(), target.close()])
+    await target.close()
+    await source.close()
   }
 }
+
+/** The same; `meanwhile` is called before rows are written, and says which are. */
+export const movedWhile = (
+  from: StoreLocation,
+  to: StoreLocation,
+  meanwhile: (table: Table, rows: readonly Row[]) => Promise<readonly Row[]>,
+): Promise<Moved> =>
+  movedInto(from, to, ({ write }) => ({
+    write: async (table, rows) => write(table, await meanwhile(table, rows)),
+  }))

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
-import { existsSync, symlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, describe, type TestContext, test } from 'node:test'
-import type { Moved } from '../../src/stores/move.ts'
-import { postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { CannotOpen } from '../../src/waitlist/ports.ts'
+import type { StoreLocation } from '../../src/stores/location.ts'
+import type { Moved, MoveOptions } from '../../src/stores/move.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
+import { type MessageProxy, messageProxy } from '../harness/postgres-messages.ts'
+import { makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
 import {
   contactRow,
@@ -17,161 +21,410 @@ import {
   listOn,
   manyContacts,
   moved,
+  movedInto,
   movedWhile,
   postgres,
+  query,
   sqlite,
   writeList,
 } from './move.scene.ts'
+import { session } from './postgres.stage.ts'
 
 const server = await startPostgres()
 after(() => server.remove())
 
-/** A file with so many contacts, and an empty database. */
+/** A file with so many contacts, a database without tables, and the name of a file that is not there. */
 async function scene(t: TestContext, contacts = 30) {
   const folder = temporaryFolder(t)
   const path = join(folder, 'waitlist.db')
+  const copy = join(folder, 'copy.db')
   writeList(path, manyContacts(contacts))
   const url = await server.database()
-  return { folder, path, url, from: sqlite(path), to: postgres(url) }
+  return { folder, path, copy, url, from: sqlite(path), to: postgres(url) }
 }
 
-const copiedBy = (result: Moved) => ('copied' in result ? result.copied : result.is)
+const open = (url: string, destinations: readonly string[] = []) =>
+  postgresStore({ url, eventName: 'waitlist.joined', destinations, log: recordingLog().log })
+
+/** The tables there are: none where nothing was left. */
+const tablesOn = async (url: string): Promise<unknown[]> =>
+  query(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
 
 const cannot = (sentence: RegExp) => (error: unknown) => {
-  assert.ok(error instanceof CannotOpen, String(error))
+  assert.ok(error instanceof OperatorError, String(error))
   assert.match(error.message, sentence)
   return true
 }
 
-describe('a move that is repeated', { timeout: 120_000 }, () => {
-  test('copies nothing twice, and says that all is there', async t => {
-    const { from, to } = await scene(t)
-    assert.equal(copiedBy(await moved(from, to)), 90)
-    assert.equal(copiedBy(await moved(from, to)), 0)
-  })
+describe('only an empty target is taken', { timeout: 120_000 }, () => {
+  const refused = cannot(/ is not empty\. Give --to a database .*\. Nothing was copied\.$/)
 
-  test('goes on where the signal ended it, wherever that was', async t => {
-    const { from, to, url, path } = await scene(t)
-    for (const rows of [0, 5, 20, 35, 60, 85]) {
-      const leaving = new AbortController()
-      const result = await moved(from, to, {
-        ...{ batch: 5, signal: leaving.signal },
-        progress: ({ phase, done }) => phase === 'copying' && done >= rows && leaving.abort(),
-      })
-      assert.equal(result.is, 'stopped')
+  test('not that of an earlier move, even if it has the same rows', async t => {
+    const { from, to, copy, path, url } = await scene(t)
+    for (const target of [to, sqlite(copy)]) {
+      assert.equal((await moved(from, target)).is, 'moved')
+      await assert.rejects(moved(from, target), refused)
     }
-    assert.equal((await moved(from, to, { batch: 4 })).is, 'moved')
     assert.deepEqual(await listOn(url), listIn(path))
+    assert.deepEqual(listIn(copy), listIn(path))
   })
 
-  test('copies what joined between two moves', async t => {
-    const { from, to, path, url } = await scene(t)
-    assert.equal((await moved(from, to)).is, 'moved')
-    writeList(path, { contact: [contactRow(31)], event: [{ contact: 31, name: 'waitlist.joined', created_at: 1 }] })
-    assert.equal(copiedBy(await moved(from, to)), 2)
+  test('not one with a single contact, which stays', async t => {
+    const { from, to, copy, url } = await scene(t)
+    const store = await open(url)
+    await store.admit(signup('Eve', 'eve@example.com'))
+    await store.close()
+    writeList(copy, { contact: [contactRow(99)] })
+    const [onServer, inFile] = [await listOn(url), readFileSync(copy, 'hex')]
+    await assert.rejects(moved(from, to), refused)
+    await assert.rejects(moved(from, sqlite(copy)), refused)
+    assert.deepEqual(await listOn(url), onServer)
+    assert.equal(readFileSync(copy, 'hex'), inFile)
+  })
+
+  test('but one whose tables have no rows, and a file without tables', async t => {
+    const { from, path, to, url, copy, folder } = await scene(t)
+    await (await open(url)).close()
+    writeList(copy, {})
+    const blank = join(folder, 'blank.db')
+    writeFileSync(blank, '')
+    for (const target of [to, sqlite(copy), sqlite(blank)]) assert.equal((await moved(from, target)).is, 'moved')
     assert.deepEqual(await listOn(url), listIn(path))
+    for (const file of [copy, blank]) {
+      assert.deepEqual(listIn(file), listIn(path))
+      const store = await sqliteStore({ path: file, eventName: 'waitlist.joined', minimumFree: 0 })
+      assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+      await store.close()
+    }
   })
 })
 
-describe('a target that does not match is refused, and nothing is written', { timeout: 120_000 }, () => {
-  const spoilt: readonly (readonly [what: string, sql: string, table: string, key: number])[] = [
-    ['another name', "update contact set name = 'Eve' where number = 3", 'contact', 3],
-    ['another time', "update event set created_at = created_at + interval '1 ms' where contact = 4", 'event', 4],
-    ['another state', "update delivery set state = 'delivered' where number = 5", 'delivery', 5],
-    ['a lease', 'update delivery set token = gen_random_uuid() where number = 6', 'delivery', 6],
-    [
-      'a row more',
-      "insert into contact overriding system value values (99, gen_random_uuid(), 'Eve', 'x', 'x', 'listed', now())",
-      'contact',
-      99,
-    ],
-  ]
-  for (const [what, sql, table, key] of spoilt) {
-    test(what, async t => {
-      const { from, to, url, path } = await scene(t, 10)
-      assert.equal((await moved(from, to)).is, 'moved')
-      await server.run(url, 'alter table event drop constraint event_contact_fkey', sql)
-      writeList(path, { contact: [contactRow(11), contactRow(12)] })
-      const before = await listOn(url)
-      assert.deepEqual(await moved(from, to, { batch: 3 }), { is: 'refused', table, key })
-      assert.deepEqual(await listOn(url), before)
+describe('a move that is stopped leaves the target as it was, and the next one succeeds', { timeout: 120_000 }, () => {
+  for (const [phase, done] of [
+    ['copying', 0],
+    ['copying', 20],
+    ['copying', 60],
+    ['verifying', 20],
+    ['verifying', 60],
+  ] as const) {
+    test(`${phase}, at ${done} of 60 rows`, async t => {
+      const { from, to, path, copy, url } = await scene(t)
+      for (const target of [to, sqlite(copy)]) {
+        const leaving = new AbortController()
+        const progress: MoveOptions['progress'] = each => each.phase === phase && each.done >= done && leaving.abort()
+        const result = await moved(from, target, { batch: 5, signal: leaving.signal, progress })
+        assert.deepEqual(result, { is: 'stopped' })
+      }
+      assert.deepEqual(await tablesOn(url), [])
+      assert.equal(existsSync(copy), false)
+      for (const target of [to, sqlite(copy)]) assert.equal((await moved(from, target)).is, 'moved')
+      assert.deepEqual(await listOn(url), listIn(path))
+      assert.deepEqual(listIn(copy), listIn(path))
     })
   }
-
-  test('a row that the source does not have, and one that it has no longer', async t => {
-    const { from, to, url, path } = await scene(t, 10)
-    assert.equal((await moved(from, to)).is, 'moved')
-    withDatabase(path, database => database.exec('delete from delivery where number = 4'))
-    assert.deepEqual(await moved(from, to), { is: 'refused', table: 'delivery', key: 4 })
-    const store = await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })
-    await store.admit(signup('Ada', 'ada@example.com'))
-    await store.close()
-    assert.deepEqual(await moved(from, to), { is: 'refused', table: 'contact', key: 11 })
-  })
-
-  test('in a file, too', async t => {
-    const { folder, from, path } = await scene(t, 10)
-    const to = sqlite(join(folder, 'copy.db'))
-    assert.equal((await moved(from, to)).is, 'moved')
-    withDatabase(to.kind === 'sqlite' ? to.path : '', database => database.exec("update contact set name = 'Eve'"))
-    writeList(path, { contact: [contactRow(11)] })
-    assert.deepEqual(await moved(from, to), { is: 'refused', table: 'contact', key: 1 })
-  })
 })
 
-describe('what is not equal in the end is seen', { timeout: 120_000 }, () => {
+describe('nothing is kept of what is not equal to the source', { timeout: 120_000 }, () => {
+  const unequal = (result: Moved) =>
+    ('sums' in result ? result.sums : [])
+      .filter(({ source, target }) => source.checksum !== target.checksum)
+      .map(({ table, source, target }) => [table, source.rows, target.rows])
+
   test('a target that does not keep what it is given', async t => {
-    const { from, to } = await scene(t, 10)
-    const result = await movedWhile(from, to, async (table, rows) =>
-      rows.map(row => (table === 'contact' && row[0] === 7 ? [7, ...row.slice(1, 2), 'Eve', ...row.slice(3)] : row)),
-    )
-    assert.equal(result.is, 'different')
-    const sums = 'sums' in result ? result.sums : []
-    const unequal = sums.filter(({ source, target }) => source.checksum !== target.checksum)
-    assert.deepEqual(
-      unequal.map(({ table, source, target }) => [table, source.rows, target.rows]),
-      [['contact', 10, 10]],
-    )
+    const { from, to, url, copy } = await scene(t, 10)
+    for (const target of [to, sqlite(copy)]) {
+      const result = await movedWhile(from, target, async (table, rows) =>
+        rows.map(row => (table === 'contact' && row[0] === 7 ? [7, ...row.slice(1, 2), 'Eve', ...row.slice(3)] : row)),
+      )
+      assert.equal(result.is, 'different')
+      assert.deepEqual(unequal(result), [['contact', 10, 10]])
+    }
+    assert.deepEqual(await tablesOn(url), [])
+    assert.equal(existsSync(copy), false)
   })
 
-  test('a service that uses the target, where a signup takes the number of a contact that is still to come', async t => {
-    const { from, to, url } = await scene(t, 10)
-    const store = await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })
-    t.after(() => store.close())
-    const result = await movedWhile(from, to, async (table, rows) => {
-      if (table === 'contact') await store.admit(signup('Ada', 'ada@example.com'))
-      return rows
-    })
-    assert.equal(result.is, 'different')
+  test('a target that loses a row', async t => {
+    const { from, to, url, copy } = await scene(t, 10)
+    for (const target of [to, sqlite(copy)]) {
+      const result = await movedWhile(from, target, async (table, rows) =>
+        table === 'delivery' ? rows.filter(([number]) => number !== 3) : rows,
+      )
+      assert.equal(result.is, 'different')
+      assert.deepEqual(unequal(result), [['delivery', 10, 9]])
+    }
+    assert.deepEqual(await tablesOn(url), [])
+    assert.equal(existsSync(copy), false)
   })
 
   test('a signup, or a step of the background, in the database that is moved', async t => {
-    const { from, to, url, folder } = await scene(t, 10)
+    const { from, to, url, copy } = await scene(t, 10)
     assert.equal((await moved(from, to)).is, 'moved')
-    const options = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
-    const store = await postgresStore(options)
+    const store = await open(url, ['webhook'])
     t.after(() => store.close())
     const ways = [() => store.admit(signup('Ada', 'ada@example.com')), () => store.claim('webhook', 1)]
-    for (const [i, change] of ways.entries()) {
-      const result = await movedWhile(to, sqlite(join(folder, `back-${i}.db`)), async (table, rows) => {
-        if (table === 'event') await change()
+    for (const change of ways) {
+      const result = await movedWhile(to, sqlite(copy), async (table, rows) => {
+        if (table === 'delivery') await change()
         return rows
       })
-      assert.equal(result.is, 'overtaken')
+      assert.deepEqual(result, { is: 'overtaken' })
+      assert.equal(existsSync(copy), false)
     }
   })
 
   test('a replay of deliveries, which the lock of a file does not keep out', async t => {
-    const { from, to, path } = await scene(t, 10)
-    let replayed = false
-    const result = await moved(from, to, {
-      progress: ({ phase }) => {
-        if (phase !== 'verifying' || replayed) return
-        replayed = true
-        withDatabase(path, database => database.exec('update delivery set attempts = 5 where number = 1'))
-      },
+    const { from, to, path, url } = await scene(t, 10)
+    const change = () => withDatabase(path, database => database.exec('update delivery set attempts = attempts + 1'))
+    let given: readonly unknown[] = []
+    const result = await movedWhile(from, to, async (table, rows) => {
+      if (table === 'contact') change()
+      else given = rows.map(row => row[4])
+      return rows
     })
-    assert.equal(result.is, 'overtaken')
+    assert.deepEqual(result, { is: 'overtaken' })
+    assert.deepEqual(given, Array(10).fill(0), 'what was read is of one moment')
+    assert.deepEqual(await tablesOn(url), [])
+  })
+})
+
+describe('nobody uses the target meanwhile', { timeout: 120_000 }, () => {
+  test('a service that runs on empty tables waits or says no, and then has the list', async t => {
+    const { from, to, url } = await scene(t, 10)
+    const store = await open(url)
+    t.after(() => store.close())
+    let committing = false
+    let early = 0
+    let joining: Promise<unknown> | undefined
+    const result = await movedInto(from, to, ({ write, commit }) => ({
+      async write(table, rows) {
+        joining ??= store.admit(signup('Ada', 'ada@example.com')).then(
+          admission => {
+            if (!committing) early++
+            return admission.is
+          },
+          error => error.name,
+        )
+        // Longer than a signup that nothing keeps waiting.
+        await new Promise(resolve => setTimeout(resolve, 300))
+        return write(table, rows)
+      },
+      commit() {
+        committing = true
+        return commit()
+      },
+    }))
+    assert.equal(result.is, 'moved')
+    assert.equal(early, 0)
+    assert.ok(['listed now', 'StoreUnavailable'].includes((await joining) as string))
+    assert.deepEqual(await store.admit(signup('Visitor', 'visitor-3@example.com')), { is: 'already listed' })
+    await store.admit(signup('Bob', 'bob@example.com'))
+    const numbers = (await listOn(url)).contact.map(({ number }) => number as number)
+    assert.ok(numbers.at(-1)! > 10 && new Set(numbers).size === numbers.length, numbers.join())
+  })
+
+  test('a service that starts while there are no tables yet waits for the end', async t => {
+    const { from, to, url } = await scene(t, 10)
+    let starting: ReturnType<typeof open> | undefined
+    const result = await movedWhile(from, to, async (_, rows) => {
+      starting ??= open(url)
+      return rows
+    })
+    assert.equal(result.is, 'moved')
+    const store = await starting!
+    t.after(() => store.close())
+    assert.deepEqual(await store.admit(signup('Visitor', 'visitor-3@example.com')), { is: 'already listed' })
+  })
+
+  test('a second move says so, and so does a move while a long transaction writes there', async t => {
+    const { from, to, folder, copy, url } = await scene(t, 10)
+    const other = join(folder, 'other.db')
+    writeList(other, manyContacts(3))
+    for (const [target, sentence] of [
+      [to, /is in use: a service writes to it, or another move\..* Nothing was copied\.$/],
+      [sqlite(copy), /is in use by another Waitlist process\..* Nothing was copied\.$/],
+    ] as const) {
+      let second: Promise<unknown> | undefined
+      const first = await movedWhile(from, target, async (_, rows) => {
+        second ??= assert.rejects(moved(sqlite(other), target), cannot(sentence))
+        await second
+        return rows
+      })
+      assert.equal(first.is, 'moved')
+    }
+    assert.equal(listIn(copy).contact.length, 10)
+
+    const busy = await server.database()
+    await (await open(busy)).close()
+    const writer = await session(t, busy)
+    await writer.query('begin; delete from contact where number = 1')
+    await assert.rejects(moved(from, postgres(busy)), cannot(/is in use: a service writes to it/))
+    await writer.end()
+    assert.equal((await moved(from, postgres(busy))).is, 'moved')
+    assert.equal((await listOn(url)).contact.length, 10)
+  })
+
+  test('a second connection to an empty file', async t => {
+    const { from, copy } = await scene(t, 10)
+    writeList(copy, {})
+    const beside = new DatabaseSync(copy)
+    t.after(() => beside.close())
+    beside.exec('pragma journal_mode = wal; select * from contact')
+    await assert.rejects(moved(from, sqlite(copy)), cannot(/copy\.db cannot be used: database is locked\. Nothing/))
+    assert.deepEqual(listIn(copy).contact, [])
+  })
+})
+
+describe('when the answer to the commit is lost', { timeout: 120_000 }, () => {
+  /** A move through a proxy, to which something happens before its commit. */
+  async function cut(t: TestContext, happens: (proxy: MessageProxy) => void) {
+    const { from, url, path } = await scene(t)
+    const proxy = await messageProxy(server.port)
+    t.after(() => proxy.close())
+    const result = movedInto(from, postgres(proxy.through(url)), ({ commit }) => ({
+      async commit() {
+        happens(proxy)
+        return commit()
+      },
+    }))
+    return { result, url, path }
+  }
+  /** Before it both sequences are set, with five messages to the server and six back for each. */
+  const COMMIT = 2 * 11 + 1
+
+  test('it is asked for, and all is there', async t => {
+    let proxied: MessageProxy | undefined
+    const { result, url, path } = await cut(t, proxy => {
+      proxied = proxy
+      proxy.after(COMMIT, 'cut')
+    })
+    assert.equal((await result).is, 'moved')
+    assert.deepEqual(proxied?.end(), { side: 'frontend', name: 'Query' })
+    assert.deepEqual(await listOn(url), listIn(path))
+  })
+
+  test('it is asked for, and nothing is there', async t => {
+    let proxied: MessageProxy | undefined
+    const { result, url } = await cut(t, proxy => {
+      proxied = proxy
+      proxy.after(COMMIT - 1, 'cut')
+    })
+    await assert.rejects(result, cannot(/cannot be used: /))
+    assert.deepEqual(proxied?.end(), { side: 'backend', name: 'ReadyForQuery' })
+    assert.deepEqual(await tablesOn(url), [])
+  })
+
+  test('and nobody can be asked, that is what is said', async t => {
+    const { result, url, path } = await cut(t, proxy => {
+      proxy.after(COMMIT, 'cut')
+      proxy.refuse(true)
+    })
+    assert.deepEqual(await result, { is: 'unknown' })
+    assert.deepEqual(await listOn(url), listIn(path))
+  })
+})
+
+describe('the file that is made', { timeout: 120_000 }, () => {
+  test('is readable by its owner alone, from the start, and nothing lies beside it', async t => {
+    const { from, copy, folder } = await scene(t)
+    const modes: number[] = []
+    const look = () => modes.push(statSync(`${copy}.unfinished-move`).mode & 0o777)
+    const result = await movedWhile(from, sqlite(copy), async (_, rows) => {
+      look()
+      return rows
+    })
+    assert.equal(result.is, 'moved')
+    assert.deepEqual([...modes, statSync(copy).mode & 0o777], [0o600, 0o600, 0o600])
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.startsWith('copy')),
+      ['copy.db', 'copy.db-lock'],
+    )
+  })
+
+  test('is not there before it was compared', async t => {
+    const { from, copy } = await scene(t)
+    const there: boolean[] = []
+    const result = await movedInto(from, sqlite(copy), ({ read }) => ({
+      async read(...all) {
+        there.push(existsSync(copy))
+        return read(...all)
+      },
+    }))
+    assert.equal(result.is, 'moved')
+    assert.ok(there.length > 0 && !there.includes(true))
+  })
+
+  test('does not take the log of another one that had its name', async t => {
+    const { from, copy } = await scene(t)
+    writeFileSync(`${copy}-wal`, 'left')
+    await assert.rejects(moved(from, sqlite(copy)), cannot(/copy\.db-wal was left by another database .*; remove it\./))
+    assert.equal(existsSync(copy), false)
+  })
+
+  test('is reached through a link, too', async t => {
+    const { from, path, copy, folder } = await scene(t)
+    writeList(copy, {})
+    const link = join(folder, 'link.db')
+    symlinkSync(copy, link)
+    assert.equal((await moved(from, sqlite(link))).is, 'moved')
+    assert.deepEqual(listIn(copy), listIn(path))
+  })
+})
+
+describe('on a server with its own mind', { timeout: 120_000 }, () => {
+  test('limits of time and of safety that a role has are not those of a move', async t => {
+    const { from, to, url, path } = await scene(t)
+    const name = new URL(url).pathname.slice(1)
+    await (await open(url)).close()
+    await server.run(
+      url,
+      'create table seen (commits text)',
+      `create function see() returns trigger language plpgsql as
+        $$ begin insert into seen values (current_setting('synchronous_commit')); return null; end $$`,
+      'create trigger see after insert on contact execute function see()',
+      ...['transaction_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout'].map(
+        limit => `alter database ${name} set ${limit} = '500ms'`,
+      ),
+      `alter database ${name} set synchronous_commit = off`,
+      `alter database ${name} set default_transaction_isolation = 'serializable'`,
+    )
+    const result = await movedInto(from, to, ({ commit }) => ({
+      async commit() {
+        await new Promise(resolve => setTimeout(resolve, 1_000))
+        return commit()
+      },
+    }))
+    assert.equal(result.is, 'moved')
+    assert.deepEqual(await query(url, 'select commits from seen'), [{ commits: 'on' }])
+    assert.deepEqual(await listOn(url), listIn(path))
+  })
+
+  test('a role that owns nothing is told which right it lacks, and moves there and back with it', async t => {
+    const { from, url, path, copy } = await scene(t)
+    await server.run(url, makeRole)
+    await (await open(url)).close()
+    await server.run(
+      url,
+      `grant select on waitlist_schema to ${ROLE}`,
+      `grant select, insert, update, delete on contact, delivery to ${ROLE}`,
+    )
+    const role = postgres(roleUrl(url))
+    const lacking = async (way: () => Promise<unknown>, right: string) => {
+      let grant = ''
+      await assert.rejects(way(), error => {
+        grant =
+          /The role ".*" lacks rights in .*\. Its owner gives them with: (grant .*;) Nothing/.exec(
+            String(error),
+          )?.[1] ?? ''
+        return cannot(new RegExp(`grant ${right} on sequence public\\.contact_number_seq`))(error)
+      })
+      await server.run(url, grant)
+    }
+    await lacking(() => moved(from, role), 'update')
+    assert.equal((await moved(from, role)).is, 'moved')
+    assert.deepEqual(await listOn(url), listIn(path))
+    await lacking(() => moved(role, sqlite(copy)), 'select')
+    assert.equal((await moved(role, sqlite(copy))).is, 'moved')
+    assert.deepEqual(listIn(copy), listIn(path))
   })
 })
 
@@ -203,10 +456,27 @@ describe('what cannot be moved', { timeout: 120_000 }, () => {
     const back = join(folder, 'back.db')
     await assert.rejects(moved(to, sqlite(back)), cannot(/There is no waitlist in/))
     assert.equal(existsSync(back), false)
-    for (const place of [sqlite(':memory:')]) {
-      await assert.rejects(moved(place, to), cannot(/one process only/))
-      await assert.rejects(moved(from, place), cannot(/one process only/))
-    }
+    const memory = sqlite(':memory:')
+    await assert.rejects(moved(memory, to), cannot(/one process only/))
+    await assert.rejects(moved(from, memory), cannot(/one process only/))
+  })
+
+  test('what a development version made, on either side', async t => {
+    const { from, to, folder, url } = await scene(t, 1)
+    const old = join(folder, 'old.db')
+    writeList(old, {})
+    withDatabase(old, database => database.exec('create table event (x)'))
+    const oldServer = await server.database()
+    await (await open(oldServer)).close()
+    await server.run(oldServer, 'create table registration (x int)')
+    const ways: readonly (readonly [StoreLocation, StoreLocation])[] = [
+      [sqlite(old), to],
+      [from, sqlite(old)],
+      [postgres(oldServer), to],
+      [from, postgres(oldServer)],
+    ]
+    for (const [one, other] of ways) await assert.rejects(moved(one, other), cannot(/made by a development version/))
+    assert.deepEqual(await tablesOn(url), [])
   })
 
   test('a server that is away, a wrong password, a database of somebody else', async t => {

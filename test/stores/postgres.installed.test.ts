@@ -1,9 +1,9 @@
 import { after, test } from 'node:test'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { PlaceOptions } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { installedPostgres, noInstalledPostgres, startPostgres } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
+import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const programs = installedPostgres()
@@ -17,6 +17,6 @@ else {
     const url = await server.database()
     const open = (options?: PlaceOptions) =>
       postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log, ...options })
-    return { open, another: open, probe: () => contactsIn(url) }
+    return { open, another: open, probe: () => contactsIn(url), sql: sqlOn(url) }
   })
 }

@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Admission, Beginning, Conclusion, Delivery, Registration, Store } from '../../src/waitlist/ports.ts'
-import { pendingNow, signup } from '../contracts/store.place.ts'
+import { type Admission, type Delivery, LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
+import { endLeasesAt } from '../harness/postgres-database.ts'
 import { stagesOn } from './postgres.stage.ts'
 
 const provider = 'provider'
@@ -30,33 +31,61 @@ interface Exchange<Begun, Answer> {
 }
 const exchange = <Begun, Answer>(parts: Exchange<Begun, Answer>) => parts as Exchange<unknown, unknown>
 
+const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
+const later = { is: 'waiting', wait: 0, doubt: false, why: 'no connection' } as const
+const tomorrow = { is: 'waiting', wait: DAY, doubt: true, why: 'timed out' } as const
+
 /** Leased as if for the first time, and it can be ended. */
-async function isOurs(store: Store, registration: Registration | undefined, attempts: number): Promise<void> {
-  assert.deepEqual([registration?.attempts, registration?.doubt], [attempts, false])
-  assert.equal(await store.conclude(registration!, { is: 'created' }), true)
+async function isOurs(store: Store, delivery: Delivery | undefined, attempts: number): Promise<void> {
+  assert.deepEqual([delivery?.attempts, delivery?.doubt], [attempts, false])
+  assert.equal(await store.settle(delivery!, listed), true)
+  assert.equal(await store.settle(await only(store), { is: 'delivered' }), true)
 }
-const later = { is: 'pending', wait: 0, doubt: false, why: 'no connection' } as const
-async function waiting(store: Store, email: string): Promise<string> {
-  const registration = await pendingNow(store, email)
-  assert.equal(await store.conclude(registration, later), true)
-  return registration.contact.id
+
+/** Somebody whose hand-over waits, by the number of the contact. */
+async function waiting(store: Store, email: string): Promise<number> {
+  assert.equal(await store.settle(await pendingNow(store, email), later), true)
+  return numberOf(store, email)
 }
-const concluding = (conclusion: Conclusion, events: number | 'gone') =>
-  exchange<Registration, boolean>({
-    ...{ provider, events },
+
+/** The end of a hand-over. */
+const handedOver = (settlement: Settlement, events: number | 'gone') =>
+  exchange<Delivery, boolean>({
+    provider,
+    events,
     begin: pendingNow,
-    cut: (store, _, registration) => store.conclude(registration, conclusion),
-    async holds(store, answer, registration) {
+    cut: (store, _, delivery) => store.settle(delivery, settlement),
+    async holds(store, answer, delivery) {
+      const { email } = delivery.contact
       assert.equal(answer, true)
-      assert.equal(await store.conclude(registration, { is: 'created' }), false, 'the token is used up')
+      for (const each of [listed, tomorrow]) {
+        assert.equal(await store.settle(delivery, each), false, 'the token is used up')
+      }
+      assert.deepEqual(await store.claim(provider, 10), [])
+      const told = await store.claim('webhook', 10)
+      assert.deepEqual(emailsOf(told), events === 1 ? [email] : [])
+      for (const each of told) await store.settle(each, { is: 'delivered' })
+      if (settlement.is !== 'waiting') return
+      const again = await only(store, provider, await numberOf(store, email))
+      assert.deepEqual([again.attempts, again.doubt], [settlement.uncounted ? 0 : 1, settlement.doubt])
     },
   })
 
-async function only(store: Store): Promise<Delivery> {
-  const [delivery, ...more] = await store.claim('webhook', 10)
-  assert.deepEqual(more, [])
-  return delivery!
-}
+/** The end of a delivery of an event. */
+const told = (settlement: Settlement) =>
+  exchange<Delivery, boolean>({
+    async begin(store, email) {
+      await store.admit(signup('Ada', email))
+      return only(store)
+    },
+    cut: (store, _, delivery) => store.settle(delivery, settlement),
+    async holds(store, answer, delivery) {
+      assert.equal(answer, true)
+      assert.equal(await store.settle(delivery, { is: 'delivered' }), false, 'the token is used up')
+      assert.deepEqual(await store.claim('webhook', 10), [])
+    },
+    events: 1,
+  })
 
 const exchanges: Record<string, Exchange<unknown, unknown>> = {
   'admit, listed at once': exchange<void, Admission>({
@@ -65,56 +94,48 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
     holds: async (_, answer) => assert.equal(answer.is, 'listed now'),
     events: 1,
   }),
-  'admit, pending': exchange<void, Registration>({
+  'admit, pending': exchange<void, Delivery>({
     provider,
     begin: async () => {},
     cut: (store, email) => pendingNow(store, email),
     holds: (store, answer) => isOurs(store, answer, 0),
     events: 1,
   }),
-  begin: exchange<string, Beginning>({
+  'claim the hand-over of one contact': exchange<number, readonly Delivery[]>({
     provider,
     begin: waiting,
-    cut: (store, _, id) => store.begin(id, provider),
-    tookNothing: ({ is }) => is === 'taken',
-    holds: (store, answer) => isOurs(store, answer.is === 'ours' ? answer.registration : undefined, 1),
-    events: 1,
-  }),
-  'begin what is due': exchange<string, readonly Registration[]>({
-    provider,
-    begin: waiting,
-    cut: store => store.beginDue(provider, 10, false),
+    cut: (store, _, contact) => store.claim(provider, 1, contact),
     tookNothing: ({ length }) => length === 0,
     holds: (store, answer) => isOurs(store, answer[0], 1),
     events: 1,
   }),
-  'conclude: created': concluding({ is: 'created', providerId: 'p-1' }, 1),
-  'conclude: existing': concluding({ is: 'existing' }, 0),
-  'conclude: pending': concluding({ ...later, wait: 86_400_000 }, 0),
-  'conclude: refused': concluding({ is: 'refused' }, 'gone'),
-  claim: exchange<Admission, Delivery>({
+  'claim hand-overs that are due': exchange<number, readonly Delivery[]>({
+    provider,
+    begin: waiting,
+    cut: store => store.claim(provider, 10),
+    tookNothing: ({ length }) => length === 0,
+    holds: (store, answer) => isOurs(store, answer[0], 1),
+    events: 1,
+  }),
+  'claim deliveries of events': exchange<Admission, readonly Delivery[]>({
     begin: (store, email) => store.admit(signup('Ada', email)),
-    cut: only,
-    tookNothing: delivery => delivery === undefined,
-    async holds(store, delivery) {
-      assert.deepEqual([delivery?.attempts, delivery?.doubt], [0, false])
-      assert.equal(await store.settle(delivery, { is: 'delivered' }), true)
+    cut: store => store.claim('webhook', 10),
+    tookNothing: ({ length }) => length === 0,
+    async holds(store, [delivery, ...more]) {
+      assert.deepEqual([delivery?.attempts, delivery?.doubt, more], [0, false, []])
+      assert.equal(await store.settle(delivery!, { is: 'delivered' }), true)
     },
     events: 1,
   }),
-  settle: exchange<Delivery, boolean>({
-    async begin(store, email) {
-      await store.admit(signup('Ada', email))
-      return only(store)
-    },
-    cut: (store, _, delivery) => store.settle(delivery, { is: 'delivered' }),
-    async holds(store, answer, delivery) {
-      assert.equal(answer, true)
-      assert.equal(await store.settle(delivery, { is: 'delivered' }), false, 'the token is used up')
-      assert.deepEqual(await store.claim('webhook', 10), [])
-    },
-    events: 1,
-  }),
+  'settle a hand-over: listed with its event': handedOver(listed, 1),
+  'settle a hand-over: listed without one': handedOver({ is: 'listed', joined: false }, 0),
+  'settle a hand-over: removed': handedOver({ is: 'removed', why: 'no such domain' }, 'gone'),
+  'settle a hand-over: waiting': handedOver(tomorrow, 0),
+  'settle a hand-over: waiting, uncounted': handedOver({ ...tomorrow, uncounted: true }, 0),
+  'settle a hand-over: abandoned': handedOver({ is: 'abandoned', why: 'given up' }, 0),
+  'settle a delivery: delivered': told({ is: 'delivered' }),
+  'settle a delivery: waiting': told(tomorrow),
+  'settle a delivery: abandoned': told({ is: 'abandoned', why: 'HTTP 404' }),
 }
 
 const MESSAGES = ['frontend Execute', 'frontend Sync', 'backend CommandComplete', 'backend ReadyForQuery']
@@ -164,4 +185,21 @@ describe('a connection that is cut after any message', { timeout: 120_000, concu
     }
     assert.ok((await contactsIn(url)).every(({ state, events }) => state === 'listed' && events === 1))
   })
+})
+
+// Alone, since it moves the clock.
+test('a lease that was lost in sleep: what another attempt came to is not called ours', async t => {
+  const { proxy, url, open } = await stage(t)
+  const [store, other] = [await open(true, provider), await open(false, provider)]
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  for (let number = 1, last = {} as object | undefined; last !== undefined; number++) {
+    const delivery = await pendingNow(store, `visitor-${number}@example.com`)
+    await endLeasesAt(url)
+    const taken = await only(other, provider)
+    assert.equal(await other.settle(taken, { is: 'listed', joined: number % 2 === 0 }), true)
+    t.mock.timers.tick(LEASE)
+    proxy.after(number, 'cut')
+    assert.equal(await store.settle(delivery, listed), false)
+    last = proxy.end()
+  }
 })

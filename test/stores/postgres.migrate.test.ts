@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { postgres } from '../../src/stores/postgres/client.ts'
-import { upgrade } from '../../src/stores/postgres/migrate.ts'
-import { postgresStore } from '../../src/stores/postgres.ts'
-import { CannotOpen } from '../../src/waitlist/ports.ts'
+import { postgresOperator } from '../../src/stores/postgres/operator.ts'
+import { upgrade } from '../../src/stores/postgres/schema.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
 import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres } from '../harness/postgres.ts'
@@ -24,9 +25,9 @@ const open = (url: string, provider: string | null = null) =>
 /** The next release, which has one migration more; it takes its time. */
 function nextRelease(t: Parameters<typeof temporaryFolder>[0], sql: string): URL {
   const folder = temporaryFolder(t)
-  const first = '0001-contacts.sql'
-  copyFileSync(new URL(`../../src/stores/migrations/postgres/${first}`, import.meta.url), join(folder, first))
-  writeFileSync(join(folder, '0002-next.sql'), sql)
+  const first = '0001.sql'
+  copyFileSync(new URL(`../../src/stores/postgres/migrations/${first}`, import.meta.url), join(folder, first))
+  writeFileSync(join(folder, '0002.sql'), sql)
   return pathToFileURL(`${folder}/`)
 }
 
@@ -58,7 +59,7 @@ test('8 stores that open an empty database at once make one schema, and all work
   }
 })
 
-test('an upgrade that takes longer than a statement may is waited for by whoever comes second', async t => {
+test('an upgrade that takes longer than a statement may is waited for by the one that comes second', async t => {
   const url = await server.database()
   const migrations = nextRelease(t, 'select pg_sleep(4); alter table contact add column note text;')
   await Promise.all([upgraded(url, migrations), upgraded(url, migrations)])
@@ -72,7 +73,7 @@ test('an older program goes on while the next release upgrades, and does not sta
   const [older, asking] = [await open(url), await open(url, 'provider')]
   t.after(() => Promise.all([older.close(), asking.close()]))
   await older.admit(signup('Ada', 'ada@example.com'))
-  const registration = await pendingNow(asking, 'eve@example.com')
+  const handOver = await pendingNow(asking, 'eve@example.com')
   const migrations = nextRelease(
     t,
     'alter table contact add column note text; alter table delivery add column weight integer not null default 1;' +
@@ -85,14 +86,14 @@ test('an older program goes on while the next release upgrades, and does not sta
 
   assert.equal((await older.admit(signup('Ada', 'ada@example.com'))).is, 'already listed')
   assert.equal((await older.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
-  assert.equal(await asking.conclude(registration, { is: 'created' }), true)
+  assert.equal(await asking.settle(handOver, { is: 'listed', joined: true }), true)
   const deliveries = await older.claim('webhook', 1_000)
   assert.equal(deliveries.length, 303)
   const settled = await Promise.all(deliveries.map(each => older.settle(each, { is: 'delivered' })))
   assert.ok(settled.every(Boolean))
 
   await assert.rejects(open(url), (error: Error) => {
-    assert.ok(error instanceof CannotOpen)
+    assert.ok(error instanceof OperatorError)
     assert.match(error.message, /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/)
     return true
   })
@@ -130,6 +131,41 @@ test('an upgrade that fails leaves everything as it was, and says why', async t 
   assert.deepEqual(await versions(url), [{ version: 1 }])
   assert.deepEqual(await rowsIn(url, "select 1 from information_schema.columns where column_name = 'note'"), [])
   await open(url).then(store => store.close())
+})
+
+test('a database that a development version made, before the first release, is refused and not touched', async () => {
+  const url = await server.database()
+  await server.run(
+    url,
+    'create table contact (number bigint generated always as identity primary key, id uuid, email_key text unique)',
+    'create table event (contact bigint primary key references contact (number), name text)',
+    'create table registration (contact bigint primary key references contact (number), provider text)',
+    'create table delivery (number bigint primary key, contact bigint references event (contact))',
+    'create table waitlist_schema (version integer not null)',
+    'insert into waitlist_schema (version) values (1)',
+    "insert into contact (email_key) values ('ada@example.com')",
+  )
+  const tables = "select table_name, column_name from information_schema.columns where table_schema = 'public'"
+  const before = await rowsIn(url, tables)
+  const unreleased = /was made by a development version of Waitlist, which this one cannot upgrade\. Export the list/
+  await assert.rejects(open(url), (error: Error) => {
+    assert.ok(error instanceof OperatorError)
+    assert.match(error.message, unreleased)
+    return true
+  })
+  const operator = postgresOperator(url)
+  for (const ask of [
+    () => operator.look(),
+    () => operator.contacts(),
+    () => operator.backlog(),
+    () => operator.deliveries({ limit: 1 }),
+    () => operator.delivery(1),
+    () => operator.replay({ abandoned: true }),
+  ]) {
+    await assert.rejects(ask, unreleased)
+  }
+  assert.deepEqual(await rowsIn(url, tables), before)
+  assert.equal((await rowsIn(url, 'select 1 from contact')).length, 1)
 })
 
 test("another program's tables are left alone", async () => {

@@ -5,8 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { postgres } from '../../src/stores/postgres/client.ts'
-import { postgresStore } from '../../src/stores/postgres.ts'
-import { type Registration, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { type Delivery, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
@@ -39,16 +39,16 @@ test('a table that is locked for longer than signups wait is an outage, and pass
 test('a signup that is committed too late is given back: the provider was not asked, so nothing is in doubt', async t => {
   const { url } = await opened(t)
   const parts = { url, eventName: 'waitlist.joined', provider: 'provider', log: recordingLog().log }
-  const store = await postgresStore({ ...parts, bounds: { batch: 256, queue: 1_000, patience: 200 } })
+  const store = await postgresStore({ ...parts, bounds: { batch: 256, queue: 1_000, timeout: 200 } })
   t.after(() => store.close())
   const operator = await session(t, url)
   await operator.query('begin')
-  await operator.query('lock table registration in access exclusive mode')
+  await operator.query('lock table delivery in access exclusive mode')
   await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
   await operator.query('rollback')
-  let due: readonly Registration[] = []
+  let due: readonly Delivery[] = []
   await until(async () => {
-    due = await store.beginDue('provider', 10, false)
+    due = await store.claim('provider', 10)
     return due.length > 0
   })
   assert.deepEqual([due[0]!.attempts, due[0]!.doubt], [0, false])
@@ -133,9 +133,9 @@ test('a server that became read only takes no signups, and says so; then it take
 
 test('a table that is not there is an outage, not a bug, and passes', async t => {
   const { store, url } = await opened(t)
-  await server.run(url, 'alter table event rename to hidden')
+  await server.run(url, 'alter table delivery rename to hidden')
   await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
-  await server.run(url, 'alter table hidden rename to event')
+  await server.run(url, 'alter table hidden rename to delivery')
   assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
 })
 
@@ -180,7 +180,7 @@ test('the server itself ends what nobody waits for any more', async t => {
   const database = postgres({ url: await server.database(), timeout: 1_500, log: recordingLog().log })
   t.after(() => database.close())
   const text = "select name, setting::int as milliseconds from pg_settings where name like '%\\_timeout'"
-  const rows = await database.run<{ name: string; milliseconds: number }>(() => ({ text, values: [] }))
+  const rows = await database.run<{ name: string; milliseconds: number }>(text)
   const bounds = { statement_timeout: 1_500, lock_timeout: 1_500, idle_in_transaction_session_timeout: 10_000 }
   for (const [name, most] of Object.entries(bounds)) {
     const { milliseconds } = rows.find(row => row.name === name)!

@@ -1,10 +1,10 @@
 import { after, test } from 'node:test'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { PlaceOptions } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
+import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { recordingLog } from '../harness/service.ts'
 
 if (pgBouncerProgram === undefined) test('PostgreSQL through PgBouncer', { skip: noPgBouncer }, () => {})
@@ -24,6 +24,6 @@ else {
     const url = await server.database(empty)
     const open = (options?: PlaceOptions) =>
       postgresStore({ url: bouncer.through(url), eventName: 'waitlist.joined', log: recordingLog().log, ...options })
-    return { open, another: open, probe: () => contactsIn(url) }
+    return { open, another: open, probe: () => contactsIn(url), sql: sqlOn(url) }
   })
 }

@@ -142,7 +142,7 @@ test('a server that hangs is unavailable within bounds, and used again when it g
     await wait(100)
     const deliveries = await store.claim('webhook', 10)
     assert.ok(deliveries.every(({ doubt }) => !doubt))
-    claimed = [...claimed, ...deliveries.map(({ event }) => event.contact.email)]
+    claimed = [...claimed, ...deliveries.map(({ contact }) => contact.email)]
   }
   assert.deepEqual(claimed.sort(), ['ada@example.com', 'bob@example.com'])
 })

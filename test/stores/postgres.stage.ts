@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import type { PostgresServer } from '../harness/postgres.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'

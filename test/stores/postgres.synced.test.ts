@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
@@ -19,7 +19,7 @@ async function crash(): Promise<void> {
   await server.start()
 }
 
-test('signups, conclusions, leases and settlements survive a crash right after their answer', {
+test('signups, leases and settlements of every kind survive a crash right after their answer', {
   timeout: 60_000,
 }, async t => {
   const url = await server.database()
@@ -34,11 +34,11 @@ test('signups, conclusions, leases and settlements survive a crash right after t
   await crash()
   assert.deepEqual(await seen(), [['ada@example.com', 'listed', 1]])
 
-  const registration = await pendingNow(asking, 'bob@example.com')
+  const handOver = await pendingNow(asking, 'bob@example.com')
   await crash()
   assert.deepEqual((await seen())[1], ['bob@example.com', 'pending', 0])
 
-  assert.equal(await asking.conclude(registration, { is: 'created' }), true)
+  assert.equal(await asking.settle(handOver, { is: 'listed', joined: true }), true)
   await crash()
   assert.deepEqual((await seen())[1], ['bob@example.com', 'listed', 1])
 
@@ -49,6 +49,20 @@ test('signups, conclusions, leases and settlements survive a crash right after t
   assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
   await crash()
   assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
+
+  const cyd = await pendingNow(asking, 'cyd@example.com')
+  assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
+  await crash()
+  assert.equal((await seen()).length, 2)
+
+  const dot = await pendingNow(asking, 'dot@example.com')
+  assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
+  await crash()
+  assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
+
+  assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
+  await crash()
+  assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
 
   // That this server does forget is what makes the rest say something.
   await server.run(url, "update contact set name = 'Forgotten'")

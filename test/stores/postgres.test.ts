@@ -1,9 +1,9 @@
 import { after } from 'node:test'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { PlaceOptions } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
+import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
 
@@ -20,5 +20,5 @@ storeContract('PostgreSQL, as a role that owns nothing', async () => {
   const url = await server.database(empty)
   const open = (options?: PlaceOptions) =>
     postgresStore({ url: roleUrl(url), eventName: 'waitlist.joined', log: recordingLog().log, ...options })
-  return { open, another: open, probe: () => contactsIn(url) }
+  return { open, another: open, probe: () => contactsIn(url), sql: sqlOn(url) }
 })

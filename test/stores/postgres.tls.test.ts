@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { postgresStore } from '../../src/stores/postgres.ts'
-import { CannotOpen } from '../../src/waitlist/ports.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
@@ -30,7 +30,7 @@ async function tried(server: typeof secure, query: string, host = '127.0.0.1'): 
     await store.close()
     return used.length > 0 && used.every(({ ssl }) => ssl)
   } catch (error) {
-    assert.ok(error instanceof CannotOpen, String(error))
+    assert.ok(error instanceof OperatorError, String(error))
     return error.message
   }
 }

@@ -1,7 +1,7 @@
 /** A connection that is not cut, and of which nothing is heard: what was done all the same is found, or given back. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { type Delivery, type Registration, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { type Delivery, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
@@ -71,9 +71,9 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
       ['pending'],
     )
     proxy.refuse(false)
-    let due: readonly Registration[] = []
+    let due: readonly Delivery[] = []
     await until(async () => {
-      due = await other.beginDue(provider, 10, false)
+      due = await other.claim(provider, 10)
       return due.length > 0
     })
     assert.deepEqual([due[0]!.attempts, due[0]!.doubt], [0, false])

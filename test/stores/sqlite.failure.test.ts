@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
@@ -22,6 +22,9 @@ async function openStore(
   t.after(close)
   return { store: { ...store, close }, path }
 }
+
+/** Milliseconds after which the next batch, or the next check, looks at the files and at the free space again. */
+const LOOK = 260
 
 let visitors = 0
 const somebody = () => signup('Visitor', `visitor-${++visitors}@example.com`)
@@ -79,7 +82,7 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
     assert.ok(crowd.every(({ status }) => status === 'rejected'))
     assert.deepEqual(await store.admit(signup('Visitor', acknowledged[0]!)), { is: 'already listed' })
 
-    withDatabase(path, database => database.exec('delete from event; delete from contact'))
+    withDatabase(path, database => database.exec('delete from contact'))
     assert.equal((await store.admit(somebody())).is, 'listed now')
     assert.equal(await hasFailed(store), false)
   })
@@ -121,36 +124,39 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
 })
 
 describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
-  for (const table of ['event', 'delivery']) {
-    const impossible = (path: string) =>
+  for (const [what, when] of [
+    ['event', 'before update on contact when new.event_at is not null'],
+    ['delivery', "before insert on delivery when new.destination = 'webhook'"],
+  ] as const) {
+    const impossible = (path: string, happens: string = when) =>
       withDatabase(path, database =>
-        database.exec(`create trigger none before insert on ${table} begin select raise(abort, 'no ${table}'); end`),
+        database.exec(`create trigger none ${happens} begin select raise(abort, 'no ${what}'); end`),
       )
 
-    test(`a signup whose ${table} cannot be stored leaves no contact`, async t => {
+    test(`a signup whose ${what} cannot be stored leaves no contact`, async t => {
       const { store, path } = await openStore(t, { destinations: ['webhook'] })
-      impossible(path)
+      impossible(path, when.replace('update on contact', 'insert on contact'))
       await assert.rejects(store.admit(somebody()), StoreUnavailable)
       assert.deepEqual(contactsIn(path), [])
-      assert.match((await store.failure).message, new RegExp(`no ${table}`))
+      assert.match((await store.failure).message, new RegExp(`no ${what}`))
       await refusesEverything(store)
       assert.deepEqual(contactsIn(path), [])
     })
 
-    test(`a conclusion whose ${table} cannot be stored leaves the contact pending, for the next start`, async t => {
+    test(`a hand-over whose ${what} cannot be stored leaves the contact pending, for the next start`, async t => {
       const { store, path } = await openStore(t, { provider: 'provider', destinations: ['webhook'] })
-      const registration = await pendingNow(store)
+      const delivery = await pendingNow(store)
       impossible(path)
-      await assert.rejects(store.conclude(registration, { is: 'created', providerId: 'p-1' }), StoreUnavailable)
-      assert.match((await store.failure).message, new RegExp(`no ${table}`))
+      await assert.rejects(store.settle(delivery, { is: 'listed', joined: true, providerId: 'p-1' }), StoreUnavailable)
+      assert.match((await store.failure).message, new RegExp(`no ${what}`))
       const { state, providerId, events, deliveries } = contactsIn(path)[0]!
-      assert.deepEqual([state, providerId, events, deliveries], ['pending', null, 0, 0])
+      assert.deepEqual([state, providerId, events, deliveries], ['pending', null, 0, 1])
       await store.close()
 
       withDatabase(path, database => database.exec('drop trigger none'))
       const again = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
       t.after(() => again.close())
-      assert.equal(await again.conclude(registration, { is: 'created' }), true)
+      assert.equal(await again.settle(delivery, { is: 'listed', joined: true }), true)
       assert.deepEqual(
         contactsIn(path).map(({ events, deliveries }) => [events, deliveries]),
         [[1, 1]],
@@ -167,21 +173,35 @@ describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
     },
   }
   for (const [what, disappear] of Object.entries(disappearances)) {
-    test(`when the file ${what}, the store fails and acknowledges nothing more`, async t => {
+    test(`when the file ${what}, the store fails within 250 ms and acknowledges nothing more`, async t => {
       const { store, path } = await openStore(t)
       await store.admit(somebody())
       disappear(path)
-      await wait(300) // one look at the disk is good for 250 ms
+      await wait(LOOK)
       await assert.rejects(store.admit(somebody()), StoreUnavailable)
       assert.match((await store.failure).message, /was moved or deleted/)
       await refusesEverything(store)
     })
   }
 
-  test('the health check alone notices that the file is gone', async t => {
+  for (const ask of ['claim', 'settle'] as const) {
+    test(`a ${ask} notices within 250 ms that the file is gone, and changes nothing after that`, async t => {
+      const { store, path } = await openStore(t, { provider: 'provider' })
+      const delivery = await pendingNow(store)
+      unlinkSync(path)
+      await wait(LOOK)
+      const asked =
+        ask === 'claim' ? store.claim('provider', 1) : store.settle(delivery, { is: 'listed', joined: true })
+      await assert.rejects(asked, StoreUnavailable)
+      assert.match((await store.failure).message, /was moved or deleted/)
+      await refusesEverything(store)
+    })
+  }
+
+  test('the health check alone notices within 250 ms that the file is gone', async t => {
     const { store, path } = await openStore(t)
     unlinkSync(path)
-    await wait(300)
+    await wait(LOOK)
     await assert.rejects(store.check(), StoreUnavailable)
     assert.match((await store.failure).message, /was moved or deleted/)
   })
@@ -210,7 +230,7 @@ describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
     const path = join(temporaryFolder(t), 'waitlist.db')
     const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
     unlinkSync(path)
-    await wait(300)
+    await wait(LOOK)
     await assert.rejects(store.admit(somebody()), StoreUnavailable)
     await store.close()
   })

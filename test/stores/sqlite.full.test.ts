@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
-import type { Conclusion, Delivery, Registration, Settlement } from '../../src/waitlist/ports.ts'
-import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { type Delivery, type Settlement, type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const provider = 'provider'
 const clock = handClock().read
-const postponed: Conclusion = { is: 'pending', wait: 5_000, doubt: true, why: 'no connection' }
+const listed: Settlement = { is: 'listed', joined: true }
+const removed: Settlement = { is: 'removed', why: 'no such domain' }
 const waiting: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: 'HTTP 503' }
 
 interface UnderWay {
   readonly path: string
-  readonly registrations: Registration[]
+  readonly handOvers: Delivery[]
   readonly deliveries: Delivery[]
   /** Opens the file again, on a disk with less room. */
   again(options: Partial<SqliteStoreOptions>): Promise<Store>
@@ -37,57 +37,53 @@ async function underWay(t: TestContext, count: number): Promise<UnderWay> {
   const all = await Promise.all(
     Array.from({ length: 4 * count }, (_, i) => pendingNow(store, `visitor-${i}@example.com`)),
   )
-  const conclude = (from: number, conclusion: Conclusion) =>
-    Promise.all(all.slice(from * count, (from + 1) * count).map(each => store.conclude(each, conclusion)))
-  await conclude(0, { is: 'created' })
-  await conclude(1, { is: 'created' })
-  await conclude(2, { is: 'pending', wait: 0, doubt: false, why: 'no connection' })
+  const settle = (from: number, settlement: Settlement) =>
+    Promise.all(all.slice(from * count, (from + 1) * count).map(each => store.settle(each, settlement)))
+  await settle(0, listed)
+  await settle(1, listed)
+  await settle(2, { is: 'waiting', wait: 0, doubt: false, why: 'no connection' })
   const deliveries = [...(await store.claim('webhook', count))]
   await store.close()
-  return { path, registrations: all.slice(3 * count), deliveries, again }
+  return { path, handOvers: all.slice(3 * count), deliveries, again }
 }
 
 const hasFailed = (store: Store): Promise<boolean> =>
   Promise.race([store.failure.then(() => true), new Promise<false>(resolve => setTimeout(resolve, 50, false))])
 
 describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () => {
-  test('with too little free space nothing is begun, and everything that is under way can be ended', async t => {
-    const { path, registrations, deliveries, again } = await underWay(t, 4)
+  test('with too little free space nothing is claimed, and everything that is under way can be settled', async t => {
+    const { path, handOvers, deliveries, again } = await underWay(t, 4)
     const store = await again({ minimumFree: Number.MAX_SAFE_INTEGER })
     await assert.rejects(store.admit(signup('Late', 'late@example.com')), StoreUnavailable)
-    await assert.rejects(store.begin(registrations[0]!.contact.id, provider), StoreUnavailable)
-    await assert.rejects(store.beginDue(provider, 10, true), StoreUnavailable)
+    await assert.rejects(store.claim(provider, 10), StoreUnavailable)
+    await assert.rejects(store.claim(provider, 1, 9), StoreUnavailable)
     await assert.rejects(store.claim('webhook', 10), StoreUnavailable)
 
-    const conclusions: Conclusion[] = [{ is: 'created' }, { is: 'existing' }, { is: 'refused' }, postponed]
-    for (const [i, conclusion] of conclusions.entries()) {
-      assert.equal(await store.conclude(registrations[i]!, conclusion), true)
+    const ends: Settlement[] = [listed, { is: 'listed', joined: false }, removed, waiting]
+    for (const [i, settlement] of ends.entries()) {
+      assert.equal(await store.settle(handOvers[i]!, settlement), true)
     }
     const settlements: Settlement[] = [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }, waiting]
     for (const [i, settlement] of settlements.entries()) {
       assert.equal(await store.settle(deliveries[i]!, settlement), true)
     }
-    await store.hasten()
     assert.equal(contactsIn(path).length, 15)
     assert.equal(await hasFailed(store), false)
   })
 
-  test('a beginning that is refused does not keep an ending of the same moment from being stored', async t => {
-    const { registrations, deliveries, again } = await underWay(t, 4)
+  test('a claim that is refused does not keep a settlement of the same moment from being stored', async t => {
+    const { handOvers, deliveries, again } = await underWay(t, 4)
     const store = await again({ minimumFree: Number.MAX_SAFE_INTEGER })
-    const [beginnings, endings] = await Promise.all([
-      Promise.allSettled([store.claim('webhook', 10), store.beginDue(provider, 10, true)]),
-      Promise.all([
-        ...registrations.map(each => store.conclude(each, postponed)),
-        store.settle(deliveries[0]!, waiting),
-      ]),
+    const [claims, settled] = await Promise.all([
+      Promise.allSettled([store.claim('webhook', 10), store.claim(provider, 10)]),
+      Promise.all([...handOvers.map(each => store.settle(each, waiting)), store.settle(deliveries[0]!, waiting)]),
     ])
-    assert.ok(endings.every(Boolean))
-    assert.ok(beginnings.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
+    assert.ok(settled.every(Boolean))
+    assert.ok(claims.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
   })
 
   test('in a file that is full what needs no room is stored, a refusal changes nothing, and room heals all', async t => {
-    const { path, registrations, deliveries, again } = await underWay(t, 200)
+    const { path, handOvers, deliveries, again } = await underWay(t, 200)
     const pages = withDatabase(path, database => database.prepare('pragma page_count').get()) as { page_count: number }
     const store = await again({ maxPages: pages.page_count })
     let admitted = 0
@@ -97,11 +93,11 @@ describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () =>
     await assert.rejects(full(), StoreUnavailable)
     // A row with a lease is longer than one without.
     await assert.rejects(store.claim('webhook', 1_000), StoreUnavailable)
-    await assert.rejects(store.beginDue(provider, 1_000, true), StoreUnavailable)
+    await assert.rejects(store.claim(provider, 1_000), StoreUnavailable)
 
     for (const each of deliveries) assert.equal(await store.settle(each, { is: 'delivered' }), true)
-    for (const each of registrations.slice(100)) assert.equal(await store.conclude(each, { is: 'refused' }), true)
-    for (const each of registrations.slice(0, 100)) assert.equal(await store.conclude(each, { is: 'created' }), true)
+    for (const each of handOvers.slice(100)) assert.equal(await store.settle(each, removed), true)
+    for (const each of handOvers.slice(0, 100)) assert.equal(await store.settle(each, listed), true)
     const contacts = contactsIn(path)
     assert.equal(contacts.length, 700 + admitted - 1)
     assert.equal(contacts.filter(({ events, deliveries }) => events === 1 && deliveries === 1).length, 500)

@@ -1,34 +1,106 @@
+/** Whatever is asked is found by an index among very many rows that are not asked for. */
 import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { openSqliteFile } from '../../src/stores/sqlite/file.ts'
-import { announcing, steps } from '../../src/stores/sqlite/steps.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { stepping } from '../../src/stores/sqlite/outbox.ts'
+import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
+import { admitting, adopt } from '../../src/stores/sqlite/signups.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
-/** Reads rows in the order of an index and stops at the limit: it passes over what is leased, and that is little. */
-const bounded = 'SCAN registration USING INDEX registration_due'
+const surroundings = { eventName: 'waitlist.joined', destinations: ['webhook'], provider: 'provider' }
+
+/** Runs `use` and gives every statement that it prepared on any connection of this thread. */
+async function prepared(use: () => unknown): Promise<string[]> {
+  const { prepare } = DatabaseSync.prototype
+  const statements: string[] = []
+  DatabaseSync.prototype.prepare = function (sql, ...rest) {
+    statements.push(sql)
+    return prepare.call(this, sql, ...rest)
+  }
+  try {
+    await use()
+  } finally {
+    DatabaseSync.prototype.prepare = prepare
+  }
+  return statements
+}
+
+/** How each part of a statement is found. */
+const planOf = (database: DatabaseSync, sql: string): string[] =>
+  (database.prepare(`explain query plan ${sql}`).all() as unknown as { detail: string }[]).map(({ detail }) => detail)
+
+const isRead = (sql: string): boolean => /^(?:select|update|delete|insert)/.test(sql) && !sql.includes('sqlite_')
 
 describe('with a million rows', () => {
-  test('no step reads a whole table, nor sorts what it reads', t => {
+  test('no step of the service reads a whole table, nor sorts what it reads', async t => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())
-    const statements: string[] = []
-    const listening = {
-      prepare(sql: string) {
-        statements.push(sql)
-        return file.database.prepare(sql)
-      },
-    } as DatabaseSync
-    steps(listening, announcing(listening, 'waitlist.joined', ['webhook']))
-    assert.ok(statements.length > 10)
-    for (const sql of statements) {
-      const plan = file.database.prepare(`explain query plan ${sql}`).all() as unknown as { detail: string }[]
-      for (const { detail } of plan) {
-        assert.ok(detail === bounded || !/^SCAN|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
+    for (const provider of ['provider', null]) {
+      const statements = await prepared(() => {
+        stepping(file.database, { ...surroundings, provider })
+        admitting(file.database, { ...surroundings, provider })
+      })
+      assert.ok(statements.length > 10)
+      for (const sql of statements) {
+        for (const detail of planOf(file.database, sql)) {
+          // Without a provider it is asked once, at the opening, whether anybody is pending.
+          const one = sql.startsWith('select 1 from contact') && detail.includes('USING COVERING INDEX contact_pending')
+          assert.ok(one || !/^SCAN (?!CONSTANT ROW)|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
+        }
       }
     }
-    const scans = statements.filter(sql => /token is null order by due_at limit \?$/.test(sql))
-    assert.equal(scans.length, 1, 'the only scan has a limit')
   })
+
+  test('the opening reads those who are pending, and no others', async t => {
+    const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
+    t.after(() => file.close())
+    const [sql, ...none] = await prepared(() => adopt(file.database, 'provider', 0))
+    assert.deepEqual(none, [])
+    assert.match(planOf(file.database, sql!).join(), /^S[A-Z]+ contact USING COVERING INDEX contact_pending$/)
+  })
+
+  test('the list of an operator and a replay read by an index', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const file = openSqliteFile({ path })
+    t.after(() => file.close())
+    const { deliveries, delivery, replay } = sqliteOperator(path)
+    const statements = await prepared(async () => {
+      for (const state of [undefined, 'waiting', 'delivered', 'abandoned'] as const) {
+        for (const destination of [undefined, 'webhook']) await deliveries({ state, destination, limit: 50 })
+      }
+      await delivery(1)
+      await replay({ numbers: [1] })
+      await replay({ abandoned: true })
+      await replay({ abandoned: true, destination: 'webhook' })
+    })
+    const reads = statements.filter(isRead)
+    assert.ok(reads.length > 10)
+    for (const sql of reads) {
+      for (const detail of planOf(file.database, sql)) {
+        // The newest come first and a limit ends it: that is the order of the table, or of an index for one state.
+        const bounded =
+          /order by delivery\.number desc limit \?$/.test(sql) &&
+          /^SCAN delivery(?: USING INDEX delivery_\w+)?$/.test(detail)
+        const sorted = sql.includes("state = 'waiting'") && detail === 'USE TEMP B-TREE FOR ORDER BY'
+        assert.ok(bounded || sorted || !/^SCAN (?:contact|delivery)$|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
+      }
+    }
+  })
+})
+
+test('a known address is no write: the log does not grow, so nothing is synced', async t => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'] })
+  t.after(() => store.close())
+  const ada = signup('Ada Lovelace', 'ada@example.com')
+  assert.equal((await store.admit(ada)).is, 'listed now')
+  const { size, mtimeNs } = statSync(`${path}-wal`, { bigint: true })
+  for (let i = 0; i < 10; i++) assert.equal((await store.admit(ada)).is, 'already listed')
+  const after = statSync(`${path}-wal`, { bigint: true })
+  assert.deepEqual([after.size, after.mtimeNs], [size, mtimeNs])
 })

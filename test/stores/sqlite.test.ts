@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { test } from 'node:test'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { signup } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
-import { contactsIn } from '../harness/database.ts'
+import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 storeContract('SQLite in a file', async t => {
@@ -9,6 +12,7 @@ storeContract('SQLite in a file', async t => {
   return {
     open: options => sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...options }),
     probe: async () => contactsIn(path),
+    sql: sqlOn(path),
   }
 })
 
@@ -17,3 +21,15 @@ storeContract('SQLite in memory', async () => ({
   probe: { impossible: 'the list is inside the thread of the store' },
   forgets: 'what is in memory is gone when the store is closed',
 }))
+
+test('a time that no program can read is refused when it is written by hand, and ends no process', async t => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
+  t.after(() => store.close())
+  await store.admit(signup('Ada', 'ada@example.com'))
+  const nanoseconds = '1763000000000000000'
+  for (const column of ['created_at', 'event_at']) {
+    await assert.rejects(sqlOn(path)(`update contact set ${column} = ${nanoseconds}`), /check/i)
+  }
+  assert.equal((await store.claim('webhook', 1)).length, 1)
+})

@@ -1,59 +1,87 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JoinedEvent } from '../../src/waitlist/contact.ts'
-import { judge } from '../../src/waitlist/deliver.ts'
-import type { Delivery, Destination, Settlement, Told } from '../../src/waitlist/ports.ts'
+import { judgeFailure } from '../../src/waitlist/deliver.ts'
+import type { Delivery, Failure, Settlement } from '../../src/waitlist/ports.ts'
+import { eventSchedule, handOverSchedule } from '../../src/waitlist/retry.ts'
 
-const ALWAYS = Number.POSITIVE_INFINITY
-const delivered: Told = { is: 'delivered' }
-const unreached: Told = { is: 'unreached', why: 'refused' }
-const unclear: Told = { is: 'unclear', why: 'no answer in time' }
+const unreached: Failure = { is: 'unreached', why: 'refused' }
+const unclear: Failure = { is: 'unclear', why: 'no answer in time' }
+const misconfigured: Failure = { is: 'misconfigured', why: 'answered with 401' }
+const halfDone: Failure = { is: 'misconfigured', why: 'no such list', tookEffect: true }
+const notSent: Failure = { is: 'unreached', why: 'too many wait', notSent: true }
+const failures = [unreached, unclear, misconfigured, halfDone, notSent]
 
-describe('what an outcome means for a delivery', () => {
-  const event = { name: 'waitlist.joined' } as JoinedEvent
-  const delivery = (attempts: number, doubt: boolean): Delivery => ({ number: 1, token: 't', event, attempts, doubt })
-  const settled = (told: Told | 'not asked', { attempts = 0, doubt = false, repeatable = ALWAYS } = {}): Settlement =>
-    judge(told, delivery(attempts, doubt), { repeatable } as Destination, 0.5)
-  const waits = (wait: number, doubt: boolean, why: string): Settlement => ({ is: 'waiting', wait, doubt, why })
+const contact = { id: 'c1', name: 'Ada', email: 'ada@example.com', state: 'listed', createdAt: new Date(0) } as const
 
+interface At {
+  readonly attempts?: number
+  readonly doubt?: boolean
+  readonly mayRepeat?: boolean
+  readonly blame?: 'destination' | 'delivery'
+  readonly schedule?: typeof eventSchedule
+}
+
+function settled(failure: Failure, at: At = {}): Settlement {
+  const { attempts = 0, doubt = false, mayRepeat = true, blame = 'delivery', schedule = eventSchedule } = at
+  const delivery: Delivery = { number: 1, token: 't', contact, attempts, doubt }
+  return judgeFailure(failure, delivery, { schedule, mayRepeat: () => mayRepeat }, blame, 0.5)
+}
+
+const leavesDoubt = (failure: Failure) => failure === unclear || failure === halfDone
+
+describe('what a failure means for a delivery', () => {
   for (const doubt of [false, true]) {
-    for (const repeatable of [0, 1, ALWAYS]) {
-      for (const attempts of [0, 5, 9]) {
-        const at = { attempts, doubt, repeatable }
-        test(`after ${attempts} attempts, ${doubt ? 'in' : 'without'} doubt, repeatable for ${repeatable} ms`, () => {
-          assert.deepEqual(settled(delivered, at), { is: 'delivered' })
-          const wait = [5_000, 0, 0, 0, 0, 36_000_000][attempts]
-          if (wait === undefined) {
-            assert.equal(settled(unreached, at).is, 'abandoned')
-            assert.equal(settled(unclear, at).is, 'abandoned')
-          } else {
-            assert.deepEqual(settled(unreached, at), waits(wait, doubt, 'refused'))
-            if (repeatable === 0) assert.equal(settled(unclear, at).is, 'abandoned')
-            else assert.deepEqual(settled(unclear, at), waits(wait, true, 'no answer in time'))
+    for (const failure of failures) {
+      const what = `${failure.why}, ${doubt ? 'in' : 'without'} doubt before`
+      const doubtAfter = doubt || leavesDoubt(failure)
+      const { why } = failure
+
+      if (failure !== notSent) {
+        test(`${what}, while others succeed: it waits for its next attempt, and is given up after the last`, () => {
+          for (const [attempts, wait] of [
+            [0, 5_000],
+            [5, 36_000_000],
+          ] as const) {
+            assert.deepEqual(settled(failure, { attempts, doubt }), { is: 'waiting', wait, doubt: doubtAfter, why })
           }
-          for (const is of ['misconfigured', 'gone'] as const) {
-            const settlement = settled({ is, why: 'it said no' }, at)
-            assert.ok(settlement.is === 'abandoned' && settlement.why.startsWith('it said no'))
+          for (const attempts of [9, 10, 100]) {
+            const expected: Settlement = { is: 'abandoned', why: `${why}; that was the last attempt` }
+            assert.deepEqual(settled(failure, { attempts, doubt }), expected)
           }
-          assert.equal(settled('not asked', at).is, 'abandoned')
+          const handOver = settled(failure, { attempts: 1_000, doubt, schedule: handOverSchedule })
+          assert.deepEqual(handOver, { is: 'waiting', wait: 86_400_000, doubt: doubtAfter, why })
+        })
+
+        test(`${what}, during an outage: due again within half a minute, uncounted, however many attempts`, () => {
+          for (const schedule of [eventSchedule, handOverSchedule]) {
+            for (const attempts of [0, 5, 9, 50]) {
+              const settlement = settled(failure, { attempts, doubt, schedule, blame: 'destination' })
+              assert.ok(settlement.is === 'waiting' && settlement.wait <= 25_000)
+              const { wait, ...rest } = settlement
+              assert.deepEqual(rest, { is: 'waiting', doubt: doubtAfter, why, uncounted: true })
+              if (attempts >= 5) assert.equal(wait, 20_000)
+            }
+          }
         })
       }
-    }
-  }
 
-  test('nobody was called: it waits half a minute, in as much doubt as before, and the attempt does not count', () => {
-    const told: Told = { is: 'unreached', why: 'too many wait', uncalled: true }
-    for (const doubt of [false, true]) {
+      test(`${what}, where a second one would not be recognised: it is given up if it may have arrived`, () => {
+        for (const blame of ['destination', 'delivery'] as const) {
+          const settlement = settled(failure, { doubt, blame, mayRepeat: false })
+          assert.equal(settlement.is, leavesDoubt(failure) ? 'abandoned' : 'waiting')
+          if (settlement.is === 'waiting') assert.equal(settlement.doubt, doubt)
+          else assert.match((settlement as { why: string }).why, new RegExp(`^${why}; it may have arrived`))
+        }
+      })
+    }
+
+    test(`nothing was sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted`, () => {
       for (const attempts of [0, 5, 9, 50]) {
-        const expected = { ...waits(30_000, doubt, 'too many wait'), uncalled: true }
-        assert.deepEqual(settled(told, { attempts, doubt, repeatable: 0 }), expected)
+        for (const blame of ['destination', 'delivery'] as const) {
+          const expected: Settlement = { is: 'waiting', wait: 5_000, doubt, why: notSent.why, uncounted: true }
+          assert.deepEqual(settled(notSent, { attempts, doubt, blame }), expected)
+        }
       }
-    }
-    assert.deepEqual(settled({ ...told, retryAfter: 60_000 }), { ...waits(60_000, false, told.why), uncalled: true })
-  })
-
-  test('it may ask us to wait', () => {
-    assert.deepEqual(settled({ is: 'unreached', why: '503', retryAfter: 7_000 }), waits(7_000, false, '503'))
-    assert.deepEqual(settled({ is: 'unclear', why: '500', retryAfter: 1 }), waits(5_000, true, '500'))
-  })
+    })
+  }
 })

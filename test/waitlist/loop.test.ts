@@ -33,7 +33,10 @@ function working(t: TestContext, parts: Partial<Work<number>> = {}): Bench {
     async do(item) {
       done.push(item)
     },
-    ...{ concurrency: 3, timeout: 20_000, rest: 20_000, failed: error => void failures.push(String(error)) },
+    concurrency: 3,
+    timeout: 20_000,
+    rest: 20_000,
+    failed: error => void failures.push(String(error)),
     ...rest,
   })
   t.after(() => made.stop(0))

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { JoinedEvent } from '../../src/waitlist/contact.ts'
-import { deliveries } from '../../src/waitlist/deliver.ts'
-import type { Destination, Told } from '../../src/waitlist/ports.ts'
-import { signup } from '../contracts/store.ts'
+import { events } from '../../src/waitlist/events.ts'
+import type { DeliveryResult, Destination, Store } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-import { keptLog } from './scene.ts'
+import { keptLog } from './log.ts'
+import { quickFolder } from './scene.ts'
 
 /** A delivery as it is stored. */
 export interface Row {
@@ -20,26 +20,47 @@ export interface Row {
 
 /** The real store with two destinations, without a provider, so that a signup gives an event at once; a stepped clock. */
 export async function outbox(t: TestContext) {
-  const path = join(temporaryFolder(t), 'waitlist.db')
+  const path = join(quickFolder(t), 'waitlist.db')
   const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
   const store = await sqliteStore({
-    ...{ path, eventName: 'waitlist.joined', destinations: ['webhook', 'crm'], clock: () => clock.now },
+    path,
+    eventName: 'waitlist.joined',
+    destinations: ['webhook', 'crm'],
+    clock: () => clock.now,
   })
   t.after(() => store.close())
   const { log, lines } = keptLog()
   const told: { readonly id: string; readonly to: string; readonly at: number }[] = []
 
   /** The loop to one destination, which says what `answer` does. */
-  function to(answer: (event: JoinedEvent) => Told | Promise<Told>, parts: Partial<Destination> = {}, other = store) {
+  function to(
+    answer: (event: JoinedEvent) => DeliveryResult | Promise<DeliveryResult>,
+    parts: Partial<Destination> = {},
+    other: Pick<Store, 'claim' | 'settle'> = store,
+    now = () => clock.now,
+  ) {
     const destination: Destination = {
-      ...{ name: 'webhook', repeatable: Number.POSITIVE_INFINITY, timeout: 20_000, concurrency: 4 },
+      name: 'webhook',
+      repeatable: Number.POSITIVE_INFINITY,
+      timeout: 20_000,
+      concurrency: 4,
       async deliver(event) {
         told.push({ id: event.id, to: destination.name, at: clock.now })
         return answer(event)
       },
       ...parts,
     }
-    const loop = deliveries({ store: other, destination, log, clock: () => clock.now, random: () => 0.5 })
+    const { loop } = events({
+      store: other,
+      destination,
+      log,
+      announce() {
+        throw new Error('a delivery of an event gives birth to none')
+      },
+      now,
+      clock: () => clock.now,
+      random: () => 0.5,
+    })
     t.after(() => loop.stop(0))
     return loop
   }
@@ -51,5 +72,13 @@ export async function outbox(t: TestContext) {
     ) as unknown as Row[]
   let visitors = 0
   const joins = () => store.admit(signup('Ada Lovelace', `visitor-${visitors++}@example.com`))
-  return { store, clock, told, lines, to, rows, joins }
+
+  /** Steps the clock by this much at a time; at each step the loop does all that it finds. */
+  async function pass(seconds: number, loop: ReturnType<typeof to>, step = 1): Promise<void> {
+    for (let i = 0; i < seconds; i += step) {
+      clock.now += step * 1_000
+      while ((await loop.once()) > 0);
+    }
+  }
+  return { store, clock, told, lines, to, rows, joins, pass }
 }

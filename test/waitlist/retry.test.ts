@@ -1,52 +1,56 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { LONGEST_RETRY_AFTER, untilNextDelivery, untilNextRegistration } from '../../src/waitlist/retry.ts'
+import {
+  eventSchedule,
+  handOverSchedule,
+  type Schedule,
+  untilNext,
+  untilOutageEnds,
+  untilTurn,
+} from '../../src/waitlist/retry.ts'
 
-const HOUR = 3_600_000
+const DAY = 86_400_000
 const MIDDLE = 0.5
-const waits = (count: number, next: (attempts: number) => number | null) =>
-  Array.from({ length: count }, (_, i) => next(i + 1)).map(wait => (wait === null ? null : wait / 1_000))
+const waits = (count: number, schedule: Schedule) =>
+  Array.from({ length: count }, (_, i) => untilNext(schedule, i + 1, MIDDLE)).map(wait => wait && wait / 1_000)
 
 describe('when to try again', () => {
-  test('to register: seconds at first, in the end once a day, and never not', () => {
-    assert.deepEqual(
-      waits(13, attempts => untilNextRegistration(attempts, MIDDLE)),
-      [2, 5, 15, 60, 300, 1_800, 7_200, 21_600, 43_200, 86_400, 86_400, 86_400, 86_400],
-    )
+  test('to hand over: seconds at first, in the end once a day, and never not', () => {
+    const schedule = [2, 5, 15, 60, 300, 1_800, 7_200, 21_600, 43_200, 86_400, 86_400, 86_400, 86_400]
+    assert.deepEqual(waits(13, handOverSchedule), schedule)
+    assert.equal(untilNext(handOverSchedule, 1_000_000, MIDDLE), DAY)
   })
 
-  test('to deliver: ten attempts in about 75 hours, then no more', () => {
-    const schedule = waits(11, attempts => untilNextDelivery(attempts, MIDDLE))
+  test('to tell of an event: ten attempts in about 75 hours, then no more', () => {
+    const schedule = waits(11, eventSchedule)
     assert.deepEqual(schedule, [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, null, null])
     const sum = schedule.reduce<number>((total, wait) => total + (wait ?? 0), 0)
     assert.ok(sum / 3_600 > 75 && sum / 3_600 < 76)
   })
 
   test('scattered by a fifth', () => {
-    assert.deepEqual([untilNextRegistration(4, 0), untilNextRegistration(4, 1)], [48_000, 72_000])
-    assert.deepEqual([untilNextDelivery(2, 0), untilNextDelivery(2, 1)], [240_000, 360_000])
+    assert.deepEqual([untilNext(handOverSchedule, 4, 0), untilNext(handOverSchedule, 4, 1)], [48_000, 72_000])
+    assert.deepEqual([untilNext(eventSchedule, 2, 0), untilNext(eventSchedule, 2, 1)], [240_000, 360_000])
+    assert.deepEqual([untilOutageEnds(null, 0), untilOutageEnds(null, 1)], [16_000, 24_000])
+    assert.deepEqual([untilTurn(0), untilTurn(1)], [4_000, 6_000])
   })
 
-  test('what the other side asks for is waited for, when it is longer, up to a day', () => {
-    for (const next of [untilNextRegistration, untilNextDelivery]) {
-      assert.equal(next(3, MIDDLE, 10), next(3, MIDDLE))
-      assert.equal(next(3, MIDDLE, 2 * HOUR), 2 * HOUR)
-      assert.equal(next(3, MIDDLE, Number.POSITIVE_INFINITY), LONGEST_RETRY_AFTER)
-    }
-    assert.equal(untilNextDelivery(10, MIDDLE, 2 * HOUR), null)
+  test('during an outage within half a minute, and no later than without one', () => {
+    assert.equal(untilOutageEnds(2_000, MIDDLE), 2_000)
+    assert.equal(untilOutageEnds(DAY, MIDDLE), 20_000)
   })
 
   test('always whole milliseconds, as a store keeps them, within the bounds', () => {
-    const after = fc.option(fc.double({ min: 0, max: 2 * LONGEST_RETRY_AFTER, noNaN: true }), { nil: undefined })
     const random = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000 }), random, after, (attempts, at, asked) => {
-        for (const next of [untilNextRegistration, untilNextDelivery]) {
-          const wait = next(attempts, at, asked)
-          if (wait === null) continue
-          assert.ok(Number.isInteger(wait) && wait >= 1_600 && wait <= LONGEST_RETRY_AFTER * 1.2, String(wait))
-          assert.ok(wait >= Math.min(asked ?? 0, LONGEST_RETRY_AFTER))
+      fc.property(fc.integer({ min: 1, max: 1_000 }), random, (failures, at) => {
+        for (const schedule of [handOverSchedule, eventSchedule]) {
+          const own = untilNext(schedule, failures, at)
+          if (own !== null) assert.ok(Number.isInteger(own) && own >= 1_600 && own <= DAY * 1.2, String(own))
+          for (const wait of [untilOutageEnds(own, at), untilTurn(at)]) {
+            assert.ok(Number.isInteger(wait) && wait > 0 && wait <= 30_000, String(wait))
+          }
         }
       }),
     )

@@ -3,8 +3,8 @@ import { descriptions } from './links.ts'
 import type { Linkset } from './schemas.ts'
 
 /**
- * The API catalog (RFC 9727) as a linkset (RFC 9264 §4.2). The API comes first, since naive readers look only at the
- * first entry; the second says that the API is the catalog's item (RFC 9727 appendix A.2), for readers of that style.
+ * The API catalog (RFC 9727) as a linkset (RFC 9264 §4.2). The API comes first, since simple readers use only the first
+ * entry. The second entry links to the API as the catalog's item (RFC 9727 appendix A.2).
  */
 export function catalog(base: string): Linkset {
   const [desc, doc, status] = descriptions.map(({ path, type }) => [{ href: base + path, type }])

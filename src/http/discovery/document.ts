@@ -4,11 +4,11 @@ import { readableAnywhere } from '../headers.ts'
 import type { Incoming } from '../protocol.ts'
 import { preconditionFailed, refuse } from '../refusals.ts'
 
-/** Bytes that stay the same while the process runs, with the answers that they are served with. */
+/** Bytes that do not change while the process runs, with their answers. */
 export interface Document {
   readonly etag: string
   readonly whole: Answer
-  /** RFC 9110 §15.4.5: the fields that a cache needs, and no content. */
+  /** RFC 9110 §15.4.5: only the fields that a cache needs, and no content. */
   readonly unchanged: Answer
 }
 

@@ -5,14 +5,14 @@ import { catalog } from './catalog.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
 import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
 
-/** What the document says about this installation. */
+/** The facts about this installation. */
 export interface Installation {
   /** The public origin, without a slash at the end. */
   readonly base: string
   readonly service: string
   readonly description: string
   readonly version: string
-  /** Attempts, and the seconds in which they are refilled. */
+  /** Attempts, and the seconds in which all of them are refilled. */
   readonly limit: number
   readonly window: number
   /** Whether answers say how much of the quota is left. */
@@ -22,8 +22,8 @@ export interface Installation {
 }
 
 /**
- * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the headers that a client can use; those for
- * security and CORS, and what Node adds (Date, Connection), are left out.
+ * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the headers that a client can use. Those for
+ * security and CORS, and those that Node adds (Date, Connection), are left out.
  */
 export function openapi(installation: Installation) {
   const { base, service, description, version, limit, window, cookie } = installation
@@ -251,7 +251,7 @@ const header = (description: string, schema: object, required = false) => ({ des
 
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 
-/** The pieces that the answers of several operations share. */
+/** Parts that several operations share. */
 function answers({ limit, window, publishQuota }: Installation) {
   const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
   const cacheable = (seconds: number) =>

@@ -2,8 +2,8 @@ import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../../waitlist/signup.ts'
 
 /**
- * The bodies of the API as JSON Schema 2020-12, which is what OpenAPI 3.1 uses. They are published as they stand here,
- * the types of the answers are derived from them, and the tests validate every answer against them.
+ * The bodies of the API in JSON Schema 2020-12, the dialect of OpenAPI 3.1. They are published unchanged, the types of the
+ * answers are derived from them, and the tests validate every answer against them.
  */
 
 /** What ECMAScript's `trim` removes, written out: `\s` means something else in every other regular expression engine. */
@@ -13,8 +13,8 @@ const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F'
 const padded = (pattern: string): string => `^[${SPACE}]*${pattern}[${SPACE}]*$`
 
 /**
- * The request is described as it arrives, white space around the values included: a plain `maxLength` or
- * `format: email` would refuse bodies that the service accepts.
+ * The request is described as it arrives, with white space around the values: a plain `maxLength` or `format: email`
+ * would refuse bodies that the service accepts.
  */
 export const signupRequest = {
   type: 'object',
@@ -172,8 +172,10 @@ export const errorBody = {
   },
 } as const satisfies JSONSchema
 
-/** The schemas leave every member optional, so that clients rely on none of them; we always send all but `contactId`. */
-export type SignupResult = Required<Omit<FromSchema<typeof signupResult>, 'contactId'>> & { contactId?: string }
+/** The schemas make every member optional, so that clients rely on none; we always send all but `contactId`. */
+export type SignupResult = Required<Omit<FromSchema<typeof signupResult>, 'contactId'>> & {
+  contactId?: string | undefined
+}
 export type SelfDescription = Required<FromSchema<typeof selfDescription>>
 export type HealthReport = Required<FromSchema<typeof healthReport>>
 export type Linkset = FromSchema<typeof linkset>

@@ -8,14 +8,14 @@ import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
 import { type Installation, type OpenapiDocument, openapi } from './openapi.ts'
 import type { SelfDescription } from './schemas.ts'
 
-/** Every document of one installation, each made once: only the configuration changes them. */
+/** Every document of one installation. Each is made once, since only the configuration changes them. */
 export interface Site {
   readonly description: Document
   readonly catalog: Document
   readonly openapi: Document
-  /** The documentation in the form that this `Accept` value prefers; made when somebody first asks for it. */
+  /** The documentation in the form that this `Accept` value prefers; made on the first request. */
   docs(accept: string | undefined): Promise<Document>
-  /** The answer to `/`: see the documentation. */
+  /** The answer to `/`: a redirect to the documentation. */
   readonly redirect: Answer
 }
 
@@ -48,7 +48,7 @@ export function site(installation: Installation): Site {
     openapi: document('application/json', JSON.stringify(api), discovery),
     async docs(accept) {
       made ??= documentation(api, base, { ...discovery, vary: 'Accept' }).catch(error => {
-        made = undefined // files could not be read, perhaps for want of descriptors: the next reader may have more luck
+        made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
         throw error
       })
       const { markdown, html } = await made
@@ -73,7 +73,7 @@ interface Documentation {
   readonly html: Document
 }
 
-/** Both forms of the documentation. Its code is loaded only when it is needed, so that the start does not wait for it. */
+/** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
 async function documentation(
   api: OpenapiDocument,
   base: string,

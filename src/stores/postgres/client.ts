@@ -1,22 +1,24 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { type Log, StoreUnavailable } from '../../waitlist/ports.ts'
-import { Connection } from './connection.ts'
 import { asUnavailable, hadNoEffect, isStale, isTimeout, isUnprepared, passes } from './errors.ts'
 import { requireCommits } from './server.ts'
 
-/** Talks to one PostgreSQL server, or whatever stands in front of it. */
+/** Connections to a PostgreSQL server, or to a pooler in front of it. */
 export interface Postgres {
   /**
-   * Runs one statement, which commits by itself. What passes (a lost connection, a restart, a deadlock) is tried again
-   * for a short while; `again` then says that an earlier try may have taken effect.
+   * Runs one statement, which commits by itself. After a temporary failure (a lost connection, a restart, a deadlock) it
+   * is tried again for a short while.
    *
-   * @throws {StoreUnavailable} when it did not pass in time.
+   * @throws {StoreUnavailable} when the failure lasts.
    */
-  run<Row>(statement: (again: boolean) => Statement<Row>): Promise<readonly Row[]>
-  /** The same for several statements, one after the other, each of which commits by itself. All are tried again. */
+  run<Row>(text: string, values?: readonly unknown[], options?: QueryOptions): Promise<readonly Row[]>
+  /**
+   * The same for several statements, each of which commits by itself. All of them are tried again; `again` then says that
+   * an earlier try may have taken effect.
+   */
   attempt<T>(use: (query: Query, again: boolean) => Promise<T>): Promise<T>
-  /** Lends one connection for several statements; not tried again. */
+  /** Lends one connection for several statements, which are not tried again. */
   lend<T>(use: (client: pg.ClientBase) => Promise<T>): Promise<T>
   /** The same for as long as the borrower likes. */
   borrow(): Promise<Borrowed>
@@ -28,52 +30,49 @@ export interface Borrowed {
   release(): void
 }
 
-/** `_Row` says what its rows look like. */
-export interface Statement<_Row> {
-  readonly text: string
-  readonly values: readonly unknown[]
-  /** Parsed and planned once for each connection: only where the best plan is the same however large the tables grow. */
-  readonly prepared?: true
+export interface QueryOptions {
+  /** Planned once for each connection: only for statements whose best plan does not depend on the size of the tables. */
+  readonly prepared?: boolean
 }
 
-export type Query = <Row>(statement: Statement<Row>) => Promise<readonly Row[]>
+export type Query = Postgres['run']
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it; one host, and no TLS without `sslmode`. */
+  /** `postgres://user:password@host:port/database?sslmode=…`, as in libpq; one host, and no TLS without `sslmode`. */
   readonly url: string
-  /** Connections at once. */
-  readonly connections?: number
+  /** The most connections at once. */
+  readonly connections?: number | undefined
   /** Milliseconds for one statement. */
   readonly timeout?: number
   readonly log: Log
 }
 
-/** Milliseconds. The pool's own waiting line counts as connecting. */
+/** Milliseconds, including the wait in the pool's queue. */
 const CONNECT_TIMEOUT = 1_500
-/** Short enough that a second try is possible, since the first may wait for a server that is gone. */
+/** Milliseconds. Short enough for a second try, since the first may wait for a server that is gone. */
 const QUERY_TIMEOUT = 2_500
-/** For how long what passes is tried again, and when all is over; signups wait at most 5 s for the store. */
-const PATIENCE = 3_000
+/** Milliseconds in which retries begin, and in which all ends: signups wait at most 5 s for the store. */
+const RETRY_FOR = 3_000
 const END = 4_500
 const LONGEST_PAUSE = 250
 
 /** Opens no connection yet. */
 export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }: PostgresOptions): Postgres {
-  const end = Math.max(END, PATIENCE + timeout - 1_000)
+  const end = Math.max(END, RETRY_FOR + timeout - 1_000)
   let connectionString = asLibpq(url)
-  /** On the server, so that what nobody waits for any more does not hold locks. */
+  /** Timeouts on the server, so that statements that nobody waits for any more hold no locks. */
   let onServer: object = {
     statement_timeout: timeout - 100,
     lock_timeout: Math.min(2_000, timeout - 200),
     idle_in_transaction_session_timeout: 10_000,
   }
-  /** False: prepared statements get lost, as behind a PgBouncer that does not know of them. */
+  /** False: prepared statements get lost, for instance behind a PgBouncer that does not support them. */
   let prepares = true
-  /** A statement was not answered in time: its commit may wait for a standby, on a connection that the server keeps. */
+  /** A statement timed out: its commit may wait for a standby, on a connection that the server keeps open. */
   let hung = false
   let pool = open()
   let closed = false
-  /** Since when, where the last statement found no database. */
+  /** The start of an outage that lasts. */
   let awaySince: number | undefined
 
   function open(): pg.Pool {
@@ -88,9 +87,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
       idleTimeoutMillis: 60_000,
       application_name: 'waitlist',
     })
-    // Without a listener the loss of a connection that is in use would end the process; its statement is told anyway.
+    // Without a listener, losing a connection in use would end the process. Its statement fails anyway.
     made.on('connect', client => client.on('error', () => {}))
-    // An idle connection was lost, and the others with it, as a rule. New ones are made when they are needed.
+    // An idle connection was lost, and usually the others with it. New ones are made on demand.
     made.on('error', error => {
       if (made !== pool || closed) return
       log.warn({ why: error.message }, 'a connection to the database was lost')
@@ -99,16 +98,16 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
     return made
   }
 
-  /** Connects anew. What is in use is closed when it comes back. */
+  /** Starts a new pool. Connections in use are closed when they are returned. */
   function renew(): void {
     const old = pool
     pool = open()
     old.end().catch(() => {})
   }
 
-  /** Gives up what the other side does not know, where that is no loss of safety. True: try again without it. */
+  /** Drops what the other side does not support, if that is safe. True: try again without it. */
   function withoutExtras({ message }: Error): boolean {
-    // PgBouncer refuses what it cannot pass on. The timeouts of this side remain.
+    // PgBouncer refuses what it cannot pass on. Our own timeouts remain.
     if (/unsupported startup parameter/.test(message)) onServer = {}
     else if (/does not support SSL/.test(message) && /sslmode=prefer/.test(connectionString)) {
       connectionString = connectionString.replace('sslmode=prefer', 'sslmode=disable')
@@ -136,7 +135,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
       client.release()
       return result
     } catch (error) {
-      // Whatever state the connection is in, it is not used again.
+      // Its state is unknown, so it is not used again.
       client.release(true)
       if (from === pool && !closed && isStale(error)) renew()
       throw error
@@ -153,9 +152,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
         const result = await lend(async client => {
           if (hung) await requireCommits(client)
           hung = false
-          return use(async ({ text, values, prepared }) => {
+          return use(async (text, values = [], { prepared = false } = {}) => {
             sent = true
-            named = prepared === true && prepares
+            named = prepared && prepares
             const left = Math.max(1, began + end - performance.now())
             const query = { text, values: [...values], query_timeout: Math.min(timeout, left) }
             return (await client.query(named ? { ...query, name: nameOf(text) } : query)).rows
@@ -175,9 +174,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
         }
         hung ||= sent && isTimeout(error)
         again ||= sent && !hadNoEffect(error)
-        // Full jitter, so that those who failed together do not come back together.
+        // Full jitter, so that statements that failed together are not retried together.
         const pause = Math.random() * Math.min(LONGEST_PAUSE, 10 * 2 ** number)
-        if (!passes(error) || performance.now() - began + pause > PATIENCE) {
+        if (!passes(error) || performance.now() - began + pause > RETRY_FOR) {
           const told = asUnavailable(error)
           if (awaySince === undefined && told instanceof StoreUnavailable) {
             awaySince = began
@@ -202,7 +201,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   }
 
   return {
-    run: statement => attempt((query, again) => query(statement(again))),
+    run: (text, values, options) => attempt(query => query(text, values, options)),
     attempt,
     lend,
     borrow,
@@ -214,7 +213,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   }
 }
 
-/** `sslmode` means what it means to libpq and psql, not what `pg` made of it; `allow` is taken for `prefer`. */
+/** `sslmode` has the meaning of libpq and psql, not of `pg`; `allow` is treated as `prefer`. */
 function asLibpq(url: string): string {
   const parsed = new URL(url)
   const mode = parsed.searchParams.get('sslmode')
@@ -226,7 +225,7 @@ function asLibpq(url: string): string {
 
 const names = new Map<string, string>()
 
-/** The same text has the same name everywhere: behind a pooler, programs of two releases may share a connection. */
+/** Derived from the text, since programs of two releases may share a connection behind a pooler. */
 function nameOf(text: string): string {
   let name = names.get(text)
   if (name === undefined) {
@@ -234,4 +233,16 @@ function nameOf(text: string): string {
     names.set(text, name)
   }
   return name
+}
+
+/** `pg` leaves a connection open after a handshake that failed on this side, which would keep the process alive. */
+class Connection extends pg.Client {
+  // Only the pool calls it, in this form.
+  override connect(done?: unknown): never {
+    const connected = (error: Error) => {
+      if (error) this.connection.stream.destroy()
+      if (typeof done === 'function') done(error)
+    }
+    return super.connect(connected) as never
+  }
 }

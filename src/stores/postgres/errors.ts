@@ -1,29 +1,32 @@
 import { StoreUnavailable } from '../../waitlist/ports.ts'
 
-/** SQLSTATE, or a code of Node's; empty for what `pg` says itself (https://postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATE (https://postgresql.org/docs/current/errcodes-appendix.html) or a code of Node's; empty for errors of `pg`. */
 const codeOf = (error: unknown): string => String((error as { code?: string }).code ?? '')
 const messageOf = (error: unknown): string => (error as Error).message
 
-/** What `pg` and Node say in words that lead nowhere, and what to say in their place. */
+/** Unhelpful messages of `pg` and Node, with better ones. */
 const inOtherWords: readonly (readonly [said: RegExp, meant: string])[] = [
   [/password must be a/, 'the server asks for a password, but DATABASE_URL has none and PGPASSWORD is not set'],
   [
     /unable to verify the first certificate|self-signed certificate|issuer certificate/,
-    'its certificate is signed by an authority that is not known here: name the file of that one with sslrootcert',
+    'its certificate is signed by an unknown authority: name the file of that authority with sslrootcert',
   ],
-  [/due to connection timeout|timeout exceeded when trying to connect/, 'nobody answers there, or no PostgreSQL does'],
+  [
+    /due to connection timeout|timeout exceeded when trying to connect/,
+    'nothing answers there, or it is not PostgreSQL',
+  ],
 ]
 
-/** Why something did not work, for people. */
+/** Why something failed, for people. */
 export function reasonOf(error: unknown): string {
   const message = messageOf(error)
   return inOtherWords.find(([said]) => said.test(message))?.[1] ?? message
 }
 
-/** What `pg` says of a connection without giving it a code. */
+/** Connection errors of `pg` that have no code. */
 const connectionLost = /timeout|terminated|not queryable|on the pool|establishing an SSL/i
 
-/** Of the network. Others of Node's are about files, such as the certificate that `sslrootcert` names. */
+/** Node's network errors. Its other codes are about files, such as the certificate that `sslrootcert` names. */
 const network = 'EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EADDRNOTAVAIL|ECONN[A-Z]+|E(?:HOST|NET)[A-Z]+'
 
 /**
@@ -33,22 +36,22 @@ const network = 'EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EADDRNOTAVAIL|ECONN[A-Z]+|E
  */
 const passing = new RegExp(`^(?:40001|40P01|55P03|57014|57P0[1-3]|25006|53300|0A000|08.{3}|${network})$`)
 
-/** After these the server did nothing: it said so. After any other an attempt may have taken effect. */
+/** With these the server says that nothing was done. After any other, the statement may have taken effect. */
 const withoutEffect = /^(?:40001|40P01|55P03|57014|57P03|25006|53300|0A000)$/
 
-/** The connection is of no use any more, and others of the same age hardly are. */
+/** The connection is lost, and most likely others of the same age too. */
 const stale = new RegExp(`^(?:57P0[1-3]|25006|08.{3}|${network})$`)
 
-/** Data, constraint and syntax errors: bugs of ours. A table or a right that was taken away is none. */
+/** Data, constraint and syntax errors are our bugs. A missing table or right is not. */
 const bug = /^(?:22|23|42(?!501|P01)).*$/
 
-/** 26000, 42P05: another session has the prepared statement, or this one has it already. Nothing was run. */
+/** 26000, 42P05: the prepared statement is in another session, or already in this one. Nothing was run. */
 export const isUnprepared = (error: unknown): boolean => /^(?:26000|42P05)$/.test(codeOf(error))
 
-/** Not answered in time, as `pg` says it. */
+/** The timeout of `pg`. */
 export const isTimeout = (error: unknown): boolean => /read timeout/i.test(messageOf(error))
 
-/** Whether to try again makes sense. */
+/** Whether trying again makes sense. */
 export const passes = (error: unknown): boolean => {
   const code = codeOf(error)
   return code === '' ? connectionLost.test(messageOf(error)) : passing.test(code)
@@ -62,8 +65,8 @@ export const isStale = (error: unknown): boolean => {
 }
 
 /**
- * What is told to whoever asked the store: an outage, with its code, unless it is a bug. What PostgreSQL says beside its
- * message may have a name and an address in it, so that stays here.
+ * The error for the store's caller: an outage, with its code, unless it is a bug. The details that PostgreSQL adds to its
+ * message are dropped, since they may contain a name and an address.
  */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error

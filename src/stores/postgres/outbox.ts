@@ -1,94 +1,212 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, LEASE, type Settlement, type Store } from '../../waitlist/ports.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
-import { EVENT_COLUMNS, type EventRow, eventOf, joinEvent } from '../delivery-rows.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, IN_PLACE } from '../deliveries.ts'
 import type { Postgres } from './client.ts'
-import type { Leases } from './leases.ts'
-import { DURABLE, inMilliseconds, marked, NOW, type Ordered, runOnce } from './sql.ts'
+import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
 /**
- * Takes rows that nobody else has (`skip locked`). Still leased when it is due again: whoever had it died with the
- * outcome, so there is doubt.
+ * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
+ * due and still has a token was held by a process that died, so there is doubt. The provider gets pending contacts, the
+ * others those with an event; any other row was made by hand.
  */
-const CLAIM = `
+const claiming = (which: string) => `
 with taken as (
-  select number, contact, attempts, doubt or token is not null as doubt, due_at from delivery
-  where destination = $4 and state = 'waiting' and due_at <= ${NOW}
-  order by due_at limit $5 for update skip locked
+  select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
+  from delivery join contact on contact.number = delivery.contact
+  where destination = $4 and delivery.state = 'waiting' and ${which}
+    and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
+  order by due_at limit $5 for update of delivery skip locked
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
 ), ${DURABLE}
-select taken.number, attempts, taken.doubt, ${EVENT_COLUMNS} from taken ${joinEvent('taken')} cross join durable
-order by taken.due_at, taken.number`
+select taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
+from taken join contact on contact.number = taken.contact cross join durable order by taken.due_at, taken.number`
 
-/** Many at once, locked in one order. Of two with the same token the first counts. */
+const CLAIM = claiming(`due_at <= ${NOW}`)
+const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $7`)
+
+/** Nothing was sent, so there is no doubt. The bounds of `due_at` are for the index. */
+const GIVE_BACK = `
+update delivery set token = null, due_at = ${NOW}, attempts = attempts - 1, why = 'claimed without an answer'
+where token = any($2::uuid[]) and state = 'waiting' and due_at > ${NOW} and due_at <= ${inMilliseconds('$3')}`
+
+/**
+ * Deletes the hand-overs of contacts that were just listed, and adds the deliveries of their events. Both happen at once,
+ * in no order, so if a row that somebody made by hand is in the way, it becomes the delivery.
+ */
+export const listing = (listed: string, destinations: string) => `
+forgotten as (
+  delete from delivery using ${listed} as done where delivery.contact = done.number
+    and not (done.joined and delivery.destination = any(${destinations}::text[]))
+), announced as (
+  insert into delivery (contact, destination, due_at)
+  select done.number, destination, ${NOW} from ${listed} as done cross join unnest(${destinations}::text[]) as destination
+  where done.joined ${IN_PLACE}
+)`
+
+/** Settles many at once, locked in one order. Of two with the same token the first counts. */
 const SETTLE = `
 with input as (
-  select distinct on (number, token) * from unnest($2::bigint[], $3::uuid[], $4::text[], $5::float8[], $6::boolean[], $7::text[], $8::int[],
-    $9::uuid[]) with ordinality as t (number, token, kind, wait, doubt, why, uncounted, ending, ord) order by number, token, ord
+  select distinct on (number, token) * from unnest($2::bigint[], $3::uuid[], $4::text[], $5::float8[], $6::boolean[],
+    $7::text[], $8::int[], $9::boolean[], $10::text[]) with ordinality
+    as t (number, token, kind, wait, doubt, why, uncounted, joined, provider_id, ord) order by number, token, ord
 ), held as (
-  select input.* from input join delivery on delivery.number = input.number and delivery.token = input.token
+  select input.*, delivery.contact from input
+  join delivery on delivery.number = input.number and delivery.token = input.token
   where delivery.state = 'waiting' order by delivery.number for update of delivery
 ), settled as (
-  update delivery set token = null, ended_by = held.ending, state = held.kind, due_at = ${inMilliseconds('held.wait')},
-    doubt = held.doubt, why = held.why, attempts = delivery.attempts - held.uncounted,
+  update delivery set token = null, state = held.kind, due_at = ${inMilliseconds('held.wait')}, doubt = held.doubt,
+    why = held.why, attempts = delivery.attempts - held.uncounted,
     settled_at = case when held.kind = 'waiting' then null else ${NOW} end
-  from held where delivery.number = held.number
-), ${DURABLE}
+  from held where delivery.number = held.number and held.kind in ('waiting', 'delivered', 'abandoned')
+), removed as (
+  delete from contact using held where contact.number = held.contact and kind = 'removed' and contact.state = 'pending'
+), listed as (
+  update contact set state = 'listed', provider_id = held.provider_id, event_name = case when joined then $11 end,
+    event_at = case when joined then ${NOW} end
+  from held where contact.number = held.contact and kind = 'listed' and contact.state = 'pending'
+  returning contact.number, joined
+), ${listing('listed', '$12')}, ${DURABLE}
 select ord::int from held, durable`
 
-/** Which settlements took effect in an earlier try whose answer was lost. */
-const SETTLED = `
-select ord::int from unnest($1::bigint[], $2::uuid[]) with ordinality as t (number, ending, ord)
-join delivery on delivery.number = t.number and ended_by = t.ending`
-
-interface Row extends EventRow {
+interface Row extends ContactRow {
   readonly number: string
   readonly attempts: number
   readonly doubt: boolean
 }
 
 interface Options {
+  readonly eventName: string
+  readonly destinations: readonly string[]
+  readonly provider: string | null
+  /** Null: the server's clock is used. */
   now(): Date | null
   readonly bounds: Bounds | undefined
 }
 
 interface Outbox extends Pick<Store, 'claim' | 'settle'> {
-  /** Refuses new settlements and resolves when every accepted one is stored. */
-  drain(): Promise<void>
+  /** Notes a lease of this process, taken by a statement that began at that time. */
+  leased(delivery: Delivery, since: number): Delivery
+  /** Gives back leases whose tokens nobody received, if there are any. */
+  lost(tokens: readonly string[]): void
+  /** Refuses new settlements, stores every accepted one, and gives back what it can. */
+  close(): Promise<void>
 }
 
-/** Events on their way to their destinations. */
-export function postgresOutbox(database: Postgres, leases: Leases, { now, bounds }: Options): Outbox {
-  const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(async all => {
-    const numbers = all.map(({ delivery }) => delivery.number)
-    const tokens = all.map(({ delivery }) => delivery.token)
-    const ends = all.map(({ settlement }) => settlement)
-    const endings = all.map(() => randomUUID())
-    const values = [
-      ...[now(), numbers, tokens, ends.map(({ is }) => is)],
-      ends.map(end => (end.is === 'waiting' ? end.wait : 0)),
-      ends.map(end => end.is === 'waiting' && end.doubt),
-      ends.map(end => ('why' in end ? end.why : null)),
-      ends.map(end => (end.is === 'waiting' && end.uncalled ? 1 : 0)),
-      endings,
-    ]
-    const earlier = { text: SETTLED, values: [numbers, endings] }
-    return marked(all.length, await runOnce<Ordered>(database, { text: SETTLE, values }, earlier))
-  }, bounds)
+/** The claims and settlements of a PostgreSQL store. */
+export function postgresOutbox(database: Postgres, options: Options): Outbox {
+  const { eventName, destinations, provider, now, bounds } = options
+  const lost = lostLeases(database, now)
+  /** When each lease ends, by a clock that goes on while the machine sleeps. */
+  const leases = new WeakMap<Delivery, number>()
+  const leased = (delivery: Delivery, since: number) => {
+    leases.set(delivery, since + LEASE)
+    return delivery
+  }
 
-  return {
-    async claim(destination, most) {
-      const { token, rows } = await leases.take<Row>('delivery', token => {
-        return { text: CLAIM, values: [now(), token, LEASE, destination, most] }
-      })
-      return rows.map(row => {
-        const { attempts, doubt } = row
-        return { number: Number(row.number), token, event: eventOf(row), attempts, doubt }
+  const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(
+    async all => {
+      const ends = all.map(({ settlement }) => settlement)
+      const values = [
+        now(),
+        all.map(({ delivery }) => delivery.number),
+        all.map(({ delivery }) => delivery.token),
+        ends.map(({ is }) => is),
+        ends.map(end => (end.is === 'waiting' ? end.wait : 0)),
+        ends.map(end => end.is === 'waiting' && end.doubt),
+        ends.map(end => ('why' in end ? end.why : null)),
+        ends.map(end => (end.is === 'waiting' && end.uncounted ? 1 : 0)),
+        ends.map(end => end.is === 'listed' && end.joined),
+        ends.map(end => (end.is === 'listed' ? (end.providerId ?? null) : null)),
+        eventName,
+        destinations,
+      ]
+      return database.attempt(async (query, again) => {
+        const held = new Set((await query<{ ord: number }>(SETTLE, values)).map(({ ord }) => ord))
+        return all.map(({ delivery }, i) => {
+          // If an earlier try may have settled it, a missing lease is our own doing, until others could have claimed it.
+          const ours = held.has(i + 1) || (again && Date.now() < (leases.get(delivery) ?? 0))
+          if (ours) leases.delete(delivery)
+          return ours
+        })
       })
     },
+    { bounds },
+  )
+
+  return {
+    /** The token is made here, so that the lease can be given back if the answer is lost. */
+    async claim(destination, most, contact) {
+      const tokens: string[] = []
+      const since = Date.now()
+      try {
+        const rows = await database.attempt(async (query, again) => {
+          if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
+          const token = randomUUID()
+          tokens.push(token)
+          const values = [now(), token, LEASE, destination, most, provider]
+          return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
+        })
+        const token = tokens.pop()!
+        return rows.map(row => {
+          const { attempts, doubt } = row
+          return leased({ number: Number(row.number), token, contact: contactOf(row), attempts, doubt }, since)
+        })
+      } finally {
+        // Once more later: the server may still be busy with a lost try.
+        lost.add(tokens)
+      }
+    },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
-    drain: settlements.drain,
+    leased,
+    lost: lost.add,
+    async close() {
+      await settlements.drain()
+      await lost.close()
+    },
+  }
+}
+
+/** Milliseconds after which the server has usually ended a try that was cut off. */
+const STRAGGLING = 5_000
+
+/** Gives back leases whose tokens were lost, until they would have ended anyway. */
+function lostLeases({ run }: Postgres, now: () => Date | null) {
+  let waiting = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  async function giveBack(): Promise<void> {
+    const all = waiting
+    waiting = new Map()
+    if (all.size === 0) return
+    try {
+      await run(GIVE_BACK, [now(), [...all.keys()], LEASE])
+    } catch {
+      for (const [token, until] of all) if (until > performance.now()) waiting.set(token, until)
+      later()
+    }
+  }
+
+  function later(): void {
+    if (closed || waiting.size === 0) return
+    timer ??= setTimeout(() => {
+      timer = undefined
+      void giveBack()
+    }, STRAGGLING)
+  }
+
+  return {
+    add(tokens: readonly string[]): void {
+      for (const token of tokens) waiting.set(token, performance.now() + LEASE)
+      later()
+    },
+    async close(): Promise<void> {
+      closed = true
+      clearTimeout(timer)
+      await giveBack()
+    },
   }
 }

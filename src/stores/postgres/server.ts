@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { CannotOpen, type Log, StoreUnavailable } from '../../waitlist/ports.ts'
+import { type Log, OperatorError, StoreUnavailable } from '../../waitlist/ports.ts'
 
-/** What a server, a database and a role are like, as far as the store depends on it. */
+/** The facts about a server, a database and a role that the store depends on. */
 export interface Facts {
   /** 150004 for 15.4. */
   readonly version: number
@@ -11,7 +11,7 @@ export interface Facts {
   readonly fsync: boolean
 }
 
-/** Identity columns came with 10; since 11 a column with a default is added without writing the table anew. */
+/** Identity columns came with 10; since 11, adding a column with a default does not rewrite the table. */
 const OLDEST = 11
 
 const FACTS = `
@@ -19,7 +19,7 @@ select current_setting('server_version_num')::int as version, current_setting('s
   current_setting('DateStyle') as dates, current_setting('transaction_read_only')::boolean as "readOnly",
   current_setting('fsync')::boolean as fsync`
 
-/** Why the store cannot be kept there; null: it can. */
+/** Why the store cannot be kept there; null if it can. */
 export function unfit({ version, encoding, dates, readOnly }: Facts): string | null {
   if (version < OLDEST * 10_000) {
     return `PostgreSQL ${OLDEST} or newer is needed; this one is ${Math.trunc(version / 10_000)}`
@@ -27,21 +27,21 @@ export function unfit({ version, encoding, dates, readOnly }: Facts): string | n
   if (encoding !== 'UTF8')
     return `its encoding is ${encoding}; create one with encoding 'UTF8' (and template template0)`
   if (!dates.startsWith('ISO')) return `DateStyle is ${dates} for this role or database; it must be ISO`
-  // As a server does that was a primary and is one no more; so this passes.
-  if (readOnly) throw Object.assign(new Error('it is read only: a standby, or set so'), { code: '25006' })
+  // A failed-over primary is read-only too, which is temporary.
+  if (readOnly) throw Object.assign(new Error('it is read-only: a standby, or set to be'), { code: '25006' })
   return null
 }
 
-/** @throws {CannotOpen} when the store cannot be kept on this server. */
+/** @throws {OperatorError} when the store cannot be kept on this server. */
 export async function requireFit(client: pg.ClientBase, database: string): Promise<Facts> {
   const { rows } = await client.query(FACTS)
   const facts = rows[0] as Facts
   const why = unfit(facts)
-  if (why !== null) throw new CannotOpen(`${database} cannot be used: ${why}.`)
+  if (why !== null) throw new OperatorError(`${database} cannot be used: ${why}.`)
   return facts
 }
 
-/** @throws {CannotOpen} when the tables cannot be made where they would be. */
+/** @throws {OperatorError} when the role cannot make the tables. */
 export async function requireCreation(client: pg.ClientBase, database: string): Promise<void> {
   const text =
     'select current_user as role, current_schema() as schema,' +
@@ -50,18 +50,16 @@ export async function requireCreation(client: pg.ClientBase, database: string): 
   if (may) return
   const where =
     schema === null ? 'its search_path names no schema that exists' : `it may not create in schema ${schema}`
-  throw new CannotOpen(`The role "${role}" cannot make the tables in ${database}: ${where}.`)
+  throw new OperatorError(`The role "${role}" cannot make the tables in ${database}: ${where}.`)
 }
 
-/** What the service does to its tables. Identity columns need no right to their sequences. */
+/** The rights that the service needs. Identity columns need none to their sequences. */
 const rights = {
   contact: ['select', 'insert', 'update', 'delete'],
-  event: ['select', 'insert'],
-  registration: ['select', 'insert', 'update', 'delete'],
-  delivery: ['select', 'insert', 'update'],
+  delivery: ['select', 'insert', 'update', 'delete'],
 } as const
 
-/** @throws {CannotOpen} when the role lacks a right that some signup, now or later, would fail for. */
+/** @throws {OperatorError} when the role lacks a right that some signup needs, now or later. */
 export async function requireRights(client: pg.ClientBase, database: string): Promise<void> {
   const needed = Object.entries(rights).flatMap(([table, all]) => all.map(right => ({ table, right })))
   const { rows } = await client.query(
@@ -76,20 +74,22 @@ export async function requireRights(client: pg.ClientBase, database: string): Pr
     const missing = rows.filter(row => row.table === table).map(row => row.right)
     return missing.length === 0 ? [] : [`grant ${missing.join(', ')} on ${table} to "${role}";`]
   })
-  throw new CannotOpen(`The role "${role}" lacks rights in ${database}. Its owner gives them with: ${grants.join(' ')}`)
+  throw new OperatorError(
+    `The role "${role}" lacks rights in ${database}. Its owner gives them with: ${grants.join(' ')}`,
+  )
 }
 
-/** One word about what no statement of ours can make good. */
+/** Warns of what no statement of ours can fix. */
 export function warnOf({ fsync }: Facts, log: Log, database: string): void {
   if (!fsync) log.warn({ database }, 'fsync is off in PostgreSQL: a power cut can lose acknowledged signups')
 }
 
-/** Whether commits of this role wait for a synchronous standby that is away. The server does not end them by itself. */
+/** Whether commits of this role wait for a synchronous standby that is away. The server has no timeout for them. */
 export const COMMITS_WAIT =
   "exists (select from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'" +
   " and query_start < now() - interval '2 seconds')"
 
-/** @throws {StoreUnavailable} when they do: one more would only be one more connection that the server keeps. */
+/** @throws {StoreUnavailable} when they do: one more commit would only hold one more connection on the server. */
 export async function requireCommits(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query(`select ${COMMITS_WAIT} as wait`)
   if (rows[0].wait) throw new StoreUnavailable(COMMITS_WAITING)

@@ -1,103 +1,112 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { type Admission, LEASE, StoreUnavailable } from '../../waitlist/ports.ts'
+import { type Admission, type Delivery, LEASE, StoreUnavailable } from '../../waitlist/ports.ts'
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
+import { IN_PLACE } from '../deliveries.ts'
 import type { Postgres } from './client.ts'
-import type { Leases } from './leases.ts'
-import { DURABLE, runOnce } from './sql.ts'
+import { listing } from './outbox.ts'
+import { DURABLE, NOW } from './sql.ts'
 
 /**
- * One statement for a batch. The order of the insert is that of the addresses: two batches that lock the same ones in
- * different orders would wait for each other. Of one address in a batch the first signup counts. The conflict may also be
- * about the id, when an earlier try of the same batch is still under way.
+ * One statement for a batch. It inserts in the order of the addresses, since two batches that lock the same addresses in
+ * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
-const ADMIT = `
+const admitting = (state: 'listed' | 'pending') => `
 with input as (
-  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) with ordinality as t (id, name, email, email_key, ord)
+  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) with ordinality as t (id, name, email, email_key, ord)
 ), firsts as (
   select distinct on (email_key) * from input order by email_key, ord
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at)
-  select id, name, email, email_key, $5, coalesce($6::timestamptz, now()) from firsts order by email_key
+  insert into contact (id, name, email, email_key, state, created_at${state === 'listed' ? ', event_name, event_at' : ''})
+  select id, name, email, email_key, '${state}', ${NOW}${state === 'listed' ? `, $6, ${NOW}` : ''} from firsts order by email_key
   on conflict do nothing
   returning number, id, created_at
 ), ${DURABLE}`
 
-/** Listed at once, with its event and its deliveries. */
-const ADMIT_LISTED = `${ADMIT}, announced as (
-  insert into event (contact, name, created_at) select number, $7, created_at from added
-), told as (
+/** Lists contacts at once, with their events and deliveries. */
+const ADMIT_LISTED = `${admitting('listed')}, announced as (
   insert into delivery (contact, destination, due_at)
-  select number, destination, created_at from added cross join unnest($8::text[]) as destination
+  select number, destination, created_at from added cross join unnest($7::text[]) as destination ${IN_PLACE}
 )
 select id from added, durable`
 
-/** Pending, and leased to whoever admitted it; its id is the token. */
-const ADMIT_PENDING = `${ADMIT}, leased as (
-  insert into registration (contact, provider, attempts, due_at, token)
-  select number, $7, 1, created_at + $8::double precision * interval '1 millisecond', id from added
+/** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
+const ADMIT_PENDING = `${admitting('pending')}, leased as (
+  insert into delivery (contact, destination, attempts, due_at, token)
+  select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added ${IN_PLACE}
+  returning number, token
 )
-select id, created_at from added, durable`
+select id, created_at, leased.number as delivery from added join leased on token = id cross join durable`
 
-/** What became of addresses that were not added just now. */
-const KNOWN = 'select id, email_key, state, created_at from contact where email_key = any($1::text[])'
+/** The contacts of addresses that were not added just now. */
+const KNOWN = `
+select contact.number, id, email_key, contact.state, created_at, delivery.number as delivery from contact
+left join delivery on delivery.contact = contact.number and token = id
+where email_key = any($1::text[])`
 
 /**
- * Contacts that wait for a provider which is not configured any more: whoever signs up again is listed. Locked in the
- * order in which conclusions are.
+ * Lists pending contacts whose provider is no longer configured, at their next signup. Locked in the same order as by
+ * settlements: hand-overs first.
  */
 const LIST_KNOWN = `
-with waiting as (
-  select registration.contact, t.token from unnest($1::uuid[], $2::uuid[]) as t (id, token)
-  join contact on contact.id = t.id join registration on registration.contact = contact.number
-  order by registration.contact for update of registration
-), freed as (
-  delete from registration using waiting where registration.contact = waiting.contact
+with handovers as (
+  select number from delivery where contact = any($2::bigint[]) order by number for update
+), waiting as (
+  select number from contact where number = any($2::bigint[]) and state = 'pending'
+    and (select count(*) from handovers) >= 0 order by number for update
 ), listed as (
-  update contact set state = 'listed', listed_by = token from waiting where number = waiting.contact returning number, id
-), announced as (
-  insert into event (contact, name, created_at) select number, $3, coalesce($4::timestamptz, now()) from listed
-), told as (
-  insert into delivery (contact, destination, due_at)
-  select number, destination, coalesce($4::timestamptz, now()) from listed cross join unnest($5::text[]) as destination
-), ${DURABLE}
-select id from listed, durable`
+  update contact set state = 'listed', event_name = $3, event_at = ${NOW}
+  from waiting where contact.number = waiting.number returning contact.number, true as joined
+), ${listing('listed', '$4')}, ${DURABLE}
+select number from listed, durable`
 
-const LISTED = 'select id from contact where id = any($1::uuid[]) and listed_by = any($2::uuid[])'
-
-/** A row that comes and goes between two statements is met again; not this often. */
+/** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
 
 interface Item {
+  /** When storing it began. */
+  readonly since: number
   readonly id: string
   readonly signup: Signup
   readonly key: string
 }
 
-interface Row {
+/** The hand-over's number and the time are only returned for pending contacts. */
+interface Added {
   readonly id: string
-  readonly email_key: string
-  readonly state: string
-  readonly created_at: Date
+  readonly created_at?: Date
+  readonly delivery?: string | null
 }
 
-/** The time is only told of what is pending. */
-type Added = Pick<Row, 'id'> & Partial<Pick<Row, 'created_at'>>
+interface Known extends Required<Added> {
+  readonly number: string
+  readonly email_key: string
+  readonly state: string
+}
 
 interface Options {
   readonly eventName: string
   readonly destinations: readonly string[]
   readonly provider: string | null
+  /** Null: the server's clock is used. */
   now(): Date | null
+  leased(delivery: Delivery, since: number): Delivery
+  /** Gives back leases whose tokens nobody received. */
+  lost(tokens: readonly string[]): void
 }
 
 /** Records a batch of signups. */
-export function postgresSignups(database: Postgres, leases: Leases, options: Options) {
-  const { run } = database
-  const { eventName, destinations, provider, now } = options
+export function postgresSignups(database: Postgres, options: Options) {
+  const { eventName, destinations, provider, now, leased, lost } = options
 
   return async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
-    // The id is the token of this signup: when the answer to a commit is lost, it tells whether the row is ours.
-    const items: readonly Item[] = signups.map(signup => ({ id: randomUUIDv7(), signup, key: emailKey(signup.email) }))
+    // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
+    const since = Date.now()
+    const items: readonly Item[] = signups.map(signup => ({
+      id: randomUUIDv7(),
+      signup,
+      key: emailKey(signup.email),
+      since,
+    }))
     const answers = new Map<Item, Admission>()
     try {
       let left = items
@@ -106,18 +115,13 @@ export function postgresSignups(database: Postgres, leases: Leases, options: Opt
         left = await decide(left, answers)
       }
     } catch (error) {
-      if (provider !== null) {
-        leases.lost(
-          'registration',
-          items.map(({ id }) => id),
-        )
-      }
+      if (provider !== null) lost(items.map(({ id }) => id))
       throw error
     }
     return items.map(item => answers.get(item)!)
   }
 
-  /** Finds answers and returns the items that have none yet. */
+  /** Finds answers, and returns the items that have none yet. */
   async function decide(items: readonly Item[], answers: Map<Item, Admission>): Promise<readonly Item[]> {
     const added = new Map((await insert(items)).map(row => [row.id, row]))
     const others: Item[] = []
@@ -128,25 +132,26 @@ export function postgresSignups(database: Postgres, leases: Leases, options: Opt
     }
     if (others.length === 0) return others
 
-    // A row that another transaction committed meanwhile is not visible to the statement that met it, so ask anew.
-    const keys = others.map(({ key }) => key)
-    const rows = await run<Row>(() => ({ text: KNOWN, values: [keys] }))
+    // The insert cannot see a row that another transaction has just committed, so a second statement looks it up.
+    const rows = await database.run<Known>(KNOWN, [others.map(({ key }) => key)])
     const known = new Map(rows.map(row => [row.email_key, row]))
     const left: Item[] = []
-    const waiting = new Map<string, Item>()
+    const waiting = new Map<number, Item>()
     for (const item of others) {
       const row = known.get(item.key)
+      const number = Number(row?.number)
       if (row === undefined) left.push(item)
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
       else if (row.state === 'listed') answers.set(item, { is: 'already listed' })
-      else if (provider !== null) answers.set(item, { is: 'still pending', contactId: row.id })
-      else if (waiting.has(row.id)) left.push(item)
-      else waiting.set(row.id, item)
+      else if (provider !== null) answers.set(item, { is: 'still pending', contact: number })
+      else if (waiting.has(number)) left.push(item)
+      else waiting.set(number, item)
     }
     if (waiting.size === 0) return left
-    const listed = await list(waiting)
-    for (const [contactId, item] of waiting) {
-      if (listed.has(contactId)) answers.set(item, { is: 'listed now', contactId })
+    const listed = await list([...waiting.keys()])
+    for (const [number, item] of waiting) {
+      const { id: contactId } = known.get(item.key)!
+      if (listed(number)) answers.set(item, { is: 'listed now', contactId })
       else left.push(item)
     }
     return left
@@ -154,27 +159,42 @@ export function postgresSignups(database: Postgres, leases: Leases, options: Opt
 
   function insert(items: readonly Item[]): Promise<readonly Added[]> {
     const values = [
+      now(),
       items.map(({ id }) => id),
       items.map(({ signup }) => signup.name),
       items.map(({ signup }) => signup.email),
       items.map(({ key }) => key),
-      ...[provider === null ? 'listed' : 'pending', now()],
-      ...(provider === null ? [eventName, destinations] : [provider, LEASE]),
     ]
-    return run(() => ({ text: provider === null ? ADMIT_LISTED : ADMIT_PENDING, values, prepared: true }))
+    return provider === null
+      ? database.run(ADMIT_LISTED, [...values, eventName, destinations], { prepared: true })
+      : database.run(ADMIT_PENDING, [...values, provider, LEASE], { prepared: true })
   }
 
-  function addedNow({ id, signup: { name, email } }: Item, { created_at }: Added): Admission {
+  function addedNow({ id, since, signup: { name, email } }: Item, { created_at, delivery }: Added): Admission {
     if (provider === null) return { is: 'listed now', contactId: id }
     const contact = { id, name, email, state: 'pending', createdAt: created_at! } as const
-    return { is: 'pending now', registration: { contact, token: id, doubt: false, attempts: 0 } }
+    const handOver = { number: Number(delivery), token: id, contact, attempts: 0, doubt: false }
+    return { is: 'pending now', delivery: leased(handOver, since) }
   }
 
-  async function list(waiting: ReadonlyMap<string, Item>): Promise<ReadonlySet<string>> {
-    const ids = [...waiting.keys()]
-    const tokens = [...waiting.values()].map(({ id }) => id)
-    const statement = { text: LIST_KNOWN, values: [ids, tokens, eventName, now(), destinations] }
-    const listed = await runOnce<{ id: string }>(database, statement, { text: LISTED, values: [ids, tokens] })
-    return new Set(listed.map(({ id }) => id))
+  /** Lists these contacts, and returns which of them were listed just now. */
+  function list(numbers: readonly number[]): Promise<(number: number) => boolean> {
+    return database.attempt(async (query, again) => {
+      const rows = await query<{ number: string }>(LIST_KNOWN, [now(), numbers, eventName, destinations])
+      const listed = new Set(rows.map(({ number }) => Number(number)))
+      // An earlier try whose answer was lost may have listed them.
+      return number => again || listed.has(number)
+    })
   }
+}
+
+/** Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. */
+export async function adopt({ run }: Pick<Postgres, 'run'>, provider: string | null): Promise<void> {
+  if (provider === null) return
+  const text = `
+insert into delivery (contact, destination, due_at)
+select number, $1, now() from contact
+where state = 'pending' and not exists (select from delivery where delivery.contact = contact.number and destination = $1)
+limit 5000 on conflict do nothing returning 1`
+  while ((await run(text, [provider])).length > 0);
 }

@@ -1,52 +1,31 @@
 /**
- * The thread that owns the embedded database: the one connection that writes. It handles one request at a time, in
- * order, and answers each with one reply.
+ * The thread that owns the embedded database: the one connection that writes. Requests that wait share a transaction;
+ * each is answered with one reply, in order.
  */
 
-import { randomUUIDv7 } from 'node:crypto'
-import { statfsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { parentPort, workerData } from 'node:worker_threads'
-import { CannotOpen, LEASE } from '../../waitlist/ports.ts'
-import { emailKey } from '../../waitlist/signup.ts'
-import { type OpenOptions, openSqliteFile, type SqliteFile } from './file.ts'
-import { announcing, endingPending, leadsOutside, type Result, STILL_PENDING, type Step, steps } from './steps.ts'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { OperatorError } from '../../waitlist/ports.ts'
+import { diskUnder, OutOfSpace } from './disk.ts'
+import { writeAheadLog } from './log.ts'
+import { type Result, type Step, stepping } from './outbox.ts'
+import { type OpenOptions, openSqliteFile } from './schema.ts'
+import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings } from './signups.ts'
 
-export interface SqliteOptions extends OpenOptions {
-  /** The name that every event is given. */
-  readonly eventName: string
-  /** Who is told of every event. */
-  readonly destinations: readonly string[]
-  /** The provider that confirms a contact before it is listed; null: there is none. */
-  readonly provider: string | null
+export interface SqliteOptions extends OpenOptions, Surroundings {
   /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
   readonly minimumFree: number
-}
-
-/**
- * A batch of signups, column by column, one to a line: two long strings are cheaper to send to a thread than hundreds of
- * short ones. Neither names nor addresses hold line breaks; `parseSignup` refuses them.
- */
-export interface AdmitBatch {
-  readonly names: string
-  readonly emails: string
 }
 
 /** `now` is in milliseconds since 1970. */
 export type Request =
   | { readonly do: 'admit'; readonly batch: AdmitBatch; readonly now: number }
-  | { readonly do: 'steps'; readonly steps: readonly Step[]; readonly now: number }
+  | { readonly do: 'step'; readonly steps: readonly Step[]; readonly now: number }
   | { readonly do: 'check' }
-  | { readonly do: 'close' }
 
 export type Reply =
   | { readonly is: 'done' }
-  /**
-   * The commit is synced. A line for each signup: the id of a new contact, nothing for one that was listed before, and
-   * `STILL_PENDING` before the id of one that the provider has yet to confirm. With a provider the id of a new contact
-   * is the token of its first lease as well.
-   */
-  | { readonly is: 'admitted'; readonly ids: string }
+  /** The commit is synced. */
+  | { readonly is: 'admitted'; readonly batch: AdmittedBatch }
   /** The commit is synced. */
   | { readonly is: 'stepped'; readonly results: readonly Result[] }
   /** Nothing was stored; a later request may succeed. */
@@ -60,109 +39,73 @@ const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 const SQLITE_FULL = 13
 
-function serve(options: SqliteOptions, reply: (message: Reply) => void): (request: Request) => void {
+/** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
+const MERGED = 32
+
+interface Database {
+  /** Answers requests, in their order, all in one transaction. */
+  answer(requests: readonly Request[]): readonly Reply[]
+  close(): Promise<void>
+}
+
+function open(options: SqliteOptions): Database {
   const file = openSqliteFile(options)
   const { database } = file
+  adopt(database, options.provider, Date.now())
   const begin = database.prepare('begin immediate')
   const commit = database.prepare('commit')
   const rollback = database.prepare('rollback')
-  const insertContact = database.prepare(
-    'insert into contact (id, name, email, email_key, state, created_at) values (?, ?, ?, ?, ?, ?)' +
-      ' on conflict (email_key) do nothing',
-  )
-  const announce = announcing(database, options.eventName, options.destinations)
-  const take = steps(database, announce)
-  const pendingIn = database.prepare('select number, id from contact where email_key = ? and state = ?')
-  const register = database.prepare(
-    'insert into registration (contact, provider, attempts, doubt, due_at, token) values (?, ?, 1, 1, ?, ?)',
-  )
-  const { list } = endingPending(database)
-  // Without a provider some may still wait for one that was configured earlier.
-  const mayBePending = options.provider !== null || database.prepare('select 1 from registration').get() !== undefined
-  const requireRoom = options.path === ':memory:' ? () => {} : roomOn(file.path, options.minimumFree)
+  const admit = admitting(database, options)
+  const step = stepping(database, options)
+  const disk = options.path === ':memory:' ? null : diskUnder(file.path, options.minimumFree)
+  const log = options.path === ':memory:' ? null : writeAheadLog(database, file.path)
 
-  function admit(batch: AdmitBatch, now: number): Reply {
-    const names = batch.names.split('\n')
-    const emails = batch.emails.split('\n')
-    const state = options.provider === null ? 'listed' : 'pending'
-    const ids: string[] = []
-    requireRoom()
-    begin.run()
-    for (const [i, email] of emails.entries()) {
-      const id = randomUUIDv7()
-      const { changes, lastInsertRowid } = insertContact.run(id, names[i]!, email, emailKey(email), state, now)
-      if (changes === 0) ids.push(mayBePending ? known(emailKey(email), now) : '')
-      else {
-        if (options.provider === null) announce(lastInsertRowid, now)
-        else register.run(lastInsertRowid, options.provider, now + LEASE, id)
-        ids.push(id)
-      }
+  function carryOut(request: Request): Reply {
+    switch (request.do) {
+      case 'admit':
+        return { is: 'admitted', batch: admit(request.batch, request.now) }
+      case 'step':
+        return { is: 'stepped', results: request.steps.map(each => step(each, request.now)) }
+      case 'check':
+        // The transaction holds the write lock, as a signup would.
+        return { is: 'done' }
     }
-    commit.run()
-    return { is: 'admitted', ids: ids.join('\n') }
   }
 
-  /** A pending contact waits for the provider; when there is none any more, whoever signs up again is listed. */
-  function known(key: string, now: number): string {
-    const pending = pendingIn.get(key, 'pending') as { number: number; id: string } | undefined
-    if (pending === undefined) return ''
-    if (options.provider !== null) return STILL_PENDING + pending.id
-    list(pending.number, undefined)
-    announce(pending.number, now)
-    return pending.id
-  }
-
-  function step(all: readonly Step[], now: number): Reply {
-    if (all.some(leadsOutside)) requireRoom()
-    begin.run()
-    const results = all.map(each => take(each, now))
-    commit.run()
-    return { is: 'stepped', results }
-  }
-
-  /** Takes the write lock, as a signup would, and gives it back. */
-  function check(): Reply {
-    requireRoom()
-    begin.run()
-    rollback.run()
-    return { is: 'done' }
-  }
-
-  return request => {
+  /** Why a request must not be carried out; null: it may. */
+  function refusal(request: Request): Reply | null {
     try {
-      if (request.do === 'admit') reply(admit(request.batch, request.now))
-      else if (request.do === 'steps') reply(step(request.steps, request.now))
-      else if (request.do === 'check') reply(check())
-      else {
-        file.close()
-        reply({ is: 'done' })
-      }
+      // An attempt is ended on a disk that is too full to begin another, whose end might not be stored.
+      if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle')) disk?.requireFiles()
+      else disk?.requireRoom()
+      return null
     } catch (error) {
-      const answer = judge(error)
-      if (answer.is === 'unavailable') rollBack(file)
-      reply(answer)
+      return judge(error)
     }
   }
-}
 
-class OutOfSpace extends Error {}
-
-/**
- * Checks that the disk has room and that the database and its log are still where they were: what goes to a deleted file
- * is lost. Three system calls for a batch are cheap beside its sync.
- */
-function roomOn(path: string, minimumFree: number): () => void {
-  const files = [path, `${path}-wal`].map(file => ({ file, inode: inodeOf(file) }))
-  return () => {
-    for (const { file, inode } of files) {
-      if (inodeOf(file) !== inode) throw new Error(`${file} was moved or deleted`)
-    }
-    const { bavail, bsize } = statfsSync(dirname(path))
-    if (bavail * bsize < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
+  return {
+    answer(requests) {
+      const refusals = requests.map(refusal)
+      if (!refusals.includes(null)) return refusals as Reply[]
+      try {
+        begin.run()
+        const replies = requests.map((request, i) => refusals[i] ?? carryOut(request))
+        commit.run()
+        log?.shorten()
+        return replies
+      } catch (error) {
+        const reply = judge(error)
+        if (database.isTransaction && reply.is === 'unavailable') rollback.run()
+        return requests.map((_, i) => refusals[i] ?? reply)
+      }
+    },
+    async close() {
+      await log?.close()
+      file.close()
+    },
   }
 }
-
-const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino
 
 /**
  * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
@@ -177,21 +120,33 @@ function judge(error: unknown): Reply {
   return { is: passing ? 'unavailable' : 'failed', why }
 }
 
-function rollBack({ database }: SqliteFile): void {
-  if (database.isTransaction) database.exec('rollback')
-}
-
 const port = parentPort
 if (port === null) throw new Error('worker.ts runs as a worker thread')
+const reply = (...replies: readonly Reply[]) => port.postMessage(replies)
 try {
-  const handle = serve(workerData as SqliteOptions, message => port.postMessage(message))
-  port.on('message', (request: Request) => {
-    handle(request)
-    if (request.do === 'close') port.close()
+  const database = open(workerData as SqliteOptions)
+  let closing = false
+  port.on('message', async (first: Request | 'close') => {
+    // What comes now is answered when this thread has ended.
+    if (closing) return
+    const requests: Request[] = []
+    let message: Request | 'close' | undefined = first
+    // What came while the last transaction was synced is the next one.
+    while (message !== undefined && message !== 'close') {
+      requests.push(message)
+      message = requests.length < MERGED ? receiveMessageOnPort(port)?.message : undefined
+    }
+    if (requests.length > 0) reply(...database.answer(requests))
+    if (message === 'close') {
+      closing = true
+      await database.close()
+      reply({ is: 'done' })
+      port.close()
+    }
   })
-  port.postMessage({ is: 'done' } satisfies Reply)
+  reply({ is: 'done' })
 } catch (error) {
   const { message } = error as Error
-  port.postMessage({ is: error instanceof CannotOpen ? 'refused' : 'failed', why: message } satisfies Reply)
+  reply({ is: error instanceof OperatorError ? 'refused' : 'failed', why: message })
   port.close()
 }

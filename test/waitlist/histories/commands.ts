@@ -3,7 +3,7 @@ import { type Line, type Trouble, troubles } from './line.ts'
 import { type Fate, fates, type Moment } from './process.ts'
 import type { Work } from './processes.ts'
 import { RECEIVER } from './receiver.ts'
-import { VENDOR } from './vendor.ts'
+import { automationOf } from './vendor.ts'
 import type { World } from './world.ts'
 
 /** What of the world decides which commands make sense. */
@@ -14,6 +14,8 @@ export interface Model {
   readonly refusing: Set<string>
   readonly down: Set<LineName>
   gone: boolean
+  /** Whether the provider is the one of the first day. */
+  isFirst: boolean
 }
 
 type Command = fc.AsyncCommand<Model, World>
@@ -25,7 +27,7 @@ type LineName = (typeof lines)[number]
 
 const addressOf = (person: Person, { domain }: Model) => `${person}@${domain}`
 const lineOf = (name: LineName, { vendor, receiver }: World): Line =>
-  name === 'receiving' ? receiver.line : vendor[name]
+  name === 'receiving' ? receiver.line : vendor()[name]
 
 const command = (
   text: string,
@@ -93,19 +95,19 @@ const ownerAdds = person.map(who =>
   command(
     `the owner adds ${who}`,
     (world, model) => {
-      model.owned.add(who)
+      model.owned.add(`${who} ${model.isFirst}`)
       world.own(addressOf(who, model))
     },
-    ({ owned }) => !owned.has(who),
+    ({ owned, isFirst }) => !owned.has(`${who} ${isFirst}`),
   ),
 )
 
 const refusal = fc.record({ who: person, refuses: fc.boolean() }).map(({ who, refuses }) =>
   command(
-    `the vendor ${refuses ? 'refuses' : 'accepts'} ${who}`,
-    ({ vendor }, model) => {
+    `each vendor ${refuses ? 'refuses' : 'accepts'} ${who}`,
+    ({ vendors }, model) => {
       model.refusing[refuses ? 'add' : 'delete'](who)
-      vendor.refuses(addressOf(who, model), refuses)
+      for (const vendor of vendors) vendor.refuses(addressOf(who, model), refuses)
     },
     ({ refusing }) => refusing.has(who) !== refuses,
   ),
@@ -165,23 +167,61 @@ const fate = fc
       2,
       'dies',
       'after create',
-      'before conclude',
+      'before settle',
       'after deliver',
-      'before begin',
-      'after begin',
-      'after beginDue',
+      'before claim one',
+      'after claim one',
+      'after claim',
+      'after claim',
+      'after claim events',
     ),
-    ...often(2, 'is refused by the store', 'before begin', 'after begin', 'after beginDue'),
+    ...often(
+      2,
+      'is refused by the store',
+      'before claim one',
+      'after claim one',
+      'after claim',
+      'after claim',
+      'after claim events',
+    ),
   )
   .map(fate => command(`the process ${fate.what} ${fate.at}`, ({ processes }) => processes.destine(fate)))
 const restart = fc.constant(command('the process is started again', ({ processes }) => processes.restart()))
 const reopening = fc.constant(
-  command('the file is opened again', async ({ processes, place, witness }) => {
+  command('the file is opened again', async ({ processes, place, witness, vendor }) => {
     processes.restart()
-    await place.reopen()
+    await place.reopen(vendor().name)
     witness.seen('the file was opened again')
   }),
 )
+
+async function change(world: World, model: Model): Promise<void> {
+  model.isFirst = !model.isFirst
+  // What is down at the other one is that one's affair.
+  model.down.delete('creating')
+  model.down.delete('starting')
+  await world.change()
+}
+const changes = fc.constant(command('the provider is changed', change))
+/** An attempt at the one vendor is in doubt while the other one is in use. */
+const changesAndBack = fc
+  .record({
+    who: person,
+    what: fc.constantFrom<Trouble>('unclear after', 'unclear before', 'unreached'),
+    isWorking: fc.boolean(),
+  })
+  .map(({ who, what, isWorking }) =>
+    command(
+      `${who} signs up (${what}), the provider is changed${isWorking ? ', works' : ''}, and changed back`,
+      async (world, model) => {
+        world.vendor().creating.next(what)
+        await world.processes.through(world.visit(who, addressOf(who, model)))
+        await change(world, model)
+        if (isWorking) await world.processes.through(...world.background())
+        await change(world, model)
+      },
+    ),
+  )
 
 /** Falls asleep with an answer, mostly for longer than it had the contact or the delivery. */
 const oversleeping = fc
@@ -196,7 +236,7 @@ const oversleeping = fc
     command(`for ${wait / SECOND} s it sleeps over ${who} (${line}: ${what ?? 'well'})`, async (world, model) => {
       const { processes } = world
       if (what !== null) lineOf(line, world).next(what)
-      processes.destine({ what: 'sleeps', at: line === 'creating' ? 'before conclude' : 'before settle' })
+      processes.destine({ what: 'sleeps', at: line === 'creating' ? 'before settle' : 'before settle event' })
       await processes.through(world.visit(who, addressOf(who, model)))
       if (line !== 'creating') await processes.through(...world.outboxes())
       processes.destine(null)
@@ -205,12 +245,14 @@ const oversleeping = fc
   )
 
 /** A wise owner looks at the vendor before asking for a start that may have happened. */
-export function replay({ place, vendor, time, witness }: World): void {
+export async function replay({ place, vendors, witness }: World): Promise<void> {
   const abandoned = place.abandoned()
   if (abandoned.length > 0) witness.seen('the owner replayed')
-  const unheard = abandoned.filter(({ destination, email }) => destination === VENDOR && vendor.starts(email) === 0)
-  if (unheard.length > 0) place.replay(unheard, time.now())
-  if (abandoned.some(({ destination }) => destination === RECEIVER)) place.replayAll(RECEIVER, time.now())
+  const unheard = abandoned.filter(({ destination, email }) =>
+    vendors.some(vendor => destination === automationOf(vendor.name) && vendor.starts(email) === 0),
+  )
+  if (unheard.length > 0) await place.replay(unheard)
+  if (abandoned.some(({ destination }) => destination === RECEIVER)) await place.replayAll(RECEIVER)
 }
 const replaying = fc.constant(command('the owner replays', replay))
 
@@ -230,6 +272,8 @@ const any = fc.oneof(
   { weight: 40, arbitrary: restart },
   // A thread must end, and another start.
   { weight: 2, arbitrary: reopening },
+  { weight: 3, arbitrary: changes },
+  { weight: 3, arbitrary: changesAndBack },
 )
 
 /** The commands of one history. */

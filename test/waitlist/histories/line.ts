@@ -3,8 +3,14 @@ import type { Time } from './time.ts'
 
 /** Everything that can happen to a call on its way, but an answer. "before" and "after" are about its effect. */
 export const troubles = [
-  ...(['unreached', 'asked to wait', 'misconfigured'] as const),
-  ...(['unclear before', 'unclear after', 'unclear, effect later', 'hang before', 'hang after'] as const),
+  'unreached',
+  'asked to wait',
+  'misconfigured',
+  'unclear before',
+  'unclear after',
+  'unclear, effect later',
+  'hang before',
+  'hang after',
 ] as const
 export type Trouble = (typeof troubles)[number]
 
@@ -19,7 +25,7 @@ export interface Line {
   /** Whether anybody was asked to wait. */
   hasAskedToWait(): boolean
   /** `about`: the address or event; two calls about one at the same time are a fault. */
-  carry<Answer>(about: string, deadline: AbortSignal, effect: () => Answer): Promise<Answer | Failure>
+  carry<Answer>(about: string, leave: AbortSignal, effect: () => Answer): Promise<Answer | Failure>
   /** Effects that are still on their way happen now. */
   arrive(): void
 }
@@ -35,7 +41,8 @@ const LATENCY = 20
 /** What the other side asks for when it asks to wait. */
 export const ASKED_TO_WAIT = 30 * 60_000
 
-export function line(name: string, time: Time, { seen, fault }: Witness): Line {
+/** `timeout`: milliseconds after which a call that hangs is given up. */
+export function line(name: string, time: Time, { seen, fault }: Witness, timeout: number): Line {
   let planned: Trouble[] = []
   let lasting: Trouble | null = null
   const onTheWay: (() => void)[] = []
@@ -43,23 +50,24 @@ export function line(name: string, time: Time, { seen, fault }: Witness): Line {
   let asked = false
 
   const unclear: Failure = { is: 'unclear', why: 'no answer' }
-  const over = (deadline: AbortSignal) =>
+  const over = (leave: AbortSignal) =>
     new Promise<void>(resolve => {
-      if (deadline.aborted) resolve()
-      else deadline.addEventListener('abort', () => resolve())
+      if (leave.aborted) resolve()
+      else leave.addEventListener('abort', () => resolve())
+      void time.pause(timeout).then(resolve)
     })
 
-  async function travel<Answer>(deadline: AbortSignal, effect: () => Answer): Promise<Answer | Failure> {
+  async function travel<Answer>(leave: AbortSignal, effect: () => Answer): Promise<Answer | Failure> {
     const trouble = planned.shift() ?? lasting
     if (trouble === null) {
       const answer = effect()
       await time.pause(LATENCY)
-      return deadline.aborted ? unclear : answer
+      return leave.aborted ? unclear : answer
     }
     seen(`${name}: ${trouble}`)
     if (trouble === 'unclear after' || trouble === 'hang after') effect()
     if (trouble === 'unclear, effect later') onTheWay.push(effect)
-    await (trouble.startsWith('hang') ? over(deadline) : time.pause(LATENCY))
+    await (trouble.startsWith('hang') ? over(leave) : time.pause(LATENCY))
     if (trouble === 'unreached') return { is: 'unreached', why: 'nobody there' }
     if (trouble === 'asked to wait') {
       asked = true
@@ -77,12 +85,12 @@ export function line(name: string, time: Time, { seen, fault }: Witness): Line {
     },
     isClear: () => planned.length === 0 && lasting === null,
     hasAskedToWait: () => asked,
-    async carry(about, deadline, effect) {
-      if (deadline.aborted) return { is: 'unreached', why: 'too late' }
+    async carry(about, leave, effect) {
+      if (leave.aborted) return { is: 'unreached', why: 'too late' }
       if (underWay.has(about)) fault(`two calls about ${about} to the ${name} at the same time`)
       underWay.add(about)
       try {
-        return await travel(deadline, effect)
+        return await travel(leave, effect)
       } finally {
         underWay.delete(about)
       }

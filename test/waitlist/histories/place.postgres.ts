@@ -1,15 +1,13 @@
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { storeBounds } from '../../../src/stores/batch.ts'
-import { postgresStore } from '../../../src/stores/postgres.ts'
+import { postgresOperator } from '../../../src/stores/postgres/operator.ts'
+import { postgresStore } from '../../../src/stores/postgres/store.ts'
 import { type PostgresServer, startPostgres } from '../../harness/postgres.ts'
-import { keptLog } from '../scene.ts'
-import type { Place, StoredContact } from './place.ts'
+import { keptLog } from '../log.ts'
+import type { Pending, Place, StoredContact } from './place.ts'
 import { RECEIVER } from './receiver.ts'
-import { VENDOR } from './vendor.ts'
+import { automationOf, type VendorName } from './vendor.ts'
 
-const RENEW =
-  "update delivery set state = 'waiting', due_at = to_timestamp($1::float8 / 1000), attempts = 0, doubt = false," +
-  ' token = null, why = null, settled_at = null'
 const MILLISECONDS = '(extract(epoch from due_at) * 1000)::float8'
 
 /** A server for all, since a history that fails needs a new place for each step of making it shorter. */
@@ -18,58 +16,68 @@ let started: Promise<PostgresServer> | undefined
 export const endPostgres = async () => (await started)?.remove()
 
 /** The same as `openPlace`, in a database of its own on PostgreSQL. */
-export async function openPostgresPlace(clock: () => number): Promise<Place> {
+export async function openPostgresPlace(clock: () => number, first: VendorName): Promise<Place> {
   started ??= startPostgres({ settings: { fsync: 'off' } })
   const server = await started
   const url = await server.database()
   // How slow the machine is tells nothing here.
-  const bounds = { ...storeBounds, patience: 600_000 }
-  const parts = { url, bounds, eventName: 'waitlist.joined', provider: VENDOR, destinations: [VENDOR, RECEIVER], clock }
-  const open = () => postgresStore({ ...parts, log: keptLog().log })
-  let store = await open()
+  const bounds = { ...storeBounds, timeout: 600_000 }
+  const parts = { url, bounds, eventName: 'waitlist.joined', clock }
+  const open = (provider: VendorName) =>
+    postgresStore({ ...parts, provider, destinations: [automationOf(provider), RECEIVER], log: keptLog().log })
+  let provider = first
+  let store = await open(provider)
+  const operator = postgresOperator(url)
   const { read, close } = readerOf(url)
   let page = 0
 
+  async function reopen(next: VendorName): Promise<void> {
+    provider = next
+    await store.close()
+    store = await open(provider)
+  }
+
   return {
     store: () => store,
-    turnThePage() {
+    async turnThePage() {
+      if (provider !== first) await reopen(first)
       page = read<{ number: number }>('select coalesce(max(number), 0)::int as number from delivery')[0]!.number
     },
-    async reopen() {
-      await store.close()
-      store = await open()
-    },
+    reopen,
     contacts: email =>
       read<StoredContact>(
-        'select id, state, (select count(*)::int from event where event.contact = contact.number) as events,' +
+        'select id, state, (event_at is not null)::int as events,' +
           ' (select count(*)::int from delivery where delivery.contact = contact.number) as deliveries' +
           ' from contact where email_key = $1',
         email,
       ),
-    pending: () => read('select id, token is not null as leased from registration join contact on number = contact'),
+    pending: () =>
+      read<Pending>(
+        `select id, token is not null as leased, attempts, ${MILLISECONDS} as due from delivery` +
+          " join contact on contact.number = contact where contact.state = 'pending' and destination = $1",
+        provider,
+      ),
     isLeased: (email, now) =>
       read(
-        'select 1 from registration join contact on number = contact' +
-          ` where email_key = $1 and token is not null and ${MILLISECONDS} > $2`,
+        'select 1 from delivery join contact on contact.number = contact' +
+          ` where email_key = $1 and token is not null and ${MILLISECONDS} > $2 and destination = $3`,
         email,
         now,
+        provider,
       ).length > 0,
     nextDue: () =>
-      read<{ due: number | null }>(`select min(${MILLISECONDS}) as due from delivery where state = 'waiting'`)[0]!.due,
+      read<{ due: number | null }>(
+        `select min(${MILLISECONDS}) as due from delivery join contact on contact.number = contact` +
+          " where delivery.state = 'waiting' and contact.state = 'listed'",
+      )[0]!.due,
     abandoned: () =>
       read(
         'select delivery.number::int, destination, email_key as email from delivery join contact' +
           " on contact.number = delivery.contact where delivery.state = 'abandoned' and delivery.number > $1",
         page,
       ),
-    replay: (some, now) =>
-      void read(
-        `${RENEW} where number = any($2) and (token is null or ${MILLISECONDS} <= $1)`,
-        now,
-        some.map(({ number }) => number),
-      ),
-    replayAll: (destination, now) =>
-      void read(`${RENEW} where state = 'abandoned' and destination = $2`, now, destination),
+    replay: async some => void (await operator.replay({ numbers: some.map(({ number }) => number) })),
+    replayAll: async destination => void (await operator.replay({ abandoned: true, destination })),
     async close() {
       close()
       await store.close()

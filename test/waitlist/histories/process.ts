@@ -1,4 +1,5 @@
-import { deliveries } from '../../../src/waitlist/deliver.ts'
+import { events } from '../../../src/waitlist/events.ts'
+import { handOver } from '../../../src/waitlist/handover.ts'
 import { type Joined, join } from '../../../src/waitlist/join.ts'
 import type { Loop } from '../../../src/waitlist/loop.ts'
 import {
@@ -6,17 +7,17 @@ import {
   type Destination,
   type Log,
   type Provider,
-  type Registration,
+  type Settlement,
   type Store,
   StoreUnavailable,
 } from '../../../src/waitlist/ports.ts'
-import { register } from '../../../src/waitlist/register.ts'
 import type { Signup } from '../../../src/waitlist/signup.ts'
 import type { Leases } from './leases.ts'
 import type { Witness } from './line.ts'
 import type { Time } from './time.ts'
 
-const storeCalls = ['admit', 'begin', 'beginDue', 'conclude', 'claim', 'settle'] as const
+/** `claim`, `settle`: of hand-overs. `claim one`: of that of a visitor who waits. */
+const storeCalls = ['admit', 'claim one', 'claim', 'settle', 'claim events', 'settle event'] as const
 const calls = [...storeCalls, 'create', 'deliver'] as const
 type Call = (typeof calls)[number]
 
@@ -27,7 +28,7 @@ const moments = (calls: readonly Call[]) => calls.flatMap((call): Moment[] => [`
 /** What can happen to a process, and when. It sleeps when its machine does: longer, perhaps, than its leases. */
 export const fates = {
   dies: moments(calls),
-  sleeps: ['before conclude', 'before settle'],
+  sleeps: ['before settle', 'before settle event'],
   'is refused by the store': moments(storeCalls),
 } as const satisfies Record<string, readonly Moment[]>
 export interface Fate {
@@ -39,6 +40,8 @@ export interface Process {
   visit(signup: Signup): Promise<Joined>
   readonly background: Loop
   readonly outboxes: readonly Loop[]
+  /** Whether the provider answered this process last, and not while it was to be left alone: no breaker is open. */
+  wasAnswered(): boolean
   state(): 'alive' | 'dead' | 'asleep'
   wake(): void
 }
@@ -47,7 +50,8 @@ export interface ProcessParts {
   readonly time: Time
   readonly witness: Witness
   readonly leases: Leases
-  readonly provider: Provider
+  /** The one that is configured when the process starts. */
+  readonly provider: () => Provider
   readonly destinations: readonly Destination[]
   /** The store at this moment: another one after it was opened again. */
   readonly store: () => Store
@@ -55,9 +59,11 @@ export interface ProcessParts {
   readonly track: <T>(answer: Promise<T>) => Promise<T>
   /** Told once that a signup was stored. */
   readonly stored: (signup: Signup) => void
+  /** Told of every outcome that was stored. */
+  readonly settled: (delivery: Delivery, settlement: Settlement) => void
   /** What happens to whoever is there at this moment; undefined: nothing. */
   readonly fate: (at: Moment) => Fate['what'] | undefined
-  /** Milliseconds for one call to the outside. */
+  /** Milliseconds that a visitor waits for somebody else's attempt. */
   readonly timeout: number
 }
 
@@ -66,8 +72,11 @@ const never = () => new Promise<never>(() => {})
 
 /** The business with the real store and everything that it keeps in memory. */
 export function startProcess(parts: ProcessParts): Process {
-  const { time, witness, leases, provider, destinations, store, track, stored, fate, timeout } = parts
+  const { time, witness, leases, destinations, store, track, stored, settled, fate, timeout } = parts
+  const provider = parts.provider()
   let state: ReturnType<Process['state']> = 'alive'
+  let answered = true
+  let heldUntil = 0
   let awake = Promise.withResolvers<void>()
 
   async function live(at: Moment): Promise<void> {
@@ -93,12 +102,8 @@ export function startProcess(parts: ProcessParts): Process {
       note(answer)
       return answer
     })
-  const begun = ({ contact, token }: Registration) => leases.given(contact.id, token)
-  const ended = (call: Call, what: string, token: string) => (wasHeld: boolean) => {
-    if (wasHeld) leases.ended(what, token)
-    else witness.seen(`${call}: the lease was lost`)
-  }
   const nameOf = ({ number }: Delivery) => `delivery ${number}`
+  const given = (delivery: Delivery) => leases.given(nameOf(delivery), delivery.token)
 
   const seenByMe: Store = {
     admit: signup =>
@@ -108,43 +113,32 @@ export function startProcess(parts: ProcessParts): Process {
         admission => {
           witness.seen(`admit: ${admission.is}`)
           stored(signup)
-          if (admission.is === 'pending now') begun(admission.registration)
+          if (admission.is === 'pending now') given(admission.delivery)
         },
       ),
-    begin: (...all) =>
-      askStore(
-        'begin',
-        store => store.begin(...all),
-        beginning => {
-          witness.seen(`begin: ${beginning.is}`)
-          if (beginning.is === 'ours') begun(beginning.registration)
+    claim(destination, most, contact) {
+      const whole = destination === provider.name ? 'claim' : 'claim events'
+      return askStore(
+        contact === undefined ? whole : 'claim one',
+        store => store.claim(destination, most, contact),
+        claimed => {
+          if (contact !== undefined)
+            witness.seen(`claim one: ${claimed.length === 0 ? 'somebody else has it' : 'ours'}`)
+          claimed.forEach(given)
         },
-      ),
-    beginDue: (...all) =>
-      askStore(
-        'beginDue',
-        store => store.beginDue(...all),
-        due => due.forEach(begun),
-      ),
-    conclude: (registration, conclusion) =>
-      askStore(
-        'conclude',
-        store => store.conclude(registration, conclusion),
-        ended('conclude', registration.contact.id, registration.token),
-      ),
-    hasten: () => track(store().hasten()),
-    claim: (...all) =>
-      askStore(
-        'claim',
-        store => store.claim(...all),
-        due => {
-          for (const delivery of due) leases.given(nameOf(delivery), delivery.token)
-        },
-      ),
+      )
+    },
     settle(delivery, settlement) {
       witness.seen(`settle: ${settlement.is}`)
-      const note = ended('settle', nameOf(delivery), delivery.token)
-      return askStore('settle', store => store.settle(delivery, settlement), note)
+      return askStore(
+        delivery.contact.event === undefined ? 'settle' : 'settle event',
+        store => store.settle(delivery, settlement),
+        wasHeld => {
+          if (!wasHeld) return witness.seen('settle: the lease was lost')
+          leases.ended(nameOf(delivery), delivery.token)
+          settled(delivery, settlement)
+        },
+      )
     },
     check: () => store().check(),
     failure: store().failure,
@@ -152,20 +146,26 @@ export function startProcess(parts: ProcessParts): Process {
   }
   const vendor: Provider = {
     ...provider,
-    createContact: (...all) => ask('create', () => provider.createContact(...all)),
+    async createContact(...all) {
+      const creation = await ask('create', () => provider.createContact(...all))
+      if ('retryAfter' in creation) heldUntil = time.now() + (creation.retryAfter ?? 0)
+      answered = !('why' in creation) && time.now() >= heldUntil
+      return creation
+    },
   }
-  const common = { store: seenByMe, log: silent, clock: time.now, random: () => 0.5, announce: () => {} }
-  const registering = register({ ...common, provider: vendor, timeout })
+  const announce = () => {}
+  const common = { store: seenByMe, log: silent, clock: time.now, random: () => 0.5, announce }
+  const handing = handOver({ ...common, provider: vendor })
+  const leave = new AbortController().signal
 
   return {
-    visit: signup => join(signup, { ...common, register: registering, timeout }),
-    background: registering.background,
-    outboxes: destinations.map(destination =>
-      deliveries({
-        ...common,
-        destination: { ...destination, deliver: (...all) => ask('deliver', () => destination.deliver(...all)) },
-      }),
-    ),
+    visit: signup => join(signup, { store: seenByMe, handOver: handing, timeout, leave, announce }),
+    background: handing.loop,
+    outboxes: destinations.map(destination => {
+      const deliver: Destination['deliver'] = (...all) => ask('deliver', () => destination.deliver(...all))
+      return events({ ...common, destination: { ...destination, deliver }, now: time.now }).loop
+    }),
+    wasAnswered: () => answered,
     state: () => state,
     wake() {
       if (state !== 'asleep') return

@@ -12,16 +12,16 @@ export interface Work {
 export interface Processes {
   /** Those that are alive and awake. Visitors meet the last. */
   running(): readonly Process[]
-  /** Whether there ever was, or may have been, more than one. */
-  wereSeveral(): boolean
   /** What happens to the next process that comes to this moment; null: nothing more. */
   destine(fate: Fate | null): void
   isDestined(): boolean
   /** Lets time pass until this work is over, or whoever does it is dead or asleep. Somebody is running afterwards. */
   through(...work: readonly Work[]): Promise<void>
   pass(milliseconds: number): Promise<void>
-  /** Ends all, and starts one. */
+  /** Ends all but those that sleep, and starts one. */
   restart(): void
+  /** Ends all, those that sleep as well, and starts one when this is done. */
+  replace(change: () => Promise<void>): Promise<void>
   /** Wakes every process that sleeps, after this time. They go on where they were. */
   wake(after: number): Work[]
 }
@@ -38,11 +38,11 @@ const asked = new Set<Promise<unknown>>()
 export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 'track' | 'fate'>): Processes {
   let destined: Fate | null = null
   let asleep: Work[] = []
-  let several = false
 
   const start = () =>
     startProcess({
-      ...{ ...parts, time },
+      ...parts,
+      time,
       track(answer) {
         asked.add(answer)
         const over = () => void asked.delete(answer)
@@ -75,7 +75,6 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
         if (each.by.state() === 'alive') throw new Error('something waits for what never comes')
         if (each.by.state() !== 'asleep') continue
         asleep.push(each)
-        several = true
       }
       return
     }
@@ -85,7 +84,6 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
   let running = [start()]
   return {
     running: () => running,
-    wereSeveral: () => several,
     destine(fate) {
       destined = fate
     },
@@ -97,6 +95,13 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
     },
     pass: milliseconds => time.pass(milliseconds, quiet),
     restart() {
+      running = [start()]
+    },
+    async replace(change) {
+      asleep = []
+      running = []
+      await quiet()
+      await change()
       running = [start()]
     },
     wake(after) {

@@ -1,4 +1,4 @@
-import type { Destination, Told } from '../../../src/waitlist/ports.ts'
+import type { DeliveryResult, Destination } from '../../../src/waitlist/ports.ts'
 import { emailKey } from '../../../src/waitlist/signup.ts'
 import { type Line, line, type Witness } from './line.ts'
 import type { Time } from './time.ts'
@@ -17,7 +17,7 @@ export const RECEIVER = 'receiver'
 
 export function scriptedReceiver(time: Time, witness: Witness, timeout: number): Receiver {
   const addresses = new Map<string, string>()
-  const told = line(RECEIVER, time, witness)
+  const told = line(RECEIVER, time, witness, timeout)
   let gone = false
 
   return {
@@ -27,9 +27,12 @@ export function scriptedReceiver(time: Time, witness: Witness, timeout: number):
       gone = value
     },
     destination: {
-      ...{ name: RECEIVER, repeatable: Number.POSITIVE_INFINITY, timeout, concurrency: 8 },
-      deliver: ({ id, contact }, deadline) =>
-        told.carry<Told>(id, deadline, () => {
+      name: RECEIVER,
+      repeatable: Number.POSITIVE_INFINITY,
+      timeout,
+      concurrency: 8,
+      deliver: ({ id, contact }, leave) =>
+        told.carry<DeliveryResult>(id, leave, () => {
           if (gone) {
             witness.seen('receiver: gone')
             return { is: 'gone', why: '410' }

@@ -1,5 +1,5 @@
 /**
- * Time that passes only when it is told to: the clock, `setTimeout` and `AbortSignal.timeout` of a whole history. A call
+ * Time that passes only when it is told to: the clock, `performance.now`, `setTimeout` and `AbortSignal.timeout` of a whole history. A call
  * that hangs until its deadline costs nothing, and what waits for what is the same in every run.
  */
 export interface Time {
@@ -20,6 +20,7 @@ export const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 export function virtualTime(start: number): Time {
   const { setTimeout, clearTimeout } = globalThis
   const { timeout } = AbortSignal
+  const { now: stopwatch } = performance
   const timers = new Map<number, { readonly at: number; readonly fire: () => void }>()
   let now = start
   let last = 0
@@ -49,6 +50,7 @@ export function virtualTime(start: number): Time {
     },
     clearTimeout: (timer: { readonly id: number } | undefined) => void (timer && timers.delete(timer.id)),
   })
+  performance.now = () => now - start
   AbortSignal.timeout = milliseconds => {
     const controller = new AbortController()
     after(milliseconds, () => controller.abort())
@@ -67,6 +69,7 @@ export function virtualTime(start: number): Time {
     restore() {
       Object.assign(globalThis, { setTimeout, clearTimeout })
       AbortSignal.timeout = timeout
+      performance.now = stopwatch
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Contact, JoinedEvent } from '../../../src/waitlist/contact.ts'
-import type { Provider } from '../../../src/waitlist/ports.ts'
+import type { Destination, Provider } from '../../../src/waitlist/ports.ts'
 import { emailKey } from '../../../src/waitlist/signup.ts'
 import { type Line, line, type Witness } from './line.ts'
 import type { Time } from './time.ts'
@@ -14,6 +14,8 @@ export interface Abilities {
 
 /** A vendor with a list and an automation, in this process. */
 export interface Vendor {
+  readonly name: VendorName
+  readonly automation: Destination
   readonly provider: Provider
   readonly creating: Line
   readonly starting: Line
@@ -28,9 +30,14 @@ export interface Vendor {
   hasRefused(email: string): boolean
 }
 
-export const VENDOR = 'vendor'
+/** The one of the first day, and the one that the owner may change to. */
+export const vendorNames = ['vendor', 'rival'] as const
+export type VendorName = (typeof vendorNames)[number]
+/** The destination that starts a vendor's automation. */
+export const automationOf = (name: VendorName) => `${name}'s automation` as const
 
 export function scriptedVendor(
+  name: VendorName,
   time: Time,
   witness: Witness,
   { recognisesOwn, repeatable }: Abilities,
@@ -42,8 +49,8 @@ export function scriptedVendor(
   const refusing = new Set<string>()
   /** Addresses, and the ids that we gave to them. */
   const refused = new Set<string>()
-  const creating = line(VENDOR, time, witness)
-  const starting = line('automation', time, witness)
+  const creating = line('vendor', time, witness, timeout)
+  const starting = line('automation', time, witness, timeout)
 
   function create({ id, email }: Contact, doubt: boolean) {
     const key = emailKey(email)
@@ -51,7 +58,7 @@ export function scriptedVendor(
     if (maker !== undefined) {
       const own = maker === id
       witness.seen(`existing, ${own ? 'ours' : 'not ours'}, ${doubt ? 'in doubt' : 'without doubt'}`)
-      return { is: 'existing' as const, ...(doubt && recognisesOwn ? { ours: own } : {}) }
+      return { is: 'existing' as const, ours: doubt && recognisesOwn ? own : undefined }
     }
     // A call that comes late does not overtake the refusal of the same contact.
     if (refusing.has(key) || refused.has(id)) {
@@ -76,23 +83,32 @@ export function scriptedVendor(
     return { is: 'delivered' as const }
   }
 
+  const automation: Destination = {
+    name: automationOf(name),
+    repeatable,
+    timeout,
+    concurrency: 8,
+    deliver: (event, leave) => starting.carry(event.id, leave, () => start(event)),
+  }
+
   return {
-    ...{ creating, starting },
+    name,
+    automation,
+    creating,
+    starting,
     madeBy: email => made.get(email),
     starts: email => starts.get(email) ?? 0,
     add: email => void made.set(email, made.get(email) ?? 'owner'),
     refuses: (email, refuses) => void (refuses ? refusing.add(email) : refusing.delete(email)),
     hasRefused: email => refused.has(email),
     provider: {
-      name: VENDOR,
-      createContact(contact, doubt, deadline) {
+      name,
+      timeout,
+      automation,
+      createContact(contact, doubt, leave) {
         const key = emailKey(contact.email)
         if (made.get(key) === contact.id && !doubt) witness.fault(`${key} was made by us, and we do not doubt it`)
-        return creating.carry(key, deadline, () => create(contact, doubt))
-      },
-      automation: {
-        ...{ name: VENDOR, repeatable, timeout, concurrency: 8 },
-        deliver: (event, deadline) => starting.carry(event.id, deadline, () => start(event)),
+        return creating.carry(key, leave, () => create(contact, doubt))
       },
       close: async () => {},
     },

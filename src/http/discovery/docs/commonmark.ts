@@ -1,10 +1,10 @@
-/** The pieces of CommonMark that the documentation is written with. What is escaped here stays text, whoever wrote it. */
+/** The parts of CommonMark that the documentation uses. Escaped text stays text, even if an operator wrote it. */
 
-/** Blocks, one after the other; those that are missing leave no gap. */
+/** Blocks, one after the other, without those that are missing. */
 export const blocks = (...list: readonly (string | undefined)[]): string =>
   list.filter(block => block !== undefined && block !== '').join('\n\n')
 
-/** Backslash escapes (CommonMark §2.4) for everything that could start anything but text. */
+/** Backslash escapes (CommonMark §2.4) for everything that could be read as markup. */
 export const escaped = (text: string): string =>
   text
     .replaceAll(/[\\`*_[\]<>&|~]/g, '\\$&')
@@ -14,7 +14,7 @@ export const escaped = (text: string): string =>
 /** The Markdown that descriptions may contain: `code` and [links](#to-a-heading) with plain labels. */
 const markup = /(`[^`\n]+`|(?<!!)\[[^\\`*_[\]<>&\n]+\]\(#[\w-]+\))/
 
-/** Paragraphs of a description. Apart from code and links they are text, since an operator may write anything. */
+/** Paragraphs of a description. All but code and links is escaped, since an operator may write anything. */
 export const prose = (text: string): string =>
   text
     .replaceAll(/^[^\S\n]+/gm, '')
@@ -24,7 +24,7 @@ export const prose = (text: string): string =>
 
 const longestRun = (text: string): number => Math.max(0, ...(text.match(/`+/g) ?? []).map(run => run.length))
 
-/** Fenced with more backticks than the text has in a row (CommonMark §6.1). */
+/** Delimited by more backticks than the text has in a row (CommonMark §6.1). */
 export function code(text: string): string {
   const longest = longestRun(text)
   const fence = '`'.repeat(longest + 1)
@@ -47,7 +47,7 @@ export const example = (title: string, ...samples: readonly Sample[]): string =>
     }),
   )
 
-/** A list of names, each with remarks and with paragraphs that say what it means. */
+/** A list of names, each with remarks and paragraphs that explain it. */
 export const definitions = (title: string, entries: readonly string[]): string | undefined =>
   entries.length === 0 ? undefined : blocks(`#### ${title}`, ...entries)
 
@@ -56,7 +56,7 @@ export function definition(name: string, remarks: readonly string[], ...paragrap
   return blocks(`- ${code(name)}${about}`, ...paragraphs.map(text => text?.replaceAll(/^(?=.)/gm, '  ')))
 }
 
-/** The anchor of a heading, as Markdown tools make theirs, so that links work in both forms. */
+/** The anchor of a heading as Markdown tools make it, so that links work in both forms. */
 export const idOf = (title: string): string =>
   title
     .toLowerCase()

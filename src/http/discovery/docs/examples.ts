@@ -1,7 +1,7 @@
 import type { Sample } from './commonmark.ts'
 import { type Call, firstMedia, type Schema } from './shape.ts'
 
-/** Programs that run as they are: the tests copy them from the page and run them. */
+/** Examples that run unchanged: the tests copy them from the page and run them. */
 
 interface Request {
   readonly url: string
@@ -18,7 +18,7 @@ export function requestSamples(base: string, { method, path, operation }: Call):
   const { requestBody, responses } = operation
   const sent = firstMedia(requestBody?.content)
   const [form = '', ...otherForms] = Object.keys(responses[200]?.content ?? {})
-  // Where there is a choice of forms, the example shows how to get the one that is not the default.
+  // If there are several forms, the example shows how to get one that is not the default.
   const accept = otherForms.at(-1)
   const headers: Record<string, string> = {}
   if (sent !== undefined) headers['Content-Type'] = sent.type
@@ -39,7 +39,7 @@ export function requestSamples(base: string, { method, path, operation }: Call):
 }
 
 function curl({ url, headers, body }: Request): string {
-  // Brackets of an IPv6 address mean something to shells.
+  // The brackets of an IPv6 address are special to shells.
   const words = [`curl ${/[[\]]/.test(url) ? shellText(url) : url}`]
   for (const [name, value] of Object.entries(headers)) words.push(`-H ${shellText(`${name}: ${value}`)}`)
   if (body !== undefined) words.push(`-d ${shellText(spaced(body))}`)

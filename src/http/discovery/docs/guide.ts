@@ -6,8 +6,8 @@ import { answerExamples, headers, members, rawAnswer } from './reference.ts'
 import type { Answer } from './shape.ts'
 
 /**
- * What the reference alone does not say: how to begin, and what concerns several calls. Facts come from the OpenAPI
- * document; only what has no place in it is written here, such as what a browser demands of a page on another origin.
+ * What the reference does not say: how to begin, and what applies to several calls. Facts come from the OpenAPI document;
+ * only what has no place in it is written here, such as what browsers require of a page on another origin.
  */
 
 export function start(api: OpenapiDocument, base: string): string {

@@ -9,7 +9,7 @@ const entities: Readonly<Record<string, string>> = {
 /** Safe as the content of an element and inside a quoted attribute. */
 export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, character => entities[character]!)
 
-/** One pattern for all the small languages of the examples: the name of the group is the class of the token. */
+/** One pattern for all languages of the examples. The name of the group is the class of the token. */
 const token = new RegExp(
   [
     String.raw`(?<comment>(?<=^|\s)(?:\/\/|#) .*|<!--.*?-->)`,
@@ -23,7 +23,7 @@ const token = new RegExp(
   'gm',
 )
 
-/** Colours an example. Copied from the page, it is the same as before, character by character. */
+/** Colours an example. Its text stays the same, character by character. */
 export function highlight(code: string): string {
   let html = ''
   let end = 0

@@ -5,7 +5,7 @@ import { basics, start } from './guide.ts'
 import { endpoint } from './reference.ts'
 import { callsOf } from './shape.ts'
 
-/** The documentation, made from the OpenAPI document: CommonMark (RFC 7763), which `page.ts` makes a page of. */
+/** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. `page.ts` turns it into a page. */
 export function docsMarkdown(api: OpenapiDocument, base: string): string {
   const { info, tags } = api
   const calls = callsOf(api)

@@ -33,7 +33,7 @@ const securityFields: Record<string, string> = {
 const mark = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='#3547c8'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
 const icon = `data:image/svg+xml,${encodeURIComponent(mark)}`
 
-/** CommonMark alone, so that nothing but what is written as a link becomes one. */
+/** Plain CommonMark, so that only what is written as a link becomes one. */
 const marked = new Marked({
   gfm: false,
   renderer: {
@@ -48,7 +48,7 @@ const marked = new Marked({
         ? `<code class="status s${text[0]}">${text}</code>`
         : `<code>${escapeHtml(text)}</code>`
     },
-    /** Items of several paragraphs are a name, with what it means. */
+    /** An item of several paragraphs is a name and its meaning. */
     list({ loose, items }) {
       if (!loose) return `<ul>${items.map(({ tokens }) => `<li>${this.parser.parse(tokens)}</li>`).join('')}</ul>\n`
       const entries = items.map(({ tokens }) => {
@@ -63,12 +63,12 @@ const marked = new Marked({
 const parser = new marked.Parser(marked.defaults)
 const inline = ({ tokens = [] }: Block): string => parser.parseInline(tokens)
 
-/** A block of the Markdown, as the library reads it. */
+/** A Markdown block as the library reads it. */
 type Block = Tokens.Generic
 
 const methodBadge = (method: string): string => `<span class="method ${method.toLowerCase()}">${method}</span>`
 
-/** The Markdown as a page of HTML without script, and the response fields that it is served with. */
+/** The Markdown as an HTML page without script, and the response fields to serve it with. */
 export function docsPage(
   { info }: OpenapiDocument,
   base: string,
@@ -120,13 +120,13 @@ ${groups.map(groupHtml).join('\n')}
   return { html: page, securityFields }
 }
 
-/** What comes before the first heading of this depth, then each such heading with what follows it. */
+/** The blocks before the first heading of this depth, then each such heading with the blocks that follow it. */
 function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {
   const starts = list.flatMap((block, index) => (block.type === 'heading' && block.depth === depth ? [index] : []))
   return [0, ...starts].map((start, index) => list.slice(start, starts[index])) as [Titled, ...Titled[]]
 }
 
-/** A heading and what it is about. */
+/** A heading and its content. */
 type Titled = [heading: Block, ...Block[]]
 
 function groupLinks(group: Titled): string {
@@ -159,7 +159,7 @@ ${partsHtml(id, list)}
 const headingHtml = (heading: Block, id: string): string =>
   `<h${heading.depth} id="${id}"><a href="#${id}">${inline(heading)}</a></h${heading.depth}>`
 
-/** Text, and beside it the examples that follow it. A line in bold is the title of an example. */
+/** Text, with the examples that follow it beside it. A line in bold is the title of an example. */
 function partsHtml(section: string, list: readonly Block[]): string {
   const parts: { text: Block[]; examples: Titled[] }[] = [{ text: [], examples: [] }]
   for (const block of list) {

@@ -3,7 +3,7 @@ import { blocks, code, definition, definitions, escaped, example, prose } from '
 import { requestSamples } from './examples.ts'
 import { type Answer, type Call, firstMedia, type HeaderField, type Schema } from './shape.ts'
 
-/** One endpoint: what is sent, what comes back, what can go wrong. */
+/** One endpoint: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
   const { summary, description, requestBody, responses } = call.operation
   const { 200: success, ...others } = responses
@@ -36,13 +36,13 @@ function successful(api: OpenapiDocument, success: Answer): string {
   )
 }
 
-/** One example for each body that the document shows. */
+/** One example for each body in the document. */
 export const answerExamples = (status: string, { content }: Answer): string[] =>
   Object.values(firstMedia(content)?.media.examples ?? {}).map(({ summary = 'Response', value }) =>
     example(`${code(status)} ${escaped(summary)}`, { language: 'json', code: pretty(value) }),
   )
 
-/** An answer as it is transmitted, with the headers that are always there. */
+/** An answer as it is transmitted, with the headers that are always sent. */
 export function rawAnswer(status: string, answer: Answer): string {
   const { type, media } = firstMedia(answer.content) ?? {}
   const fields = Object.entries(answer.headers ?? {})
@@ -55,14 +55,14 @@ export function rawAnswer(status: string, answer: Answer): string {
 
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** A status, what it means, and the sentences of its examples. */
+/** A status, its meaning, and the sentences of its examples. */
 function refusal([status, { description, content }]: [string, Answer]): string {
   const examples = Object.values(firstMedia(content)?.media.examples ?? {})
   const sentences = examples.map(({ value }) => `- “${escaped((value as { error: string }).error)}”`)
   return definition(status, [], prose(description), sentences.join('\n'))
 }
 
-/** One entry for each member of a schema, including those of nested objects, named by their path from the top. */
+/** One entry for each member of a schema. Those of nested objects are named by their path. */
 export function members(api: OpenapiDocument, schema: Schema, required: string): string[] {
   const described = new Map<Schema, string>()
   const entries = (object: Schema, prefix: string): string[] =>
@@ -111,7 +111,7 @@ function header(name: string, { description, required, schema }: HeaderField, st
   )
 }
 
-/** Headers of other answers that a success lacks, or has with another meaning, each with its statuses. */
+/** Headers that only other answers have, or have with another meaning, each with its statuses. */
 function furtherHeaders(others: Readonly<Record<string, Answer>>, success: Answer | undefined): string[] {
   const all = Object.entries(others).flatMap(([status, { headers = {} }]) =>
     Object.entries(headers)

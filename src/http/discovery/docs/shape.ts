@@ -1,6 +1,6 @@
 import type { OpenapiDocument } from '../openapi.ts'
 
-/** As much of OpenAPI 3.1 as the documentation reads. The document is our own; what it does not use is missing here. */
+/** The part of OpenAPI 3.1 that our own document uses and the documentation reads. */
 
 export interface Schema {
   readonly $ref?: string
@@ -16,7 +16,7 @@ export interface Schema {
   readonly maxItems?: number
   readonly minimum?: number
   readonly examples?: readonly unknown[]
-  /** The rules for the trimmed value, where the schema itself describes the value as it is sent. */
+  /** The rules for the trimmed value, if the schema itself describes the value as sent. */
   readonly 'x-after-trimming'?: { readonly format?: string; readonly minLength?: number; readonly maxLength?: number }
 }
 
@@ -61,7 +61,7 @@ export function callsOf(api: OpenapiDocument): readonly Call[] {
   )
 }
 
-/** The first form of a body; undefined where there is no body. */
+/** The first form of a body; undefined without a body. */
 export function firstMedia(content: Answer['content']): { type: string; media: Media } | undefined {
   const [first] = Object.entries(content ?? {})
   return first && { type: first[0], media: first[1] }

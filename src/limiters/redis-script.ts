@@ -1,0 +1,81 @@
+import type { Cluster, Redis } from 'ioredis'
+import { connectRedis } from './redis-connection.ts'
+import type { RedisLocation } from './redis-url.ts'
+
+/** Milliseconds without any answer after which a connection is given up. Much longer than a visitor waits for it. */
+const SILENCE = 1_000
+
+/** One script on the server. */
+export interface RedisScript<Answer> {
+  /** Rejects with the reason: at once while the server is away, or when it does not answer in time. */
+  run(key: string, ...values: number[]): Promise<Answer>
+  close(): Promise<void>
+}
+
+/**
+ * A script with its own connection. `timeout`: milliseconds for one run.
+ *
+ * @throws {OperatorError} when a file that `location` names cannot be read. It opens even while the server is away.
+ */
+export function redisScript<Answer>(
+  location: RedisLocation,
+  timeout: number,
+  name: string,
+  lua: string,
+): RedisScript<Answer> {
+  const redis: Redis | Cluster = connectRedis(location, Math.max(SILENCE, timeout))
+  // The last failure: without a connection a command only reports that there is none.
+  let why = 'there is no connection yet'
+  /** Set if the database with this number does not exist or is forbidden: commands would then run in number 0. */
+  let misplaced: string | undefined
+
+  redis.on('error', (error: Error & { readonly command?: { readonly name: string } }) => {
+    why = reasonOf(error)
+    if (error.command?.name === 'select') misplaced = why
+  })
+  redis.on('connect', () => {
+    misplaced = undefined
+  })
+  redis.on('node error', (error: Error) => {
+    why = reasonOf(error)
+  })
+  redis.on('ready', () => {
+    why = 'the connection was closed'
+  })
+  // Sent by its digest; in full if the server does not know the script, in which case nothing was run yet.
+  redis.defineCommand(name, { numberOfKeys: 1, lua })
+  const commands = redis as unknown as Record<string, (key: string, ...values: number[]) => Promise<Answer>>
+
+  return {
+    async run(key, ...values) {
+      if (misplaced !== undefined) throw new Error(misplaced)
+      try {
+        return await within(timeout, commands[name]!(key, ...values))
+      } catch (error) {
+        if (error instanceof Late) throw error
+        // The server's own words. If they make us disconnect, they are the reason for later failures too.
+        if ((error as Error).name === 'ReplyError') why = (error as Error).message
+        throw new Error(why)
+      }
+    },
+    async close() {
+      redis.disconnect()
+    },
+  }
+}
+
+class Late extends Error {}
+
+function within<Answer>(milliseconds: number, answer: Promise<Answer>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    // If this process was busy, the answer may be waiting to be read, which happens before an immediate.
+    const late = () => reject(new Late(`no answer within ${milliseconds} ms`))
+    const timer = setTimeout(() => setImmediate(late), milliseconds)
+    answer.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/** A cluster only reports that all its nodes failed, and a name with several addresses gives an empty message. */
+function reasonOf(error: Error & { readonly lastNodeError?: Error; readonly errors?: readonly Error[] }): string {
+  return (error.lastNodeError ?? error.errors?.[0] ?? error).message
+}

@@ -1,0 +1,157 @@
+import { httpUrl } from './outbound/http-url.ts'
+
+/** How a text is read. */
+export interface Kind<Value> {
+  /** What is allowed: the end of a sentence that begins with the setting's name. */
+  readonly allowed: string
+  /** The value; undefined if the text is not allowed. */
+  read(text: string): Value | undefined
+}
+
+/** One environment variable. */
+export interface Setting<Value> extends Kind<Value> {
+  readonly meaning: string
+  /** Where to find its value. */
+  readonly where?: string
+  readonly required?: boolean
+  /** The text that is used while it is unset, as the documentation shows it. */
+  readonly default?: string
+  /** The same in words, if it depends on other settings. */
+  readonly unset?: string
+  /** A setting of the same table without which this one has no effect. */
+  readonly needs?: string
+}
+
+export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
+export type Environment = Readonly<Record<string, string | undefined>>
+
+type ValueOf<S> = S extends Kind<infer Value> ? NonNullable<Value> : never
+
+type Certain = { readonly required: true } | { readonly default: string }
+
+/** The values of a table. Those that are neither required nor have a default may be missing. */
+export type ValuesOf<Table> = {
+  readonly [Name in keyof Table as Table[Name] extends Certain ? Name : never]: ValueOf<Table[Name]>
+} & {
+  readonly [Name in keyof Table as Table[Name] extends Certain ? never : Name]?: ValueOf<Table[Name]> | undefined
+}
+
+export interface Reading<Table> {
+  /** Only valid if there are no mistakes. */
+  readonly values: ValuesOf<Table>
+  /** One sentence each, which begins with the setting's name and never repeats its value. */
+  readonly mistakes: readonly string[]
+  /** One sentence for each setting that has no effect without another one. */
+  readonly idle: readonly string[]
+}
+
+/** Compose files and shells often cannot unset a variable, so an empty value counts as unset. */
+export const given = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined
+
+/** Reads a whole table, and reports all mistakes at once. `asker`: what needs the required settings. */
+export function readSettings<Table extends SettingsTable>(table: Table, env: Environment, asker = ''): Reading<Table> {
+  const values: Record<string, unknown> = {}
+  const mistakes: string[] = []
+  const idle: string[] = []
+  for (const [name, { meaning, where, allowed, required, default: standard, needs, read }] of Object.entries(table)) {
+    const text = given(env, name)
+    const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
+    if (text === undefined && required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
+    const wish = text === undefined ? undefined : read(text)
+    if (text !== undefined && wish === undefined) mistakes.push(`${name} ${allowed}${hint}`)
+    const value = wish ?? (standard === undefined ? undefined : read(standard))
+    if (value !== undefined) values[name] = value
+    const isIdle = needs !== undefined && [undefined, table[needs]?.default].includes(given(env, needs))
+    if (isIdle && text !== undefined && text !== standard) idle.push(`${name} has no effect without ${needs}.`)
+  }
+  return { values: values as ValuesOf<Table>, mistakes, idle }
+}
+
+export const required = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({
+  ...kind,
+  meaning,
+  where,
+  required: true as const,
+})
+
+export const optional = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({ ...kind, meaning, where })
+
+export const withDefault = <Value>(kind: Kind<Value>, standard: string, meaning: string, where: string) => ({
+  ...optional(kind, meaning, where),
+  default: standard,
+})
+
+export const whole = (least: number, most: number, unit = ''): Kind<number> => ({
+  allowed: `must be a whole number from ${least} to ${most}${unit}`,
+  read(text) {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : undefined
+  },
+})
+
+export const oneOf = <const Choice extends string>(...choices: Choice[]): Kind<Choice> => ({
+  allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,
+  read: text => choices.find(choice => choice === text),
+})
+
+export const yesOrNo: Kind<boolean> = {
+  allowed: 'must be true or false',
+  read: text => ({ true: true, false: false })[text],
+}
+
+export const line = (most: number): Kind<string> => ({
+  allowed: `must be one line of at most ${most} characters`,
+  read: text => (text.length <= most && !/\p{Cc}/u.test(text) ? text : undefined),
+})
+
+export const file: Kind<string> = { allowed: 'must be the path of a file', read: text => text }
+
+/** A key or an identifier. Only visible ASCII, since it becomes part of a header field or a path. */
+export const word: Kind<string> = {
+  allowed: 'must be one word of at most 500 visible ASCII characters',
+  read: text => (/^[\x21-\x7E]{1,500}$/.test(text) ? text : undefined),
+}
+
+export const number: Kind<number> = { ...whole(1, 10 ** 15 - 1), allowed: 'must be a whole number above 0' }
+
+export const words: Kind<readonly string[]> = {
+  allowed: 'must be a list of at most 20 words, separated by commas',
+  read: text => listOf(word, text, 20),
+}
+
+export const numbers: Kind<readonly number[]> = {
+  allowed: 'must be a list of at most 20 whole numbers above 0, separated by commas',
+  read: text => listOf(number, text, 20),
+}
+
+export const assignment: Kind<{ readonly name: string; readonly value: string }> = {
+  allowed: 'must be name=value',
+  read(text) {
+    const [, name, value] = /^([a-z][a-z0-9_]{0,99})=(.{1,200})$/.exec(text) ?? []
+    return name === undefined || value === undefined ? undefined : { name, value }
+  },
+}
+
+/** Scheme, host and port, as a browser writes an origin. */
+export const origin: Kind<string> = {
+  allowed: 'must be an http or https origin without a path, such as https://waitlist.example.com',
+  read(text) {
+    const url = httpUrl(text)
+    return url?.pathname === '/' && !url.search ? url.origin : undefined
+  },
+}
+
+/** The address of an API, which may have a path. Without a slash at the end. */
+export const address: Kind<string> = {
+  allowed: 'must be an http or https address such as https://api.example.com, without user, query or fragment',
+  read(text) {
+    const url = httpUrl(text)
+    return url === undefined || url.search ? undefined : (url.origin + url.pathname).replace(/\/+$/, '')
+  },
+}
+
+/** The items between commas, if each is allowed. */
+export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string, most = Infinity) {
+  const values = text.split(',').map(item => read(item.trim()))
+  return values.length <= most && values.every(value => value !== undefined) ? values : undefined
+}

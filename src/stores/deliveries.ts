@@ -1,0 +1,87 @@
+import {
+  type Contact,
+  type ContactState,
+  type DeliveryRecord,
+  type DeliveryState,
+  eventId,
+} from '../waitlist/contact.ts'
+import type { Settlement } from '../waitlist/ports.ts'
+
+/** Rows of contacts and deliveries as both engines return them. */
+
+/** Milliseconds since 1970 or a date, depending on the engine. */
+type Time = number | Date
+
+/** The columns that a query must return for a contact. */
+export const CONTACT_COLUMNS =
+  'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
+  ' contact.event_name, contact.event_at'
+
+export interface ContactRow {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly contact_state: ContactState
+  readonly created_at: Time
+  readonly provider_id: string | null
+  readonly event_name: string | null
+  readonly event_at: Time | null
+}
+
+export function contactOf(row: ContactRow): Contact {
+  const { id, name, email, contact_state: state, created_at, provider_id, event_name, event_at } = row
+  return {
+    id,
+    name,
+    email,
+    state,
+    createdAt: new Date(created_at),
+    providerId: provider_id ?? undefined,
+    event: event_name === null || event_at === null ? undefined : { name: event_name, at: new Date(event_at) },
+  }
+}
+
+/** The columns that a query must return for a delivery, in addition to its contact's, to show it to the operator. */
+export const RECORD_COLUMNS =
+  'delivery.number, delivery.destination, delivery.state, delivery.attempts, delivery.due_at, delivery.why,' +
+  ' delivery.settled_at'
+
+export interface RecordRow extends Pick<ContactRow, 'id' | 'event_name'> {
+  /** PostgreSQL returns such numbers as text. */
+  readonly number: number | string
+  readonly destination: string
+  readonly state: DeliveryState
+  readonly attempts: number
+  readonly due_at: Time
+  readonly why: string | null
+  readonly settled_at: Time | null
+}
+
+export function recordOf(row: RecordRow): DeliveryRecord {
+  const { number, id, event_name, destination, state, attempts, due_at, why, settled_at } = row
+  return {
+    number: Number(number),
+    contactId: id,
+    eventId: event_name === null ? null : eventId({ id }),
+    destination,
+    state,
+    attempts,
+    due: new Date(due_at),
+    why,
+    settledAt: settled_at === null ? null : new Date(settled_at),
+  }
+}
+
+/** If somebody has already added the row by hand, it becomes the inserted one. */
+export const IN_PLACE =
+  "on conflict (contact, destination) do update set state = 'waiting', attempts = excluded.attempts," +
+  ' doubt = excluded.doubt, due_at = excluded.due_at, token = excluded.token, why = null, settled_at = null'
+
+/** Claimed too late for the caller. Nothing was sent, so there is no doubt, and it is due at once. */
+export const givenBack = (doubt: boolean): Settlement => ({
+  is: 'waiting',
+  wait: 0,
+  doubt,
+  why: 'claimed too late to begin',
+  uncounted: true,
+})

@@ -1,0 +1,35 @@
+-- A person on the list, and the event "this contact joined": at most one for each contact, by construction. The program
+-- makes `id` before the insert: it shows whether a commit whose answer was lost took effect.
+create table contact (
+  number      bigint generated always as identity primary key,
+  id          uuid        not null,
+  name        text        not null,
+  email       text        not null,
+  email_key   text        not null collate "C" unique,
+  state       text        not null check (state in ('pending', 'listed')),
+  created_at  timestamptz not null,
+  provider_id text, -- the provider's id for the contact, if it gave one
+  event_name  text,
+  event_at    timestamptz,
+  check ((event_name is null) = (event_at is null)),
+  check (event_at is null or state = 'listed')
+);
+create index contact_pending on contact (number) where state = 'pending';
+
+-- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
+-- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
+create table delivery (
+  number      bigint generated always as identity primary key,
+  contact     bigint      not null references contact (number) on delete cascade,
+  destination text        not null,
+  state       text        not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
+  attempts    integer     not null default 0,
+  doubt       boolean     not null default false, -- an attempt that ended may have taken effect without our knowing
+  due_at      timestamptz not null,               -- while leased, the end of the lease
+  token       uuid,                               -- not null: an attempt began and has not been settled
+  why         text,                               -- how the last attempt ended
+  settled_at  timestamptz,                        -- when it was delivered or abandoned
+  unique (contact, destination)
+);
+create index delivery_due on delivery (destination, due_at) where state = 'waiting';
+create index delivery_abandoned on delivery (number) where state = 'abandoned';

@@ -1,0 +1,135 @@
+import { type Admission, type Log, OperatorError, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
+import type { Signup } from '../../waitlist/signup.ts'
+import { throttle } from '../../waitlist/throttle.ts'
+import { type Bounds, naturalBatches } from '../batch.ts'
+import { givenBack } from '../deliveries.ts'
+import { storeName } from '../location.ts'
+import { type Postgres, postgres } from './client.ts'
+import { passes, reasonOf } from './errors.ts'
+import { postgresOutbox } from './outbox.ts'
+import { upgrade } from './schema.ts'
+import { COMMITS_WAIT, COMMITS_WAITING, requireRights, warnOf } from './server.ts'
+import { adopt, postgresSignups } from './signups.ts'
+
+export interface PostgresStoreOptions {
+  readonly url: string
+  /** The name of every event. */
+  readonly eventName: string
+  /** The destinations of every event. */
+  readonly destinations?: readonly string[]
+  /** The provider that confirms a contact before it is listed; null: there is none. */
+  readonly provider?: string | null
+  readonly log: Log
+  readonly bounds?: Bounds
+  readonly connections?: number
+  /** Milliseconds that opening waits for the database, which may have been started at the same time. */
+  readonly timeout?: number
+  /** Milliseconds since 1970. Without it the server's clock is used, which all instances share. */
+  readonly clock?: () => number
+}
+
+const TIMEOUT = 15_000
+/** Milliseconds between two looks for pending contacts of an earlier provider. */
+const ADOPT_EVERY = 60_000
+/** Milliseconds between two tries to open. */
+const PAUSE = 500
+
+/**
+ * The shared store: any number of instances on one PostgreSQL database.
+ *
+ * @throws {OperatorError} when the database cannot be reached or used as it is.
+ */
+export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { eventName, destinations = [], provider = null, clock, bounds } = options
+  const now = () => (clock === undefined ? null : new Date(clock()))
+  const database = await opened(options)
+  const {
+    claim,
+    settle,
+    leased,
+    lost,
+    close: closeOutbox,
+  } = postgresOutbox(database, {
+    eventName,
+    destinations,
+    provider,
+    now,
+    bounds,
+  })
+  const signups = naturalBatches<Signup, Admission>(
+    postgresSignups(database, { eventName, destinations, provider, now, leased, lost }),
+    {
+      bounds,
+      unheard(_, admission) {
+        // If that fails too, the lease ends by itself.
+        if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
+      },
+    },
+  )
+
+  async function look(): Promise<void> {
+    const text = `select current_setting('transaction_read_only')::boolean as readonly, ${COMMITS_WAIT} as wait`
+    const [row] = await database.run<{ readonly: boolean; wait: boolean }>(text)
+    if (row?.wait !== false) throw new StoreUnavailable(COMMITS_WAITING)
+    if (row.readonly) throw new StoreUnavailable('PostgreSQL is read-only: a standby, or set to be')
+  }
+  let checking: Promise<void> | undefined
+  let closed: Promise<void> | undefined
+
+  async function close(): Promise<void> {
+    await signups.drain()
+    await closeOutbox()
+    await database.close()
+  }
+
+  /** While instances are restarted one by one with another provider, the old ones go on taking signups for theirs. */
+  const mayAdopt = throttle(ADOPT_EVERY, clock)
+  mayAdopt()
+  async function adoptAndClaim(...[destination, most, contact]: Parameters<Store['claim']>) {
+    if (destination === provider && contact === undefined && mayAdopt()) await adopt(database, provider)
+    return claim(destination, most, contact)
+  }
+
+  return {
+    admit: signups.submit,
+    claim: adoptAndClaim,
+    settle,
+    // While the last check is unanswered, no other is sent.
+    check: () =>
+      (checking ??= look().finally(() => {
+        checking = undefined
+      })),
+    // Never resolves: a restart or a failover is temporary, and what was committed stays committed.
+    failure: new Promise(() => {}),
+    close: () => (closed ??= close()),
+  }
+}
+
+/** Waits until the database can be used, and prepares it. */
+async function opened(options: PostgresStoreOptions): Promise<Postgres> {
+  const { url, log, provider = null, timeout = TIMEOUT } = options
+  const place = storeName({ kind: 'postgres', url })
+  const database = postgres({ url, connections: options.connections, log })
+  const until = performance.now() + timeout
+  for (let told = false; ; told = true) {
+    try {
+      await database.lend(async client => {
+        const facts = await upgrade(client, place)
+        await requireRights(client, place)
+        warnOf(facts, log, place)
+      })
+      await adopt(database, provider)
+      return database
+    } catch (error) {
+      const message = reasonOf(error)
+      if (passes(error) && performance.now() < until) {
+        if (!told) log.warn({ database: place, why: message, seconds: timeout / 1_000 }, 'waiting for the database')
+        await new Promise(resolve => setTimeout(resolve, PAUSE))
+        continue
+      }
+      await database.close()
+      if (error instanceof OperatorError) throw error
+      throw new OperatorError(`${place} cannot be used: ${message}`)
+    }
+  }
+}

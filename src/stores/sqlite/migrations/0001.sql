@@ -1,0 +1,39 @@
+-- A person on the list, and the event "this contact joined": at most one for each contact, by construction. `number` grows
+-- with each row and is never reused. So rows are appended, only the unique index on the address is written at random, and
+-- leftovers of a deleted contact can never belong to another one.
+create table contact (
+  number      integer primary key autoincrement,
+  id          text    not null check (length(id) = 36),
+  name        text    not null,
+  email       text    not null,
+  email_key   text    not null unique,
+  state       text    not null check (state in ('pending', 'listed')),
+  created_at  integer not null, -- times are in milliseconds since 1970-01-01T00:00:00Z
+  provider_id text,             -- the provider's id for the contact, if it gave one
+  event_name  text,
+  event_at    integer,
+  check ((event_name is null) = (event_at is null)),
+  check (event_at is null or state = 'listed'),
+  -- What a Date can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
+  check (created_at between -8640000000000000 and 8640000000000000),
+  check (event_at between -8640000000000000 and 8640000000000000)
+) strict;
+create index contact_pending on contact (number) where state = 'pending';
+
+-- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
+-- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
+create table delivery (
+  number      integer primary key autoincrement,
+  contact     integer not null references contact (number) on delete cascade,
+  destination text    not null,
+  state       text    not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
+  attempts    integer not null default 0,
+  doubt       integer not null default 0, -- 1: an attempt that ended may have taken effect without our knowing
+  due_at      integer not null,           -- while leased, the end of the lease
+  token       text,                       -- not null: an attempt began and has not been settled
+  why         text,                       -- how the last attempt ended
+  settled_at  integer,                    -- when it was delivered or abandoned
+  unique (contact, destination)
+) strict;
+create index delivery_due on delivery (destination, due_at) where state = 'waiting';
+create index delivery_abandoned on delivery (number) where state = 'abandoned';

@@ -1,0 +1,212 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve, sep } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { OperatorError } from '../../waitlist/ports.ts'
+import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
+
+/** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x77616974
+
+/** Earlier releases can corrupt a WAL database with two connections (https://sqlite.org/wal.html#walresetbug). */
+const OLDEST_SQLITE = [3, 51, 3]
+
+const migrations = new URL('./migrations/', import.meta.url)
+
+/**
+ * Each setting is read back: SQLite ignores what it does not know or cannot do, and a store that is not synced must not
+ * start.
+ */
+const settings: readonly (readonly [name: string, value: string | number, reads: string | number])[] = [
+  ['journal_mode', 'WAL', 'wal'],
+  ['synchronous', 'FULL', 2], // a commit returns when the log is synced: an acknowledged signup survives power loss
+  ['foreign_keys', 'ON', 1],
+  ['trusted_schema', 'OFF', 0],
+  ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
+  ['cache_size', -16_384, -16_384], // KiB: enough for the inner pages of the index on some million addresses
+  ['wal_autocheckpoint', 0, 0], // log.ts does it, apart from the commits
+  ['journal_size_limit', 67_108_864, 67_108_864],
+]
+
+export interface OpenOptions {
+  /** A path, or `:memory:`. */
+  readonly path: string
+  /** The most pages (4 KiB) of the file. For tests: a disk that is full at a chosen moment. */
+  readonly maxPages?: number | undefined
+}
+
+/** An open database, and the lock that keeps other processes out while it is open. */
+export interface SqliteFile {
+  /** The file itself, if the configured path is a symbolic link. */
+  readonly path: string
+  readonly database: DatabaseSync
+  close(): void
+}
+
+/**
+ * Opens the file, creates or upgrades it if needed, and locks out other processes.
+ *
+ * @throws {OperatorError} when SQLite is too old, or the file is in use, newer than this program, or not ours.
+ */
+export function openSqliteFile({ path: given, maxPages }: OpenOptions): SqliteFile {
+  const inMemory = given === ':memory:'
+  const path = inMemory ? given : realPath(given)
+  if (!inMemory) requireOurs(path)
+  const lock = inMemory ? undefined : takeLock(path)
+  try {
+    const database = new DatabaseSync(path, { timeout: 5000 })
+    try {
+      requireSqliteVersion(database)
+      applySettings(database, inMemory)
+      if (maxPages !== undefined) database.exec(`pragma max_page_count = ${maxPages}`)
+      upgrade(database, path)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+    return {
+      path,
+      database,
+      close() {
+        database.close()
+        lock?.close()
+      },
+    }
+  } catch (error) {
+    lock?.close()
+    throw error
+  }
+}
+
+/** The path of a database file that is written elsewhere first, and the lock that keeps other processes off it. */
+export interface SqlitePlace {
+  /** The file itself, if the given path is a symbolic link. */
+  readonly path: string
+  close(): void
+}
+
+/**
+ * Keeps other processes off a file that is created or replaced as a whole. Creates its folder, but none above it.
+ *
+ * @throws {OperatorError} when the file is in use or not ours.
+ */
+export function holdPlace(given: string): SqlitePlace {
+  const above = dirname(dirname(resolve(given)))
+  if (!existsSync(above)) throw new OperatorError(`There is no folder ${above}. Make it, or correct the path.`)
+  const path = realPath(given)
+  requireOurs(path)
+  const lock = takeLock(path)
+  return { path, close: () => lock.close() }
+}
+
+/**
+ * An exclusive transaction on a second, empty database beside the file. The operating system releases it however the
+ * process ends. Readers of the data itself (an export, the sqlite3 shell) are not locked out.
+ */
+function takeLock(path: string): DatabaseSync {
+  const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
+  try {
+    lock.exec('pragma journal_mode = memory') // no journal file beside it
+    lock.exec('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode !== 5) throw error
+    throw new OperatorError(
+      `${path} is in use by another Waitlist process. Stop that one first, or give this one another DATABASE_URL.`,
+    )
+  }
+}
+
+function requireSqliteVersion(database: DatabaseSync): void {
+  const { version } = database.prepare('select sqlite_version() as version').get() as { version: string }
+  const parts = version.split('.').map(Number)
+  const difference = OLDEST_SQLITE.map((least, i) => (parts[i] ?? 0) - least).find(d => d !== 0) ?? 0
+  if (difference < 0) {
+    throw new OperatorError(
+      `This Node.js brings SQLite ${version}; Waitlist needs ${OLDEST_SQLITE.join('.')} or newer. Use a newer Node.js.`,
+    )
+  }
+}
+
+/** Checked before the lock and all settings: a file that is not ours, or not for this program, stays as it is. */
+function requireOurs(path: string): void {
+  if (!existsSync(path)) return
+  if (statSync(path).isDirectory()) throw isFolder(path)
+  const database = new DatabaseSync(path, { timeout: 5000 })
+  try {
+    requireSqliteVersion(database)
+    requireReleased(database, path)
+  } finally {
+    database.close()
+  }
+}
+
+const isFolder = (path: string): OperatorError =>
+  new OperatorError(`${path} is a folder. Give the path of a file, such as ${join(path, 'waitlist.db')}.`)
+
+/** @throws {OperatorError} when SQLite does not take a setting. */
+export function applySettings(database: DatabaseSync, inMemory: boolean): void {
+  for (const [name, value, expected] of settings) {
+    database.exec(`pragma ${name} = ${value}`)
+    const actual = read(database, `pragma ${name}`)
+    const skipped = inMemory && (name === 'journal_mode' || name === 'mmap_size')
+    if (!skipped && actual !== expected) {
+      throw new OperatorError(`SQLite did not accept the setting ${name} = ${value} (it reads ${actual}).`)
+    }
+  }
+}
+
+/** Creates the tables, or upgrades them. */
+export function upgrade(database: DatabaseSync, path: string): void {
+  for (const { number, sql } of requireReleased(database, path)) {
+    database.exec(
+      `begin immediate; ${sql}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${number}; commit`,
+    )
+  }
+}
+
+/**
+ * @returns what the file still needs.
+ * @throws {OperatorError} when another program made the file, a newer one, or a development version before the first
+ * release.
+ */
+export function requireReleased(database: DatabaseSync, path: string): readonly Migration[] {
+  const tables = read(database, 'select count(*) from sqlite_schema')
+  if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
+    throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
+  }
+  if (read(database, "select count(*) from sqlite_schema where name = 'event'") !== 0) throw unreleased(path)
+  return pendingMigrations(readMigrations(migrations), read(database, 'pragma user_version') as number, path)
+}
+
+/** The first column of the first row. */
+function read(database: DatabaseSync, sql: string): string | number {
+  const row = database.prepare(sql).get() as Record<string, string | number> | undefined
+  return Object.values(row ?? {})[0] ?? ''
+}
+
+/** Follows symbolic links, so that one file has one lock and one log. Creates its folder. */
+function realPath(path: string): string {
+  if (path.endsWith('/') || path.endsWith(sep)) throw isFolder(path)
+  createFolder(dirname(resolve(path)))
+  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+}
+
+/** Readable by this user alone: the list is personal data. */
+const PRIVATE = 0o700
+
+/** Creates the missing folders of a path. Each new name is synced in the folder above it, to survive power loss. */
+function createFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: PRIVATE })
+  if (first === undefined) return
+  for (let created = folder; created !== dirname(first); created = dirname(created)) {
+    sync(dirname(created))
+  }
+}
+
+/** Syncs a file, or the names in a folder, to disk. */
+export function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}

@@ -1,0 +1,113 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { LEASE } from '../../waitlist/ports.ts'
+import { emailKey } from '../../waitlist/signup.ts'
+import { IN_PLACE } from '../deliveries.ts'
+
+/** What the store needs to know about the rest of the service. */
+export interface Surroundings {
+  /** The name of every event. */
+  readonly eventName: string
+  /** The destinations of every event. */
+  readonly destinations: readonly string[]
+  /** The provider that confirms a contact before it is listed; null: there is none. */
+  readonly provider: string | null
+}
+
+/**
+ * A batch of signups as two columns, one signup to a line: two long strings are cheaper to send to a thread than hundreds
+ * of short ones. Names and addresses contain no line breaks, which `parseSignup` refuses.
+ */
+export interface AdmitBatch {
+  readonly names: string
+  readonly emails: string
+}
+
+/**
+ * The results of a batch, a line for each signup: empty for a contact that was listed before, otherwise the contact's id.
+ * With a provider: `+`, the hand-over's number and the id for a new contact (the id is the token), or `=` and the
+ * contact's number for one that is still pending.
+ */
+export type AdmittedBatch = string
+
+/** Adds the deliveries of a contact that was just listed. */
+export function announcing(database: DatabaseSync, destinations: readonly string[]) {
+  const insert = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
+  return (contact: number | bigint, now: number): void => {
+    for (const destination of destinations) insert.run(contact, destination, now)
+  }
+}
+
+/** Lists a pending contact, with its event if `joined`. Deletes its hand-overs and adds the deliveries of its event. */
+export function listing(database: DatabaseSync, { eventName, destinations }: Surroundings) {
+  const list = database.prepare(
+    "update contact set state = 'listed', provider_id = ?, event_name = ?, event_at = ?" +
+      " where number = ? and state = 'pending'",
+  )
+  const forget = database.prepare('delete from delivery where contact = ?')
+  const announce = announcing(database, destinations)
+  return (contact: number, joined: boolean, providerId: string | undefined, now: number): void => {
+    if (list.run(providerId ?? null, joined ? eventName : null, joined ? now : null, contact).changes === 0) return
+    forget.run(contact)
+    if (joined) announce(contact, now)
+  }
+}
+
+/** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
+export function admitting(database: DatabaseSync, surroundings: Surroundings) {
+  const { provider, eventName, destinations } = surroundings
+  const insert = database.prepare(
+    'insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)' +
+      // A conflict would use up a number, and that is a write: a known address would cost a sync.
+      ' select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 where not exists (select 1 from contact where email_key = ?4)',
+  )
+  const handOver = database.prepare(
+    `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
+  )
+  const pending = database.prepare("select number, id from contact where email_key = ? and state = 'pending'")
+  const announce = announcing(database, destinations)
+  const list = listing(database, surroundings)
+  // Contacts may still be pending from a provider that was configured earlier.
+  const mayBePending =
+    provider !== null || database.prepare("select 1 from contact where state = 'pending'").get() !== undefined
+
+  /** A pending contact waits for the provider. If there is none any more, the next signup lists it. */
+  function known(key: string, now: number): string {
+    const row = pending.get(key) as { number: number; id: string } | undefined
+    if (row === undefined) return ''
+    if (provider !== null) return `=${row.number}`
+    list(row.number, true, undefined, now)
+    return row.id
+  }
+
+  return ({ names, emails }: AdmitBatch, now: number): AdmittedBatch => {
+    const name = names.split('\n')
+    const [state, event, at] = provider === null ? ['listed', eventName, now] : ['pending', null, null]
+    const lines: string[] = []
+    for (const [i, email] of emails.split('\n').entries()) {
+      const id = randomUUIDv7()
+      const key = emailKey(email)
+      const { changes, lastInsertRowid } = insert.run(id, name[i]!, email, key, state!, now, event!, at!)
+      if (changes === 0) lines.push(mayBePending ? known(key, now) : '')
+      else if (provider === null) {
+        announce(lastInsertRowid, now)
+        lines.push(id)
+      } else {
+        const { number } = handOver.get(lastInsertRowid, provider, now + LEASE, id) as { number: number }
+        lines.push(`+${number} ${id}`)
+      }
+    }
+    return lines.join('\n')
+  }
+}
+
+/** Hands pending contacts of an earlier provider over to this one. */
+export function adopt(database: DatabaseSync, provider: string | null, now: number): void {
+  if (provider === null) return
+  database
+    .prepare(
+      'insert into delivery (contact, destination, due_at)' +
+        " select number, ?, ? from contact where state = 'pending' on conflict do nothing",
+    )
+    .run(provider, now)
+}

@@ -1,0 +1,102 @@
+import { type Admission, type Delivery, type Settlement, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
+import type { Signup } from '../../waitlist/signup.ts'
+import { type Bounds, naturalBatches } from '../batch.ts'
+import { givenBack } from '../deliveries.ts'
+import type { Result, Results, Step } from './outbox.ts'
+import { startThread } from './thread.ts'
+import type { Reply, SqliteOptions } from './worker.ts'
+
+/** Batches of signups on their way to the thread, which commits all that it finds waiting at once: neither side idles. */
+const AHEAD = 2
+
+/** Room for the write-ahead log, a checkpoint and a person at work. */
+const MINIMUM_FREE = 64 * 1024 * 1024
+
+export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
+  readonly destinations?: readonly string[]
+  readonly provider?: string | null
+  readonly minimumFree?: number
+  readonly bounds?: Bounds | undefined
+  /** Milliseconds since 1970. */
+  readonly clock?: (() => number) | undefined
+}
+
+/**
+ * The embedded store: one SQLite file, written by one connection in one worker thread, fully synced.
+ *
+ * @throws {OperatorError} when the file cannot be used as it is.
+ */
+export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { bounds, clock = Date.now, provider = null, ...rest } = options
+  const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest })
+
+  const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
+    const reply = await thread.ask({ do: 'step', steps, now: clock() })
+    if (reply.is !== 'stepped') throw unavailable(reply)
+    return reply.results
+  }
+  const settlements = naturalBatches<Step, Result>(step, { bounds })
+  // Apart, so that an attempt can be ended on a disk that is too full to begin another.
+  const claims = naturalBatches<Step, Result>(step, {
+    bounds,
+    unheard(_, claimed) {
+      for (const delivery of claimed as Results['claim']) giveBack(delivery)
+    },
+  })
+  const settle = ({ number, token }: Delivery, settlement: Settlement) =>
+    settlements.submit({ do: 'settle', number, token, settlement }) as Promise<boolean>
+  // Where that fails too, the lease ends by itself.
+  const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
+
+  const signups = naturalBatches<Signup, Admission>(
+    async signups => {
+      const now = clock()
+      const names = signups.map(({ name }) => name).join('\n')
+      const emails = signups.map(({ email }) => email).join('\n')
+      const reply = await thread.ask({ do: 'admit', batch: { names, emails }, now })
+      if (reply.is !== 'admitted') throw unavailable(reply)
+      return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
+    },
+    {
+      bounds,
+      ahead: AHEAD,
+      unheard(_, admission) {
+        if (admission.is === 'pending now') giveBack(admission.delivery)
+      },
+    },
+  )
+
+  let checking: Promise<Reply> | undefined
+
+  return {
+    admit: signups.submit,
+    claim: (destination, most, contact) =>
+      claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,
+    settle,
+    failure: thread.failure,
+    async check() {
+      // While a slow disk owes an answer, nobody asks again.
+      checking ??= thread.ask({ do: 'check' }).finally(() => {
+        checking = undefined
+      })
+      const reply = await checking
+      if ('why' in reply) throw new StoreUnavailable(reply.why)
+    },
+    async close() {
+      await Promise.all([signups.drain(), claims.drain(), settlements.drain()])
+      await thread.close()
+    },
+  }
+}
+
+const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')
+
+/** Reads a line of an admitted batch. */
+function admissionIn(line: string, { name, email }: Signup, now: number): Admission {
+  if (line === '') return { is: 'already listed' }
+  if (line.startsWith('=')) return { is: 'still pending', contact: Number(line.slice(1)) }
+  if (!line.startsWith('+')) return { is: 'listed now', contactId: line }
+  const [number, id] = line.slice(1).split(' ')
+  const contact = { id: id!, name, email, state: 'pending', createdAt: new Date(now) } as const
+  return { is: 'pending now', delivery: { number: Number(number), token: id!, contact, attempts: 0, doubt: false } }
+}

@@ -1,0 +1,69 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { OperatorError } from '../../waitlist/ports.ts'
+import type { Reply, Request, SqliteOptions } from './worker.ts'
+
+/** The thread that owns the database, as the main thread sees it. */
+export interface Thread {
+  /** Never rejects. After a failure every answer is `failed`, after a close `unavailable`. */
+  ask(request: Request): Promise<Reply>
+  readonly failure: Promise<Error>
+  close(): Promise<void>
+}
+
+/** @throws {OperatorError} when the file cannot be used as it is. */
+export async function startThread(options: SqliteOptions): Promise<Thread> {
+  // The same extension as this file: .ts in the repository, .js in the package. A thread has its own compile cache, which
+  // must be on before its first file is read (bin/waitlist.js says why).
+  const file = new URL(`./worker${extname(import.meta.url)}`, import.meta.url).href
+  const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(file)})`
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData: options })
+  const asked: ((reply: Reply) => void)[] = []
+  const failure = Promise.withResolvers<Error>()
+  let over: Reply | undefined
+  let closing = false
+
+  const fail = (why: string) => {
+    over ??= { is: 'failed', why }
+    failure.resolve(new Error(why))
+    for (const answer of asked.splice(0)) answer(over)
+    worker.terminate()
+  }
+  worker.on('message', (replies: readonly Reply[]) => {
+    for (const reply of replies) {
+      asked.shift()?.(reply)
+      if (reply.is === 'failed') fail(reply.why)
+    }
+  })
+  worker.on('error', error => fail(`the database thread died: ${(error as Error).message}`))
+  const exited = new Promise<void>(resolve => {
+    worker.on('exit', () => {
+      if (!closing) fail('the database thread ended')
+      resolve()
+    })
+  })
+
+  const opened = await new Promise<Reply>(resolve => asked.push(resolve))
+  if (opened.is === 'refused' || opened.is === 'failed') {
+    throw new OperatorError(opened.is === 'refused' ? opened.why : `${options.path} cannot be opened: ${opened.why}`)
+  }
+
+  const ask = (request: Request | 'close') => {
+    if (over !== undefined) return Promise.resolve(over)
+    return new Promise<Reply>(resolve => {
+      asked.push(resolve)
+      worker.postMessage(request)
+    })
+  }
+  return {
+    ask,
+    failure: failure.promise,
+    async close() {
+      closing = true
+      await ask('close')
+      over ??= { is: 'unavailable', why: 'the store is closed' }
+      for (const answer of asked.splice(0)) answer(over)
+      await exited
+    },
+  }
+}

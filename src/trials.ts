@@ -1,0 +1,81 @@
+import { openOutside } from './compose.ts'
+import type { Config } from './config.ts'
+import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
+import { type Backlog, operatorOf } from './operator.ts'
+import { OperatorError, type Provider } from './waitlist/ports.ts'
+
+/** The result of trying one part of the configuration. */
+export interface Trial {
+  readonly what: string
+  readonly is: 'ok' | 'wrong' | 'untried'
+  readonly why: string
+}
+
+const UNTRIED = 'the key is not tried: the provider has no cheap call for it that changes nothing'
+const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
+const NO_WEBHOOK: Trial = { what: 'webhook', is: 'ok', why: 'none' }
+
+/** Tries the store, the shared limiter, the provider's key and the webhook; none of them is changed by it. */
+export async function tryAll(config: Config): Promise<readonly Trial[]> {
+  const { redis } = config
+  const { provider, webhook } = await openOutside(config)
+  const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
+    if (check === undefined) return { what, is: 'untried', why: UNTRIED }
+    const failure = await check(AbortSignal.timeout(config.providerTimeout))
+    return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
+  }
+  try {
+    const trials = await Promise.all([
+      tried('database', async () => (await operatorOf(config)).look()),
+      tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
+      provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
+      webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
+    ])
+    return trials[0].is === 'ok' ? [...trials, ...(await waiting(config))] : trials
+  } finally {
+    await Promise.all([provider?.close(), webhook?.close()])
+  }
+}
+
+/** What waits for each destination, and how the last attempt ended, which reveals a current outage. */
+async function waiting(config: Config): Promise<readonly Trial[]> {
+  let backlog: Backlog
+  try {
+    backlog = await (await operatorOf(config)).backlog()
+  } catch (error) {
+    return [await tried('what waits', () => Promise.reject(error))]
+  }
+  return Object.entries(backlog.waiting).map(([destination, { count, why }]) => ({
+    what: `waiting for ${destination}`,
+    is: 'ok',
+    why: `${count}${why === null ? '' : `; the last attempt: ${why}`}`,
+  }))
+}
+
+async function tried(what: string, look: () => Promise<string>): Promise<Trial> {
+  try {
+    return { what, is: 'ok', why: await look() }
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    return { what, is: 'wrong', why: error.message }
+  }
+}
+
+/** One attempt under a name that no client has, repeated until there is a connection. */
+async function askLimiter(location: RedisLocation): Promise<string> {
+  const { redisLimiter } = await import('./limiters/redis.ts')
+  const limiter = redisLimiter({ location, limit: 1_000, window: 1, timeout: 1_000 })
+  try {
+    for (const until = performance.now() + 3_000; ; ) {
+      try {
+        await limiter.take('waitlist check')
+        return `${nameOf(location)} counts`
+      } catch (error) {
+        if (performance.now() > until) throw new OperatorError(`${nameOf(location)}: ${(error as Error).message}`)
+        await new Promise(resolve => setTimeout(resolve, 100))
+      }
+    }
+  } finally {
+    await limiter.close()
+  }
+}

@@ -1,0 +1,160 @@
+import type { Creation, DeliveryResult, Log } from './ports.ts'
+import { throttle } from './throttle.ts'
+
+/**
+ * Whether a destination answers. There is one for each destination and process. An outage is noted here and not in the
+ * rows that met it, so a million rows need no rewriting when it ends.
+ *
+ * It opens after five failures in a row, when credentials are refused, and when the other side asks us to wait or is
+ * gone. While it is open, only trials are attempted, one for each pause. Any answer closes it, but not before the other
+ * side's requested wait is over.
+ *
+ * When only one delivery has failed, the fault may be its own, so it does not hold up the others: the next delivery
+ * shows which it was.
+ */
+export interface Breaker {
+  /** How many of `most` deliveries may be attempted now. */
+  permits(most: number): number
+  /** Why no visitor should wait for an attempt now; null: an attempt may be made. */
+  refusal(): Refusal | null
+  /** An attempt begins. True: it is a trial. */
+  begin(): boolean
+  /** An attempt for this delivery ended. Returns what to blame for a failure: the destination or perhaps the delivery. */
+  note(result: Creation | DeliveryResult, delivery: number): 'destination' | 'delivery'
+}
+
+export type Refusal = 'unreachable' | 'misconfigured'
+
+export interface BreakerParts {
+  /** The destination. */
+  readonly name: string
+  /** What the log calls it, and what it says about its deliveries while the breaker is open. */
+  readonly called: string
+  readonly meanwhile: string
+  /** The longest time between two trials, in milliseconds. */
+  readonly longestPause: number
+  readonly log: Log
+  /** Called when it closes, so that due deliveries are attempted again. */
+  readonly closed: () => void
+  /** Milliseconds that only grow. */
+  readonly clock: () => number
+}
+
+/** Failures in a row. */
+const THRESHOLD = 5
+/** Milliseconds until the first trial. Each further pause is twice as long. */
+const FIRST_PAUSE = 1_000
+/** The longest wait that we accept from the other side, in milliseconds. */
+const LONGEST_ASKED = 24 * 60 * 60_000
+/** Milliseconds without claims after a call hit our own limits: other deliveries would hit them too. */
+const TURN = 5_000
+/** Milliseconds between two log lines, so that an outage that comes and goes does not fill the log. */
+const QUIET = 60_000
+
+interface Outage {
+  because: Refusal
+  /** The other side asked us to wait, so the delivery is certainly not at fault. */
+  asked: boolean
+  /** Milliseconds until the next trial. */
+  pause: number
+  /** The reasons that have been logged. */
+  readonly told: Set<Refusal>
+}
+
+export function breaker({ name, called, meanwhile, longestPause, log, closed, clock }: BreakerParts): Breaker {
+  /** Failures since the last answer. `failed`: the delivery that failed, if it was only one. */
+  let failures = 0
+  let failed: number | 'several' | null = null
+  /** False at first: before any answer, a failure is not blamed on the delivery. */
+  let answeredLast = false
+  /** Not null while the breaker is open. */
+  let outage: Outage | null = null
+  /** When the next trial may begin. */
+  let trialAt = 0
+  /** The end of the wait that the other side asked for. */
+  let heldUntil = Number.NEGATIVE_INFINITY
+  let turnAt = Number.NEGATIVE_INFINITY
+  const mayTell = throttle(QUIET, clock)
+
+  function trip(because: Refusal, asked: boolean, why: string): void {
+    if (outage === null) outage = { because, asked, pause: FIRST_PAUSE, told: new Set() }
+    else {
+      outage.because = because
+      outage.asked ||= asked
+      outage.pause = Math.min(2 * outage.pause, longestPause)
+    }
+    trialAt = Math.max(clock() + outage.pause, heldUntil)
+    tell(outage, why)
+  }
+
+  /** Logs an outage once, and once more if our settings turn out to be the reason. */
+  function tell({ because, told }: Outage, why: string): void {
+    if (told.has(because) || (told.size === 0 && !mayTell())) return
+    told.add(because)
+    const what = because === 'misconfigured' ? 'refuses our settings' : 'does not answer'
+    log.error({ destination: name, why }, `${called} ${what}: ${meanwhile}`)
+  }
+
+  function answered(): void {
+    failures = 0
+    failed = null
+    answeredLast = true
+    if (outage === null || clock() < heldUntil) return
+    const { told } = outage
+    outage = null
+    if (told.size > 0) log.info({ destination: name }, `${called} answers again: due deliveries continue`)
+    closed()
+  }
+
+  /** The outage, if it holds up all deliveries. */
+  const holding = () => (outage !== null && (outage.asked || failed === 'several') ? outage : null)
+
+  function refusal(): Refusal | null {
+    const held = holding()
+    return held !== null && clock() < trialAt ? held.because : null
+  }
+
+  return {
+    refusal,
+    permits(most) {
+      if (clock() < turnAt || refusal() !== null) return 0
+      return holding() === null ? most : 1
+    },
+    begin() {
+      // This attempt may hang, so the next trial does not wait for its end.
+      if (outage !== null) trialAt = Math.max(clock() + outage.pause, heldUntil)
+      return holding() !== null
+    },
+    note(result, delivery) {
+      switch (result.is) {
+        case 'unreached':
+        case 'unclear':
+        case 'misconfigured': {
+          if ('notSent' in result && result.notSent) {
+            turnAt = clock() + TURN
+            return 'destination'
+          }
+          const asked = 'retryAfter' in result ? result.retryAfter : undefined
+          // The destination answered just before, so the delivery itself may be at fault.
+          const blame = answeredLast && asked === undefined ? 'delivery' : 'destination'
+          answeredLast = false
+          failures++
+          failed = failed === null || failed === delivery ? delivery : 'several'
+          if (asked !== undefined) heldUntil = Math.max(heldUntil, clock() + Math.min(asked, LONGEST_ASKED))
+          const isRefused = result.is === 'misconfigured'
+          if (outage !== null || isRefused || asked !== undefined || failures >= THRESHOLD) {
+            trip(isRefused ? 'misconfigured' : 'unreachable', asked !== undefined, result.why)
+          }
+          return blame
+        }
+        case 'gone':
+          heldUntil = Number.POSITIVE_INFINITY
+          trip('unreachable', true, `${result.why}; nothing more is sent there until the service is restarted`)
+          return 'destination'
+        default:
+          answered()
+          return 'delivery'
+      }
+    },
+  }
+}

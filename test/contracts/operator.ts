@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { DeliveryFilter, Operator } from '../../src/stores/operator.ts'
+import { eventId } from '../../src/waitlist/contact.ts'
+import { LEASE, OperatorError, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql, signup } from './store.place.ts'
+
+/** An open store with a provider that tells two destinations, `webhook` and `crm`, and what an operator sees of it. */
+export interface Desk {
+  readonly store: Store
+  readonly operator: Operator
+  readonly sql: RunSql
+}
+
+const provider = 'provider'
+const abandoned = { is: 'abandoned', why: 'HTTP 404' } as const
+const later = (wait: number, doubt: boolean) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
+
+/** Three contacts are listed, so there are six deliveries; a fourth is pending, and being handed over. */
+async function busy({ store }: Desk): Promise<void> {
+  for (const who of ['ada', 'bob', 'cyd']) {
+    const listed = { is: 'listed', joined: true, providerId: `id-${who}` } as const
+    await store.settle(await pendingNow(store, `${who}@example.com`), listed)
+  }
+  await pendingNow(store, 'dot@example.com')
+}
+
+/** What a process that died leaves behind is due: a lease that has ended. */
+const endLeases = (sql: RunSql, due: string) => sql(`update delivery set due_at = ${due} where token is not null`)
+
+export function operatorContract(
+  name: string,
+  open: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  /** A moment long ago, as the engine keeps it. */
+  longAgo: string,
+): void {
+  describe(`what an operator asks, of ${name}`, { timeout: 60_000 }, () => {
+    test('all contacts in the order in which they joined, of one moment', async t => {
+      const desk = await open(t)
+      await busy(desk)
+      const contacts = await desk.operator.contacts()
+      await desk.store.admit(signup('Eve', 'eve@example.com'))
+      const read = await Array.fromAsync(contacts)
+      assert.deepEqual(read.map(({ email, state }) => [email, state]).slice(0, 4), [
+        ['ada@example.com', 'listed'],
+        ['bob@example.com', 'listed'],
+        ['cyd@example.com', 'listed'],
+        ['dot@example.com', 'pending'],
+      ])
+      assert.ok(read.every(({ createdAt }) => Math.abs(Date.now() - createdAt.getTime()) < 60_000))
+      for await (const { email } of await desk.operator.contacts()) {
+        assert.equal(email, 'ada@example.com')
+        break
+      }
+    })
+
+    test('deliveries: the newest first; state, destination and limit say which; and one with its contact', async t => {
+      const { store, operator, sql } = await open(t)
+      await busy({ store, operator, sql })
+      const [claimed] = await store.claim('webhook', 1)
+      await store.settle(claimed!, abandoned)
+      const [told] = await store.claim('crm', 1)
+      await store.settle(told!, { is: 'delivered' })
+      const all = await operator.deliveries({ limit: 50 })
+      assert.deepEqual(
+        all.map(({ number }) => number),
+        all.map(({ number }) => number).toSorted((a, b) => b - a),
+      )
+      assert.equal(all.length, 7)
+      const count = async (filter: Partial<DeliveryFilter>) =>
+        (await operator.deliveries({ limit: 50, ...filter })).length
+      assert.deepEqual(await operator.deliveries({ limit: 2 }), all.slice(0, 2))
+      assert.equal(await count({ destination: 'crm' }), 3)
+      assert.equal(await count({ state: 'waiting' }), 5)
+      assert.equal(await count({ state: 'waiting', destination: 'crm' }), 2)
+      assert.equal(await count({ state: 'waiting', destination: 'crm', limit: 1 }), 1)
+      assert.equal(await count({ state: 'delivered' }), 1)
+      assert.equal(await count({ state: 'abandoned', destination: 'crm' }), 0)
+      assert.equal(await count({ destination: 'nobody' }), 0)
+      const [given, ...more] = await operator.deliveries({ state: 'abandoned', destination: 'webhook', limit: 50 })
+      assert.deepEqual(more, [])
+      const { due, settledAt, ...record } = given!
+      assert.deepEqual(record, {
+        number: claimed!.number,
+        contactId: claimed!.contact.id,
+        eventId: eventId(claimed!.contact),
+        destination: 'webhook',
+        state: 'abandoned',
+        attempts: 1,
+        why: 'HTTP 404',
+      })
+      assert.ok(Math.abs(Date.now() - settledAt!.getTime()) < 60_000)
+      assert.ok(due instanceof Date)
+      assert.deepEqual(await operator.delivery(claimed!.number), { record: given, contact: claimed!.contact })
+      assert.equal(await operator.delivery(999_999), undefined)
+    })
+
+    test('hand-overs that wait are listed, and why; they have no event', async t => {
+      const { store, operator } = await open(t)
+      const delivery = await pendingNow(store)
+      const { number, contact } = delivery
+      const wish = { destination: provider, limit: 50 }
+      const record = {
+        number,
+        contactId: contact.id,
+        eventId: null,
+        destination: provider,
+        state: 'waiting',
+        attempts: 1,
+      }
+      const [leased, ...none] = await operator.deliveries(wish)
+      const { due: end, ...under } = leased!
+      assert.deepEqual([under, none], [{ ...record, why: null, settledAt: null }, []])
+      assert.ok(end.getTime() > Date.now() + LEASE - 60_000)
+
+      await store.settle(delivery, later(DAY, true))
+      const [{ due, ...waits }] = (await operator.deliveries(wish)) as [NonNullable<typeof leased>]
+      assert.deepEqual(waits, { ...record, why: 'HTTP 503', settledAt: null })
+      assert.ok(Math.abs(due.getTime() - Date.now() - DAY) < 60_000)
+      const shown = await operator.delivery(number)
+      assert.deepEqual([shown?.contact.email, shown?.contact.state], ['ada@example.com', 'pending'])
+      assert.equal(shown?.contact.event, undefined)
+
+      const again = await only(store, provider, await numberOf(store))
+      await store.settle(again, { is: 'listed', joined: true })
+      assert.deepEqual(await operator.deliveries(wish), [])
+    })
+
+    test('what is replayed is as new, and due now, whatever came of it before', async t => {
+      const { store, operator, sql } = await open(t)
+      await busy({ store, operator, sql })
+      const [one, two, three] = await store.claim('webhook', 3)
+      await store.settle(one!, abandoned)
+      await store.settle(two!, { is: 'delivered' })
+      await store.settle(three!, later(DAY, true))
+      const numbers = numbersOf([one!, two!, three!])
+      assert.deepEqual(await operator.replay({ numbers: [...numbers, one!.number] }), {
+        replayed: 3,
+        underWay: [],
+        unknown: [],
+      })
+      const records = await operator.deliveries({ destination: 'webhook', limit: 9 })
+      assert.deepEqual(records.map(({ number }) => number).sort(), numbers.toSorted())
+      for (const { due, state, attempts, why, settledAt } of records) {
+        assert.ok(due.getTime() <= Date.now() + 1_000)
+        assert.deepEqual([state, attempts, why, settledAt], ['waiting', 0, null, null])
+      }
+      const again = await store.claim('webhook', 9)
+      assert.deepEqual(numbersOf(again).sort(), numbers.toSorted())
+      assert.ok(
+        again.every(({ attempts, doubt }) => attempts === 0 && !doubt),
+        'nothing is in doubt any more',
+      )
+      for (const each of [one!, two!, three!]) {
+        assert.equal(await store.settle(each, { is: 'delivered' }), false, 'an old token is worth nothing')
+      }
+      assert.equal((await store.claim('crm', 9)).length, 3, 'the others are untouched')
+    })
+
+    test('the doubt about a hand-over stays when it is replayed, since the provider can be asked', async t => {
+      const { store, operator, sql } = await open(t)
+      const doubts = { abandoned: true, doubtful: true, clear: false, died: true }
+      const deliveries = await Promise.all(Object.keys(doubts).map(who => pendingNow(store, `${who}@example.com`)))
+      const [given, doubtful, clear] = deliveries
+      await store.settle(doubtful!, later(DAY, true))
+      await store.settle(clear!, later(DAY, false))
+      await store.settle(given!, later(0, true))
+      await store.settle(await only(store, provider), abandoned)
+      await sql("update delivery set doubt = (1 = 1) where state = 'abandoned'")
+      await endLeases(sql, longAgo)
+      const { replayed } = await operator.replay({ numbers: numbersOf(deliveries) })
+      assert.equal(replayed, 4)
+      const again = await store.claim(provider, 9)
+      assert.deepEqual(
+        Object.fromEntries(again.map(({ contact, doubt }) => [contact.email.split('@')[0], doubt])),
+        doubts,
+      )
+      assert.ok(again.every(({ attempts }) => attempts === 0))
+    })
+
+    test('one that is under way is left alone, and told; so is what does not exist', async t => {
+      const { store, operator, sql } = await open(t)
+      await busy({ store, operator, sql })
+      const [first, second] = await store.claim('webhook', 2)
+      const [handed] = await operator.deliveries({ destination: provider, limit: 1 })
+      const handOver = handed!.number
+      await store.settle(first!, abandoned)
+      const numbers = [first!.number, second!.number, handOver, 999_999]
+      const { replayed, underWay, unknown } = await operator.replay({ numbers })
+      assert.deepEqual([replayed, unknown], [1, [999_999]])
+      assert.deepEqual(underWay.toSorted(), [second!.number, handOver].sort())
+      assert.equal(await store.settle(second!, { is: 'delivered' }), true, 'it holds its lease')
+
+      // Its lease has ended: the process that had it died, and what came of it is the operator's decision.
+      const died = (await store.claim('webhook', 9)).find(({ number }) => number === first!.number)
+      await endLeases(sql, longAgo)
+      assert.equal((await operator.replay({ numbers: [died!.number] })).replayed, 1)
+      assert.equal(await store.settle(died!, { is: 'delivered' }), false)
+      const again = (await store.claim('webhook', 9)).find(({ number }) => number === died!.number)
+      assert.deepEqual([again?.attempts, again?.doubt], [0, false])
+    })
+
+    test('all that are abandoned, or those to one destination; nothing else', async t => {
+      const { store, operator, sql } = await open(t)
+      await busy({ store, operator, sql })
+      for (const destination of ['webhook', 'crm']) {
+        const [one, ...rest] = await store.claim(destination, 9)
+        await store.settle(one!, { is: 'delivered' })
+        for (const each of rest) await store.settle(each, abandoned)
+      }
+      const replay = async (destination?: string) => (await operator.replay({ abandoned: true, destination })).replayed
+      assert.equal(await replay('nobody'), 0)
+      assert.equal(await replay('crm'), 2)
+      assert.deepEqual(await store.claim('webhook', 9), [])
+      assert.deepEqual(emailsOf(await store.claim('crm', 9)).sort(), ['bob@example.com', 'cyd@example.com'])
+      assert.equal(await replay(), 2)
+      assert.equal((await store.claim('webhook', 9)).length, 2)
+      assert.equal(await replay(), 0)
+    })
+
+    test('a great many are replayed while signups go on', async t => {
+      const { store, operator, sql } = await open(t)
+      const crowd = (who: string, count: number) =>
+        Array.from({ length: count }, (_, i) => pendingNow(store, `${who}-${i}@example.com`))
+      const handOvers = await Promise.all(crowd('visitor', 6_000))
+      await Promise.all(handOvers.map(each => store.settle(each, abandoned)))
+      const more = crowd('later', 500)
+      assert.equal((await operator.replay({ abandoned: true })).replayed, 6_000)
+      assert.equal((await Promise.all(more)).length, 500)
+      assert.equal((await store.claim(provider, 10_000)).length, 6_000)
+      assert.equal((await sql('select 1 from contact')).length, 6_500)
+    })
+
+    test('the backlog counts what has not come to its end, and says why; a look says what is there', async t => {
+      const { store, operator, sql } = await open(t)
+      assert.deepEqual(await operator.backlog(), { pending: 0, waiting: {}, abandoned: 0 })
+      await busy({ store, operator, sql })
+      const [one, two] = await store.claim('webhook', 2)
+      await store.settle(one!, abandoned)
+      await store.settle(two!, later(DAY, false))
+      await store.settle((await store.claim('crm', 1))[0]!, { is: 'delivered' })
+      assert.deepEqual(await operator.backlog(), {
+        pending: 1,
+        waiting: {
+          crm: { count: 2, why: null },
+          webhook: { count: 2, why: 'HTTP 503' },
+          [provider]: { count: 1, why: null },
+        },
+        abandoned: 1,
+      })
+      assert.match(await operator.look(), /./)
+    })
+
+    for (const how of [undefined, 'unchecked'] as const) {
+      const title = how === undefined ? 'with their deliveries' : 'leaving their deliveries behind'
+      test(`rows that were deleted by hand, ${title}, or listed, trouble no question`, async t => {
+        const { store, operator, sql } = await open(t)
+        await busy({ store, operator, sql })
+        const [given] = await store.claim('webhook', 1)
+        await store.settle(given!, abandoned)
+        await pendingNow(store, 'eve@example.com')
+        await sql("update contact set state = 'listed' where email = 'dot@example.com'")
+        for (const who of [given!.contact.email, 'eve@example.com']) {
+          await sql(`delete from contact where email = '${who}'`, how)
+        }
+        await endLeases(sql, longAgo)
+        const left = (await operator.deliveries({ limit: 50 })).map(({ number }) => number)
+        assert.equal(left.length, 5, 'two each of two contacts, and the hand-over of the one that was listed')
+        assert.equal(await operator.delivery(given!.number), undefined)
+        const { pending, waiting } = await operator.backlog()
+        assert.equal(pending, 0)
+        assert.ok(waiting.crm!.count >= 2)
+        assert.match(await operator.look(), /./)
+        await operator.replay({ abandoned: true })
+        await operator.replay({ numbers: [...left, given!.number] })
+        assert.equal((await Array.fromAsync(await operator.contacts())).length, 3)
+        assert.deepEqual(await store.claim(provider, 9), [])
+        assert.equal((await store.claim('webhook', 9)).length, 2)
+        await pendingNow(store, 'next@example.com')
+      })
+    }
+
+    test('where there is no list it says so', async t => {
+      const operator = await nowhere(t)
+      await assert.rejects(operator.contacts(), OperatorError)
+      await assert.rejects(operator.deliveries({ limit: 1 }), OperatorError)
+      await assert.rejects(operator.replay({ numbers: [1] }), OperatorError)
+      assert.match(await operator.look(), /made at the first start/)
+    })
+  })
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import {
+  DAY,
+  emailsOf,
+  handClock,
+  type MakePlace,
+  numberOf,
+  only,
+  opened,
+  type Place,
+  type PlaceOptions,
+  pendingNow,
+  type RunSql,
+  signup,
+} from './store.place.ts'
+
+const provider = 'provider'
+const listed = { is: 'listed', joined: true } as const
+const settlements: readonly Settlement[] = [
+  listed,
+  { is: 'listed', joined: false },
+  { is: 'removed', why: 'no such domain' },
+  { is: 'waiting', wait: 0, doubt: true, why: 'no connection' },
+  { is: 'abandoned', why: 'given up' },
+  { is: 'delivered' },
+]
+
+/** What the operator does by hand is no more than one row's trouble: this goes on as if nothing had been. */
+async function goesOn(store: Store, who: string): Promise<void> {
+  await store.check()
+  const delivery = await pendingNow(store, `${who}@example.com`, 'Next')
+  assert.equal(await store.settle(delivery, listed), true)
+  const told = emailsOf(await store.claim('webhook', 100))
+  assert.equal(told.filter(email => email === `${who}@example.com`).length, 1)
+}
+
+/** What a store promises to those who edit its rows in SQL. */
+export function byHandContract(name: string, place: MakePlace): void {
+  interface Edited {
+    readonly here: Place
+    readonly sql: RunSql
+    readonly clock: ReturnType<typeof handClock>
+    open(options?: PlaceOptions): Promise<Store>
+  }
+  /** Skips where nobody can reach the rows. */
+  const edits = (title: string, body: (edited: Edited, t: TestContext) => Promise<void>) =>
+    test(title, async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const { sql } = here
+      if (sql === undefined) return t.skip('nobody else can reach the rows')
+      const options = { provider, destinations: ['webhook'], clock: clock.read }
+      await body({ here, sql, clock, open: more => opened(here, t, { ...options, ...more }) }, t)
+    })
+
+  describe(`rows edited by hand, kept by ${name}`, { timeout: 60_000 }, () => {
+    edits('half an event, or the event of a pending contact, is refused', async ({ sql, open }) => {
+      const store = await open()
+      await pendingNow(store, 'pending@example.com')
+      await store.settle(await pendingNow(store, 'known@example.com'), { is: 'listed', joined: false })
+      await store.settle(await pendingNow(store, 'joined@example.com'), listed)
+      const set = (what: string, who: string) => sql(`update contact set ${what} where email = '${who}@example.com'`)
+      const at = 'event_at = created_at'
+      for (const who of ['pending', 'known']) {
+        await assert.rejects(set("event_name = 'waitlist.joined'", who), /check/i)
+        await assert.rejects(set(at, who), /check/i)
+      }
+      await assert.rejects(set(`event_name = 'waitlist.joined', ${at}`, 'pending'), /check/i)
+      await assert.rejects(set("state = 'pending'", 'joined'), /check/i)
+      await assert.rejects(set('event_at = null', 'joined'), /check/i)
+      await assert.rejects(set('event_name = null', 'joined'), /check/i)
+      await assert.rejects(set("state = 'invited'", 'known'), /check/i)
+      await set(`event_name = 'waitlist.joined', ${at}`, 'known')
+    })
+
+    edits(
+      'an address stands for one contact, and a contact has one delivery for a destination',
+      async ({ sql, open }) => {
+        const store = await open({ provider: null })
+        await store.admit(signup('Ada', 'Ada@example.com'))
+        await assert.rejects(
+          sql(
+            'insert into contact (id, name, email, email_key, state, created_at)' +
+              " select 'ffffffff-ffff-7fff-bfff-ffffffffffff', name, email, email_key, state, created_at from contact",
+          ),
+          /unique/i,
+        )
+        const again =
+          'insert into delivery (contact, destination, due_at) select contact, destination, due_at from delivery'
+        await assert.rejects(sql(again), /unique/i)
+        await assert.rejects(sql("update delivery set state = 'lost'"), /check/i)
+      },
+    )
+
+    edits('the number of a row is never used again, also after the newest was deleted', async ({ sql, open }) => {
+      const before = await open()
+      await pendingNow(before)
+      const contact = await numberOf(before)
+      const { number } = await pendingNow(before, 'bob@example.com')
+      await sql('delete from delivery')
+      await sql('delete from contact')
+      const delivery = await pendingNow(before, 'bob@example.com')
+      assert.ok(delivery.number > number)
+      assert.ok((await numberOf(before, 'bob@example.com')) > contact + 1)
+      await sql('delete from contact')
+      await before.close()
+      const after = await open()
+      const next = await pendingNow(after, 'cyd@example.com')
+      assert.ok(next.number > delivery.number)
+      assert.ok((await numberOf(after, 'cyd@example.com')) > contact + 2)
+    })
+
+    for (const how of [undefined, 'unchecked'] as const) {
+      const title = how === undefined ? 'with its deliveries' : 'leaving its deliveries behind'
+      edits(
+        `a contact that is deleted ${title}, at any moment, is gone, and nobody else is`,
+        async ({ sql, clock, open }) => {
+          const store = await open()
+          const forget = (who: string) => sql(`delete from contact where email = '${who}@example.com'`, how)
+          // While its event is told, and while it waits for that.
+          for (const who of ['told', 'waits']) await store.settle(await pendingNow(store, `${who}@example.com`), listed)
+          const [told] = await store.claim('webhook', 1)
+          for (const who of ['told', 'waits']) await forget(who)
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          await store.settle(told!, { is: 'waiting', wait: 0, doubt: true, why: 'HTTP 503' })
+          // While it is handed over, however that ends; and while it waits to be.
+          for (const [i, settlement] of settlements.entries()) {
+            const delivery = await pendingNow(store, `handed-${i}@example.com`)
+            await forget(`handed-${i}`)
+            await store.settle(delivery, settlement)
+          }
+          const waiting = await pendingNow(store, 'pending@example.com')
+          const contact = await numberOf(store, 'pending@example.com')
+          await store.settle(waiting, { is: 'waiting', wait: 0, doubt: true, why: 'no connection' })
+          await forget('pending')
+          assert.deepEqual(await store.claim(provider, 10, contact), [])
+          clock.pass(DAY)
+          assert.deepEqual(await store.claim(provider, 10), [])
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          assert.equal((await sql('select 1 from contact')).length, 0)
+          assert.equal((await sql('select 1 from delivery')).length > 0, how === 'unchecked')
+          await goesOn(store, 'next')
+          await store.close()
+
+          // What is left behind belongs to nobody, whoever joins next, and however the service is started.
+          for (const options of [{}, { provider: 'other' }, { provider: null, destinations: ['webhook', provider] }]) {
+            const again = await open(options)
+            await again.check()
+            const { is } = await again.admit(signup('Again', 'told@example.com'))
+            assert.ok(is === 'pending now' || is === 'listed now', is)
+            await forget('told')
+            await again.close()
+          }
+          const after = await open()
+          await goesOn(after, 'last')
+        },
+      )
+    }
+
+    edits('a delivery that is deleted is told to nobody, and its contact stays', async ({ sql, open }) => {
+      const store = await open()
+      await store.settle(await pendingNow(store), listed)
+      const claimed = await only(store)
+      await sql('delete from delivery')
+      for (const settlement of settlements) assert.equal(await store.settle(claimed, settlement), false)
+      assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
+      await goesOn(store, 'next')
+    })
+
+    edits('a hand-over that is deleted is made anew by the next start', async ({ sql, open }) => {
+      const before = await open()
+      const first = await pendingNow(before)
+      await sql('delete from delivery')
+      for (const settlement of settlements) assert.equal(await before.settle(first, settlement), false)
+      const contact = await numberOf(before)
+      assert.deepEqual(await before.claim(provider, 10, contact), [])
+      await goesOn(before, 'next')
+      await before.close()
+      const after = await open()
+      const again = await only(after, provider, contact)
+      assert.deepEqual([again.contact.email, again.attempts, again.doubt], ['ada@example.com', 0, false])
+      assert.equal(await after.settle(again, listed), true)
+      await goesOn(after, 'last')
+    })
+
+    for (const state of ['waiting', 'delivered', 'abandoned']) {
+      edits(
+        `a delivery made by hand, ${state}, tells of no contact that is pending, and of no listed one twice`,
+        async ({ sql, clock, open }) => {
+          const store = await open({ destinations: ['webhook', 'crm'] })
+          const delivery = await pendingNow(store)
+          await sql(
+            'insert into delivery (contact, destination, state, due_at)' +
+              ` select contact, 'webhook', '${state}', due_at from delivery where destination = '${provider}'`,
+          )
+          clock.pass(LEASE - 1)
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          clock.pass(1)
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          assert.deepEqual(await store.claim('webhook', 10, await numberOf(store)), [])
+          assert.equal(await store.settle(delivery, listed), true)
+          for (const destination of ['webhook', 'crm']) {
+            const told = await only(store, destination)
+            assert.deepEqual([told.contact.email, told.attempts, told.doubt], ['ada@example.com', 0, false])
+            assert.equal(await store.settle(told, { is: 'delivered' }), true)
+          }
+          clock.pass(DAY)
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          await goesOn(store, 'next')
+        },
+      )
+    }
+
+    edits('a delivery made by hand goes when its contact is listed without an event', async ({ sql, open }) => {
+      const store = await open()
+      const delivery = await pendingNow(store)
+      await sql("insert into delivery (contact, destination, due_at) select contact, 'webhook', due_at from delivery")
+      assert.equal(await store.settle(delivery, { is: 'listed', joined: false }), true)
+      assert.deepEqual(await sql('select 1 from delivery'), [])
+      assert.deepEqual(await store.claim('webhook', 10), [])
+    })
+
+    edits('a delivery made by hand for somebody yet to come keeps nobody from coming', async ({ sql, clock, open }) => {
+      for (const options of [{}, { provider: null }]) {
+        const store = await open(options)
+        await store.admit(signup('First', `first-${options.provider}@example.com`))
+        const [{ number }] = (await sql('select max(number) as number from contact')) as [{ number: number | string }]
+        for (const destination of ['webhook', provider]) {
+          await sql(
+            'insert into delivery (contact, destination, due_at)' +
+              ` select ${Number(number) + 1}, '${destination}', max(due_at) from delivery`,
+            'unchecked',
+          )
+        }
+        const { is } = await store.admit(signup('Ada', `ada-${options.provider}@example.com`))
+        assert.equal(is, options.provider === null ? 'listed now' : 'pending now')
+        clock.pass(DAY)
+        await store.close()
+      }
+    })
+
+    edits(
+      'a contact that is listed by hand is not handed over any more, however its attempt ends',
+      async ({ sql, clock, open }) => {
+        for (const [i, settlement] of [undefined, ...settlements].entries()) {
+          const store = await open()
+          const email = `visitor-${i}@example.com`
+          const delivery = await pendingNow(store, email)
+          const contact = await numberOf(store, email)
+          await sql(`update contact set state = 'listed' where email = '${email}'`)
+          if (settlement !== undefined) await store.settle(delivery, settlement)
+          clock.pass(DAY)
+          assert.deepEqual(await store.claim(provider, 10), [])
+          assert.deepEqual(await store.claim(provider, 10, contact), [])
+          assert.deepEqual(await store.claim('webhook', 10), [])
+          assert.deepEqual(await store.admit(signup('Again', email)), { is: 'already listed' })
+          await goesOn(store, `next-${i}`)
+          clock.pass(DAY)
+          for (const each of await store.claim('webhook', 10)) await store.settle(each, { is: 'delivered' })
+          await store.close()
+        }
+        const [kept] = await sql("select count(*) as n from contact where email like 'visitor-%' and state = 'listed'")
+        assert.equal(Number(kept?.n), settlements.length + 1)
+      },
+    )
+  })
+}

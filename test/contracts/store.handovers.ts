@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { eventId } from '../../src/waitlist/contact.ts'
+import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports.ts'
+import {
+  bare,
+  DAY,
+  emailsOf,
+  handClock,
+  type MakePlace,
+  numberOf,
+  only,
+  opened,
+  pendingNow,
+  signup,
+  stored,
+  uuidV7,
+} from './store.place.ts'
+
+const provider = 'provider'
+
+const later = (wait: number, doubt = false) =>
+  ({ is: 'waiting', wait, doubt, why: 'no connection' }) satisfies Settlement
+const listed = { is: 'listed', joined: true } as const
+const removed = { is: 'removed', why: 'no such domain' } as const
+const settlements: readonly Settlement[] = [
+  { is: 'listed', joined: true, providerId: 'p-1' },
+  { is: 'listed', joined: false },
+  later(0),
+  removed,
+]
+
+/** What a store promises about contacts that a provider has yet to confirm. */
+export function handOverContract(name: string, place: MakePlace): void {
+  describe(`hand-overs, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('a new contact is pending now under a lease; then still pending; once listed, already listed', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
+      const delivery = await pendingNow(store, 'Ada@example.com')
+      const { contact, token, number, ...rest } = delivery
+      const { id } = contact
+      assert.match(id, uuidV7)
+      const createdAt = new Date(clock.read())
+      assert.deepEqual(contact, { id, name: 'Ada', email: 'Ada@example.com', state: 'pending', createdAt })
+      assert.notEqual(token, '')
+      assert.deepEqual(rest, { doubt: false, attempts: 0 })
+
+      clock.pass(LEASE - 1)
+      const again = await store.admit(signup('Eve', 'ADA@example.com'))
+      assert.equal(again.is, 'still pending')
+      assert.deepEqual(await store.claim(provider, 10, await numberOf(store)), [])
+      assert.deepEqual(await store.claim(provider, 10), [])
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      const contacts = await stored(here, t)
+      if (contacts !== null) {
+        const pending = { name: 'Ada', email: 'Ada@example.com', state: 'pending', providerId: null }
+        assert.deepEqual(contacts, [{ id, ...pending, events: 0, deliveries: 1 }])
+      }
+
+      const contactNumber = await numberOf(store)
+      assert.equal(await store.settle(delivery, listed), true)
+      assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
+      assert.deepEqual(await store.claim(provider, 10, contactNumber), [])
+      assert.deepEqual(await store.claim(provider, 10), [])
+      assert.equal((await only(store)).number > number, true, 'and its event is told of')
+    })
+
+    test('of 300 simultaneous signups with one address one is pending now, and all others learn its number', async t => {
+      const store = await opened(await place(t), t, { provider })
+      const answers = await Promise.all(
+        Array.from({ length: 300 }, (_, i) =>
+          store.admit(signup('Ada', i % 2 ? 'ada@example.com' : 'ADA@example.com')),
+        ),
+      )
+      const [first, ...none] = answers.flatMap(answer => (answer.is === 'pending now' ? [answer.delivery] : []))
+      assert.equal(none.length, 0)
+      const others = answers.filter(({ is }) => is !== 'pending now')
+      const contact = await numberOf(store)
+      assert.deepEqual(others, Array(299).fill({ is: 'still pending', contact }))
+      assert.equal(await store.settle(first!, later(DAY)), true)
+      assert.equal((await only(store, provider, contact)).number, first!.number)
+    })
+
+    test('of a contact that does not exist there is nothing to claim', async t => {
+      const store = await opened(await place(t), t, { provider })
+      assert.deepEqual(await store.claim(provider, 10, 999_999), [])
+    })
+
+    test('when a lease ends the next attempt is in doubt, and only its token settles anything', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, clock: clock.read })
+      const first = await pendingNow(store)
+      clock.pass(LEASE)
+      const contact = await numberOf(store)
+      const second = await only(store, provider, contact)
+      assert.deepEqual([second.doubt, second.attempts, bare(second.contact)], [true, 1, first.contact])
+      const before = await stored(here, t)
+      for (const settlement of settlements) assert.equal(await store.settle(first, settlement), false)
+      assert.deepEqual(await stored(here, t), before, 'nothing was changed')
+      clock.pass(LEASE - 1)
+      assert.deepEqual(await store.claim(provider, 10, contact), [])
+      assert.deepEqual(await store.claim(provider, 10), [])
+      clock.pass(1)
+      const third = await only(store, provider)
+      assert.deepEqual([third.doubt, third.attempts, bare(third.contact)], [true, 2, first.contact])
+      assert.equal(await store.settle(second, listed), false)
+      assert.equal((await stored(here, t))?.[0]?.events ?? 0, 0)
+      assert.equal(await store.settle(third, listed), true)
+      for (const settlement of settlements) assert.equal(await store.settle(third, settlement), false)
+      assert.equal((await stored(here, t))?.[0]?.events ?? 1, 1)
+    })
+
+    test('a lease that has ended and that nobody took since is still good', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { provider, clock: clock.read })
+      const delivery = await pendingNow(store)
+      clock.pass(DAY)
+      assert.equal(await store.settle(delivery, listed), true)
+      assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
+    })
+
+    for (const joined of [true, false]) {
+      for (const providerId of ['p-7', undefined]) {
+        const settlement = { is: 'listed', joined, providerId } as const
+        const [events, deliveries] = joined ? [1, 2] : [0, 0]
+        test(`${JSON.stringify(settlement)} lists it with ${events} event(s), ${deliveries} deliveries`, async t => {
+          const [here, clock] = [await place(t), handClock()]
+          const store = await opened(here, t, { provider, destinations: ['webhook', 'crm'], clock: clock.read })
+          const delivery = await pendingNow(store)
+          const { contact } = delivery
+          clock.pass(5_000)
+          assert.equal(await store.settle(delivery, settlement), true)
+          const contacts = await stored(here, t)
+          if (contacts !== null) {
+            const { id, name, email } = contact
+            const expected = { providerId: providerId ?? null, events, deliveries }
+            assert.deepEqual(contacts, [{ id, name, email, state: 'listed', ...expected }])
+          }
+          const event = { name: 'waitlist.joined', at: new Date(clock.read()) }
+          for (const destination of ['webhook', 'crm']) {
+            const claimed = await store.claim(destination, 10)
+            assert.deepEqual(
+              claimed.map(each => [bare(each.contact), each.attempts, each.doubt]),
+              joined ? [[bare({ ...contact, state: 'listed', providerId, event }), 0, false]] : [],
+            )
+          }
+          assert.deepEqual(await store.claim(provider, 10), [])
+          assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
+        })
+      }
+    }
+
+    test('a contact that is removed goes with its hand-over, and can sign up again as if new', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
+      const other = await pendingNow(store, 'bob@example.com', 'Bob')
+      const first = await pendingNow(store)
+      const contact = await numberOf(store)
+      clock.pass(LEASE)
+      const refused = await only(store, provider, contact)
+      assert.equal(await store.settle(refused, removed), true)
+      assert.deepEqual(await store.claim(provider, 10, contact), [])
+      const left = await stored(here, t)
+      if (left !== null) assert.deepEqual([left.length, left[0]?.deliveries], [1, 1])
+      if (here.sql !== undefined) assert.equal((await here.sql('select 1 from delivery')).length, 1)
+
+      const second = await pendingNow(store, 'ADA@example.com', 'Ada Lovelace')
+      assert.notEqual(eventId(second.contact), eventId(first.contact))
+      assert.ok((await numberOf(store)) > contact)
+      assert.deepEqual([second.doubt, second.attempts, second.contact.name], [false, 0, 'Ada Lovelace'])
+      for (const token of [first, refused]) assert.equal(await store.settle(token, listed), false)
+      assert.equal(await store.settle(second, listed), true)
+      assert.equal(await store.settle(other, listed), true)
+      assert.deepEqual((await stored(here, t))?.map(({ events }) => events) ?? [1, 1], [1, 1])
+    })
+
+    for (const doubt of [false, true]) {
+      test(`one that waits is due after its wait; its doubt is as told: ${doubt}`, async t => {
+        const [here, clock] = [await place(t), handClock()]
+        const store = await opened(here, t, { provider, clock: clock.read })
+        let delivery = await pendingNow(store)
+        const { number, contact } = delivery
+        for (const attempts of [1, 2, 3]) {
+          assert.equal(await store.settle(delivery, later(5_000, doubt)), true)
+          assert.equal(await store.settle(delivery, listed), false, 'the token is used up')
+          clock.pass(4_999)
+          assert.deepEqual(await store.claim(provider, 10), [])
+          clock.pass(1)
+          delivery = await only(store, provider)
+          assert.deepEqual(
+            [delivery.number, bare(delivery.contact), delivery.attempts, delivery.doubt],
+            [number, contact, attempts, doubt],
+          )
+        }
+        const [kept] = (await stored(here, t)) ?? []
+        if (kept !== undefined) assert.deepEqual([kept.state, kept.deliveries], ['pending', 1])
+      })
+    }
+
+    test('an attempt that is not counted does not count', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { provider, clock: clock.read })
+      let delivery = await pendingNow(store)
+      for (let i = 0; i < 3; i++) {
+        assert.equal(await store.settle(delivery, { ...later(5_000, true), uncounted: true }), true)
+        clock.pass(5_000)
+        delivery = await only(store, provider)
+        assert.deepEqual([delivery.attempts, delivery.doubt], [0, true], 'what it left in doubt is')
+      }
+    })
+
+    test('one that is abandoned keeps its contact pending, and is due no more', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, clock: clock.read })
+      assert.equal(await store.settle(await pendingNow(store), { is: 'abandoned', why: 'given up' }), true)
+      const contact = await numberOf(store)
+      clock.pass(30 * DAY)
+      assert.deepEqual(await store.claim(provider, 10), [])
+      assert.deepEqual(await store.claim(provider, 10, contact), [])
+      assert.equal((await stored(here, t))?.[0]?.state ?? 'pending', 'pending')
+    })
+
+    test('a claim of one contact ignores due times, but not a lease', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { provider, clock: clock.read })
+      const first = await pendingNow(store)
+      await pendingNow(store, 'leased@example.com')
+      const contact = await numberOf(store)
+      await store.settle(first, later(DAY, true))
+      assert.deepEqual(await store.claim(provider, 10), [])
+      const second = await only(store, provider, contact)
+      assert.deepEqual([second.doubt, second.attempts, bare(second.contact)], [true, 1, first.contact])
+      assert.notEqual(second.token, first.token)
+      assert.deepEqual(await store.claim(provider, 10, contact), [])
+      clock.pass(LEASE)
+      assert.deepEqual(emailsOf(await store.claim(provider, 10, contact)), ['ada@example.com'])
+    })
+
+    test('what was claimed at once is settled at once, each as it ended', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
+      const who = ['ada', 'bob', 'cyd', 'dot', 'eve']
+      const begun = await Promise.all(who.map(each => pendingNow(store, `${each}@example.com`)))
+      await Promise.all(begun.map(each => store.settle(each, later(0))))
+      const taken = await store.claim(provider, 5)
+      const ends: Record<string, Settlement> = {
+        'ada@example.com': listed,
+        'bob@example.com': { is: 'listed', joined: false },
+        'cyd@example.com': removed,
+        'dot@example.com': later(DAY),
+        'eve@example.com': { is: 'abandoned', why: 'given up' },
+      }
+      const settled = await Promise.all(taken.map(each => store.settle(each, ends[each.contact.email]!)))
+      assert.deepEqual(settled, Array(5).fill(true))
+      const now = await Promise.all(who.map(each => store.admit(signup('Again', `${each}@example.com`))))
+      assert.deepEqual(
+        now.map(({ is }) => is),
+        ['already listed', 'already listed', 'pending now', 'still pending', 'still pending'],
+      )
+      assert.deepEqual(emailsOf(await store.claim('webhook', 10)), ['ada@example.com'])
+      const found = (await stored(here, t))?.map(({ email, events, deliveries }) => [email, events, deliveries])
+      if (found !== undefined) {
+        assert.deepEqual(Object.fromEntries(found.map(([email, ...rest]) => [email, rest])), {
+          'ada@example.com': [1, 1],
+          'bob@example.com': [0, 0],
+          'cyd@example.com': [0, 1],
+          'dot@example.com': [0, 1],
+          'eve@example.com': [0, 1],
+        })
+      }
+    })
+
+    test('of all that settle one hand-over at once in different ways, one is told that it did', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
+      const delivery: Delivery = await pendingNow(store)
+      const answers = await Promise.all([later(DAY), ...settlements].map(each => store.settle(delivery, each)))
+      assert.deepEqual(answers, [true, false, false, false, false], 'the first to ask')
+      assert.equal((await stored(here, t))?.[0]?.state ?? 'pending', 'pending')
+    })
+  })
+}

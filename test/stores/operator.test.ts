@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { operatorOf } from '../../src/operator.ts'
+import { postgresOperator } from '../../src/stores/postgres/operator.ts'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { tryAll } from '../../src/trials.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
+import { operatorContract } from '../contracts/operator.ts'
+import { signup } from '../contracts/store.place.ts'
+import { sqlOn as sqlInFile } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { rowsIn, sqlOn } from '../harness/postgres-contacts.ts'
+import { messageProxy } from '../harness/postgres-messages.ts'
+import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
+
+const parts = { eventName: 'waitlist.joined', provider: 'provider', destinations: ['webhook', 'crm'] }
+
+operatorContract(
+  'a SQLite file',
+  async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const store = await sqliteStore({ path, ...parts })
+    t.after(() => store.close())
+    return { store, operator: sqliteOperator(path), sql: sqlInFile(path) }
+  },
+  async t => sqliteOperator(join(temporaryFolder(t), 'none.db')),
+  '0',
+)
+
+const server = await startPostgres()
+after(() => server.remove())
+const { log } = recordingLog()
+
+operatorContract(
+  'PostgreSQL',
+  async t => {
+    const url = await server.database()
+    const store = await postgresStore({ url, log, ...parts })
+    t.after(() => store.close())
+    return { store, operator: postgresOperator(url), sql: sqlOn(url) }
+  },
+  async () => postgresOperator(await server.database()),
+  'to_timestamp(0)',
+)
+
+/** A database that the first start has yet to fill. */
+for (const [what, make] of [
+  [
+    'an empty SQLite file',
+    async (t: TestContext) => {
+      const path = join(temporaryFolder(t), 'waitlist.db')
+      writeFileSync(path, '')
+      return `sqlite:${path}`
+    },
+  ],
+  ['an empty PostgreSQL database', () => server.database()],
+] as const) {
+  test(`before the first start ${what} is tried like any other, and nothing waits in it`, async t => {
+    const settings = readConfig({ DATABASE_URL: await make(t) })
+    assert.ok('config' in settings)
+    assert.deepEqual(
+      (await tryAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),
+      ['database: ok', 'rate limit: ok', 'provider: ok', 'webhook: ok'],
+    )
+    assert.deepEqual(await (await operatorOf(settings.config)).backlog(), { pending: 0, waiting: {}, abandoned: 0 })
+  })
+}
+
+describe('what an operator asks, of PostgreSQL alone', { timeout: 60_000 }, () => {
+  test('a look says what a start would refuse', async () => {
+    const url = await server.database()
+    const look = (at: string) => postgresOperator(at).look()
+    await (await postgresStore({ url, log, ...parts })).close()
+    await server.run(url, makeRole)
+    await assert.rejects(look(roleUrl(url)), OperatorError)
+    await server.run(url, ...grants(ROLE))
+    assert.match(await look(roleUrl(url)), /^PostgreSQL \d/)
+    await server.run(url, `revoke insert on delivery from ${ROLE}`)
+    await assert.rejects(look(roleUrl(url)), /grant insert on delivery/)
+    await assert.rejects(look(roleUrl(await server.database())), /may not create in schema/)
+    await server.run(url, 'update waitlist_schema set version = 99')
+    await assert.rejects(look(url), /newer Waitlist/)
+  })
+
+  test('a replay whose answer is lost says so, rather than that there was nothing to do', async t => {
+    const url = await server.database()
+    const store = await postgresStore({ url, log, eventName: 'waitlist.joined', destinations: ['webhook'] })
+    t.after(() => store.close())
+    await store.admit(signup('Ada', 'ada@example.com'))
+    await store.settle((await store.claim('webhook', 1))[0]!, { is: 'abandoned', why: 'HTTP 404' })
+    const proxy = await messageProxy(server.port)
+    t.after(() => proxy.close())
+    const sync = proxy.holdSync()
+    await assert.rejects(postgresOperator(proxy.through(url)).replay({ abandoned: true }), /run it again/)
+    sync()
+    await until(
+      async () => (await rowsIn<{ state: string }>(url, 'select state from delivery'))[0]!.state === 'waiting',
+    )
+  })
+})

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
+import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.place.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { type Program, runProgram } from '../harness/program.ts'
+
+const env = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  RATE_LIMIT: '1000000',
+  DATABASE_URL: 'sqlite:waitlist.db',
+  SHUTDOWN_DELAY: '0',
+}
+const skip = spawnSync('strace', ['-f', '-e', 'trace=fsync', process.execPath, '-e', '']).status !== 0 && 'no strace'
+
+async function signUp({ baseUrl }: Program, email: string): Promise<number> {
+  const answer = await fetch(`${baseUrl}/api/waitlist`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Visitor', email }),
+  })
+  await answer.text()
+  return answer.status
+}
+
+/** Makes the log so long, through a connection of its own, that the next commit has it shortened. */
+function lengthen(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 5_000 })
+  database.exec('pragma wal_autocheckpoint = 0; create table bulk (content blob)')
+  for (let i = 0; i < 5; i++) {
+    database.exec('begin; delete from bulk')
+    database.exec(
+      'insert into bulk with recursive n (i) as (select 1 union all select i + 1 from n where i < 500) select zeroblob(16000) from n',
+    )
+    database.exec('commit')
+  }
+  return database
+}
+
+async function openStore(t: TestContext): Promise<{ store: Store; path: string }> {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  let closed: Promise<void> | undefined
+  const close = () => (closed ??= store.close())
+  t.after(close)
+  return { store: { ...store, close }, path }
+}
+
+const failureOf = (store: Store) => Promise.race([store.failure, wait(50).then(() => null)])
+
+describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
+  test('is brought into the database beside the commits', async t => {
+    const { store, path } = await openStore(t)
+    lengthen(path).close()
+    const before = new DatabaseSync(path, { readOnly: true })
+    t.after(() => before.close())
+    await store.admit(signup('Ada', 'ada@example.com'))
+    const state = () => before.prepare('pragma wal_checkpoint(noop)').get() as { log: number; checkpointed: number }
+    // The test's own timeout ends it.
+    while (state().checkpointed < 8_000) await wait(10)
+  })
+
+  test('does not make a close a failure, and is gone after it', async t => {
+    const { store, path } = await openStore(t)
+    const size = () => statSync(path).size
+    const before = size()
+    let count = 0
+    // Until the thread that shortens it has begun.
+    while (size() === before) {
+      const several = Array.from({ length: 256 }, () =>
+        signup('V'.repeat(100), `${++count}@${'long.'.repeat(40)}example`),
+      )
+      await Promise.all(several.map(store.admit))
+    }
+    await store.close()
+    assert.equal(await failureOf(store), null)
+    assert.equal(existsSync(`${path}-wal`), false)
+    assert.equal(contactsIn(path).length, count)
+  })
+
+  test('is left alone when the database was moved away: what was acknowledged comes back with it', async t => {
+    const { store, path } = await openStore(t)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    await store.close()
+    const database = lengthen(path)
+    t.after(() => database.close())
+    const log = writeAheadLog(database, path)
+    renameSync(path, `${path}.elsewhere`)
+    log.shorten()
+    await log.close()
+    assert.equal(existsSync(path), false)
+    renameSync(`${path}.elsewhere`, path)
+    const rows = withDatabase(path, other => other.prepare('select count(*) as n from bulk').get()?.n)
+    assert.equal(rows, 500)
+  })
+
+  test('that cannot be shortened on a full disk refuses nothing that has room in it, and ends no process', {
+    skip,
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const path = join(cwd, 'waitlist.db')
+    const made = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+    const other = lengthen(path)
+    t.after(() => other.close())
+    await made.close()
+    const trace = join(cwd, 'trace')
+    const inject = 'inject=pwrite64:error=ENOSPC'
+    const through = ['strace', '-D', '-f', '-qq', '-P', path, '-e', 'trace=pwrite64', '-e', inject, '-o', trace]
+    const program = await runProgram(t, env, { cwd, through })
+    const tried = () => readFileSync(trace, 'utf8').match(/INJECTED/g)?.length ?? 0
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await signUp(program, `visitor-${i}@example.com`), 200)
+      while (tried() <= i) await wait(10)
+    }
+    assert.equal(await program.end('SIGTERM'), 0)
+    assert.equal(contactsIn(path).length, 5)
+  })
+})
+
+const LONGEST = 50
+
+/** A database with a log that may have 50 pages, and what writes to it. */
+function opened(t: TestContext) {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const { database, close } = openSqliteFile({ path })
+  const log = writeAheadLog(database, path, LONGEST)
+  t.after(async () => {
+    await log.close()
+    close()
+  })
+  database.exec('create table page (content text)')
+  const insert = database.prepare('insert into page values (?)')
+  const look = database.prepare('pragma wal_checkpoint(noop)')
+  return {
+    path,
+    pages: () => (look.get() as { log: number }).log,
+    /** One commit of some pages, and a moment for what happens beside it. */
+    async commit() {
+      insert.run('x'.repeat(20_000))
+      log.shorten()
+      await turn()
+    },
+  }
+}
+
+test('the log begins anew again and again while there are commits', { timeout: 30_000 }, async t => {
+  const { commit, pages } = opened(t)
+  let before = 0
+  for (let times = 0; times < 3; ) {
+    await commit()
+    const now = pages()
+    if (now < before) times++
+    before = now
+  }
+})
+
+test('a reader keeps the log as long as it reads; after that the log begins anew', { timeout: 30_000 }, async t => {
+  const { path, commit, pages } = opened(t)
+  const reader = new DatabaseSync(path)
+  t.after(() => reader.close())
+  reader.exec('begin; select * from page')
+  for (let i = 0; i < 100; i++) await commit()
+  const grown = pages()
+  assert.ok(grown > 4 * LONGEST)
+  reader.exec('commit')
+  while (pages() >= grown) await commit()
+})

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Breaker, breaker } from '../../src/waitlist/breaker.ts'
+import type { DeliveryResult, Failure } from '../../src/waitlist/ports.ts'
+import { keptLog, type Line } from './log.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+const delivered: DeliveryResult = { is: 'delivered' }
+const down: Failure = { is: 'unreached', why: 'connection refused' }
+const refusing: Failure = { is: 'misconfigured', why: '401' }
+const notSent: Failure = { is: 'unreached', why: 'too many wait', notSent: true }
+const asking = (milliseconds: number): Failure => ({ is: 'unreached', why: '429', retryAfter: milliseconds })
+
+interface Bench extends Breaker {
+  readonly clock: { now: number }
+  readonly lines: readonly Line[]
+  /** How often it closed. */
+  closings(): number
+  /** So many attempts that end like this, each for another delivery. */
+  attempts(count: number, result: DeliveryResult): void
+  /** One attempt, of a delivery that nobody met before unless it is named. */
+  attempt(result: DeliveryResult, delivery?: number): 'destination' | 'delivery'
+}
+
+function bench(longestPause = 8 * SECOND): Bench {
+  const clock = { now: 1_000_000 }
+  const { log, lines } = keptLog()
+  let closings = 0
+  let deliveries = 1_000
+  const made = breaker({
+    name: 'hook',
+    called: 'the destination',
+    meanwhile: 'events are kept',
+    longestPause,
+    log,
+    closed: () => void closings++,
+    clock: () => clock.now,
+  })
+  const attempt = (result: DeliveryResult, delivery = deliveries++) => {
+    made.begin()
+    return made.note(result, delivery)
+  }
+  return {
+    ...made,
+    clock,
+    lines,
+    closings: () => closings,
+    attempt,
+    attempts(count, result) {
+      for (let i = 0; i < count; i++) attempt(result)
+    },
+  }
+}
+
+const isOpen = ({ refusal, permits }: Breaker): boolean => {
+  assert.equal(refusal() === null, permits(4) > 0, 'visitors and the background see the same')
+  return refusal() !== null
+}
+
+describe('a breaker opens', () => {
+  test('on five failures in a row, and on no fewer', () => {
+    const here = bench()
+    here.attempts(4, down)
+    assert.deepEqual([here.refusal(), here.permits(4)], [null, 4])
+    here.attempt({ is: 'unclear', why: 'cut off' })
+    assert.deepEqual([here.refusal(), here.permits(4)], ['unreachable', 0])
+  })
+
+  for (const answer of [delivered, { is: 'refused', why: 'no such field' }] as const) {
+    test(`not on failures with an answer (${answer.is}) between them`, () => {
+      const here = bench()
+      for (let i = 0; i < 10; i++) {
+        here.attempts(4, down)
+        here.attempt(answer)
+      }
+      assert.equal(isOpen(here), false)
+    })
+  }
+
+  test('on credentials that are refused, and says that it is our settings', () => {
+    const here = bench()
+    here.attempts(2, refusing)
+    assert.deepEqual([here.refusal(), here.permits(4)], ['misconfigured', 0])
+  })
+
+  for (const asked of [SECOND, 90 * SECOND, 5 * HOUR]) {
+    test(`when it is asked to wait ${asked} ms, for as long as that`, () => {
+      const here = bench()
+      here.attempt(asking(asked))
+      assert.equal(isOpen(here), true)
+      here.clock.now += asked - 1
+      assert.equal(isOpen(here), true)
+      here.clock.now += 1
+      assert.deepEqual([here.refusal(), here.permits(4)], [null, 1])
+    })
+  }
+
+  test('for the longest time that anybody asked for', () => {
+    const here = bench()
+    here.attempt(asking(HOUR))
+    here.attempt(asking(SECOND))
+    here.attempt(down)
+    here.clock.now += HOUR - 1
+    assert.equal(isOpen(here), true)
+    here.clock.now += 1
+    assert.equal(here.permits(4), 1)
+  })
+
+  test('for a day at most, whatever it is asked', () => {
+    const here = bench()
+    here.attempt(asking(Number.MAX_SAFE_INTEGER))
+    here.clock.now += 24 * HOUR
+    assert.equal(here.permits(4), 1)
+  })
+
+  test('for good when the receiver is gone, even if another attempt is still answered', () => {
+    const here = bench()
+    here.attempt({ is: 'gone', why: '410' })
+    here.attempt(delivered)
+    here.clock.now += 1_000 * HOUR
+    assert.deepEqual([here.refusal(), here.permits(4), here.closings()], ['unreachable', 0, 0])
+  })
+
+  test('not when nothing was sent, however often: but no more is claimed for five seconds', () => {
+    const here = bench()
+    here.attempts(100, notSent)
+    assert.deepEqual([here.refusal(), here.permits(4)], [null, 0])
+    here.clock.now += 5 * SECOND
+    assert.equal(here.permits(4), 4)
+    assert.deepEqual(here.lines, [])
+  })
+})
+
+describe('while a breaker is open', () => {
+  test('there is one trial at its time: after a second, then after twice as long, up to the longest pause', () => {
+    const here = bench(8 * SECOND)
+    here.attempts(5, down)
+    for (const pause of [1, 2, 4, 8, 8, 8]) {
+      here.clock.now += pause * SECOND - 1
+      assert.equal(isOpen(here), true, `${pause} s`)
+      here.clock.now += 1
+      assert.equal(here.permits(4), 1, `${pause} s`)
+      here.attempt(down)
+    }
+  })
+
+  test('the trial is under way: nobody else is, until the next one, which does not wait for a trial that hangs', () => {
+    const here = bench()
+    here.attempts(5, down)
+    here.clock.now += SECOND
+    here.begin()
+    assert.equal(isOpen(here), true)
+    here.clock.now += SECOND
+    assert.equal(here.permits(4), 1)
+  })
+
+  test('an answer closes it, and due deliveries continue', () => {
+    const here = bench()
+    here.attempts(5, down)
+    here.clock.now += SECOND
+    here.attempt(delivered)
+    assert.deepEqual([here.refusal(), here.permits(4), here.closings()], [null, 4, 1])
+    here.attempts(4, down)
+    assert.equal(isOpen(here), false, 'the count starts again')
+  })
+
+  test('an answer within the time that was asked for does not close it; the next one does', () => {
+    const here = bench()
+    here.attempt(asking(MINUTE))
+    here.attempt(delivered)
+    assert.deepEqual([isOpen(here), here.closings()], [true, 0])
+    here.clock.now += MINUTE
+    assert.equal(here.permits(4), 1, 'one trial, and not a crowd')
+    here.attempt(delivered)
+    assert.deepEqual([here.permits(4), here.closings()], [4, 1])
+  })
+
+  test('each trial may be asked to wait again', () => {
+    const here = bench()
+    for (let i = 0; i < 3; i++) {
+      here.attempt(asking(MINUTE))
+      here.clock.now += MINUTE - 1
+      assert.equal(isOpen(here), true)
+      here.clock.now += 1
+      assert.equal(here.permits(4), 1)
+    }
+  })
+})
+
+describe('who is to blame for a failure', () => {
+  test('right after an answer perhaps the delivery, then the destination', () => {
+    const here = bench()
+    here.attempt(delivered)
+    assert.deepEqual(
+      Array.from({ length: 8 }, () => here.attempt(down)),
+      ['delivery', ...Array(7).fill('destination')],
+    )
+    here.attempt(delivered)
+    assert.equal(here.attempt(refusing), 'delivery')
+  })
+
+  test('before the first answer the destination: a process that has just started knows nothing', () => {
+    const here = bench()
+    assert.equal(here.attempt(down), 'destination')
+  })
+
+  test('the destination where it asks to wait, or nothing was sent', () => {
+    const here = bench()
+    here.attempt(delivered)
+    assert.equal(here.attempt(notSent), 'destination')
+    assert.equal(here.attempt(asking(SECOND)), 'destination')
+  })
+
+  test('what was not sent neither clears the destination nor counts', () => {
+    const here = bench()
+    here.attempts(4, down)
+    here.attempts(3, notSent)
+    assert.equal(here.refusal(), null)
+    assert.equal(here.attempt(down), 'destination')
+    assert.equal(here.refusal(), 'unreachable')
+  })
+})
+
+describe('one delivery that alone fails', () => {
+  const POISON = 1
+
+  for (const result of [down, refusing]) {
+    test(`holds up nobody (${result.is}); the next delivery tells whose fault it is`, () => {
+      const here = bench()
+      for (let i = 0; i < 20; i++) here.attempt(result, POISON)
+      assert.deepEqual([here.refusal(), here.permits(4)], [null, 4])
+      here.attempt(delivered)
+      assert.equal(here.closings(), 1)
+
+      for (let i = 0; i < 20; i++) here.attempt(result, POISON)
+      here.attempt(result)
+      assert.equal(isOpen(here), true)
+    })
+  }
+
+  test('holds up all where it was asked to wait', () => {
+    const here = bench()
+    here.attempt(asking(MINUTE), POISON)
+    here.clock.now += MINUTE - 1
+    assert.equal(isOpen(here), true)
+  })
+})
+
+describe('what the operator sees', () => {
+  const silent = 'the destination does not answer: events are kept'
+  const refused = 'the destination refuses our settings: events are kept'
+  const again = 'the destination answers again: due deliveries continue'
+  const messages = ({ lines }: Bench) => lines.map(({ message }) => message)
+
+  test('one line with the reason when it opens, one when it closes, however many rows there are', () => {
+    const here = bench()
+    here.attempts(1_000, down)
+    for (let i = 0; i < 1_000; i++) {
+      here.clock.now += 10 * SECOND
+      here.attempt(down)
+    }
+    const details = { destination: 'hook', why: 'connection refused' }
+    assert.deepEqual(here.lines, [{ level: 'error', message: silent, details }])
+    here.attempts(1_000, delivered)
+    assert.deepEqual(here.lines.slice(1), [{ level: 'info', message: again, details: { destination: 'hook' } }])
+  })
+
+  test('nothing of four failures', () => {
+    const here = bench()
+    here.attempts(4, down)
+    here.attempt(delivered)
+    assert.deepEqual(here.lines, [])
+  })
+
+  test('of an outage that comes and goes at most one pair a minute', () => {
+    const here = bench()
+    for (let second = 0; second < 300; second++) {
+      here.attempts(5, down)
+      here.attempt(delivered)
+      here.clock.now += SECOND
+    }
+    assert.deepEqual(messages(here), Array(5).fill([silent, again]).flat())
+  })
+
+  test('an outage that began within that minute is told when the minute is over', () => {
+    const here = bench()
+    here.attempts(5, down)
+    here.attempt(delivered)
+    here.attempts(5, down)
+    assert.equal(here.lines.length, 2)
+    here.clock.now += MINUTE
+    here.attempt(down)
+    here.attempt(delivered)
+    assert.deepEqual(messages(here), [silent, again, silent, again])
+  })
+
+  test('a refusal of our settings in the middle of an outage, at once and once', () => {
+    const here = bench()
+    here.attempts(5, down)
+    for (let i = 0; i < 10; i++) {
+      here.attempt(refusing)
+      assert.equal(here.refusal(), 'misconfigured')
+      here.attempt(down)
+      assert.equal(here.refusal(), 'unreachable')
+    }
+    assert.deepEqual(messages(here), [silent, refused])
+  })
+
+  test('that a receiver is gone, and until when', () => {
+    const here = bench()
+    here.attempt({ is: 'gone', why: '410' })
+    const why = '410; nothing more is sent there until the service is restarted'
+    assert.deepEqual(here.lines, [{ level: 'error', message: silent, details: { destination: 'hook', why } }])
+  })
+})

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import type { Log } from '../../src/waitlist/ports.ts'
+
+export interface Line {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly details: object
+}
+
+/** Keeps every line, and refuses what must never be in one. */
+export function keptLog(): { readonly log: Log; readonly lines: Line[] } {
+  const lines: Line[] = []
+  const keep = (level: Line['level']) => (details: object, message: string) => {
+    assert.doesNotMatch(JSON.stringify([details, message]), /@|lovelace/i, 'a person in the log')
+    lines.push({ level, message, details })
+  }
+  return { log: { info: keep('info'), warn: keep('warn'), error: keep('error') }, lines }
+}
