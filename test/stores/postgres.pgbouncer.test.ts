@@ -6,8 +6,11 @@ import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgboun
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 
-if (pgBouncerProgram === undefined) test('PostgreSQL through PgBouncer', { skip: noPgBouncer }, () => {})
+// `npm test` runs the contract without it.
+if (!isSlow) test('PostgreSQL through PgBouncer', { skip: 'it runs in .ci/run' }, () => {})
+else if (pgBouncerProgram === undefined) test('PostgreSQL through PgBouncer', { skip: noPgBouncer }, () => {})
 else {
   const server = await startPostgres()
   // Fewer than one store alone asks for: what belongs to a session would be seen to get lost.
