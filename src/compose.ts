@@ -41,10 +41,8 @@ const VISITORS_GRACE = 4_000
 export async function start(config: Config, log: Logger): Promise<Service> {
   const { provider, webhook } = await openOutside(config, config.redis)
   const told = [provider?.automation, webhook].filter(each => each != null)
-  const openStore = await storeOf(config, log, {
-    provider: provider?.name ?? null,
-    destinations: told.map(({ name }) => name),
-  })
+  const names = told.map(({ name }) => name)
+  const openStore = await storeOf(config, log, { provider: provider?.name ?? null, destinations: names })
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('./http/server.ts')])
   if (opened.status === 'rejected') {
@@ -78,7 +76,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     return {
       baseUrl: server.baseUrl,
       origin: server.origin,
-      destinations: provider === null ? told.map(({ name }) => name) : [provider.name, ...told.map(({ name }) => name)],
+      destinations: provider === null ? names : [provider.name, ...names],
       failure: store.failure,
       reloadCertificate: server.reloadCertificate,
       async stop() {

@@ -21,4 +21,4 @@ export async function moveTo(
 
 export { storeName } from './stores/location.ts'
 export type { Moved, Progress, Sums } from './stores/move.ts'
-export type { Backlog } from './stores/operator.ts'
+export type { Operator } from './stores/operator.ts'

@@ -1,7 +1,7 @@
 import { openOutside } from './compose.ts'
 import type { Config } from './config.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
-import { type Backlog, operatorOf } from './operator.ts'
+import { type Operator, operatorOf } from './operator.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
 
 /** The result of trying one part of the configuration. */
@@ -18,6 +18,7 @@ const NO_WEBHOOK: Trial = { what: 'webhook', is: 'ok', why: 'none' }
 /** Tries the store, the shared limiter, the provider's key and the webhook; none of them is changed by it. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const { redis } = config
+  const operator = await operatorOf(config)
   const { provider, webhook } = await openOutside(config)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     if (check === undefined) return { what, is: 'untried', why: UNTRIED }
@@ -26,39 +27,42 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   }
   try {
     const trials = await Promise.all([
-      tried('database', async () => (await operatorOf(config)).look()),
+      tried('database', operator.look),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
       webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
     ])
-    return trials[0].is === 'ok' ? [...trials, ...(await waiting(config))] : trials
+    return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator))] : trials
   } finally {
     await Promise.all([provider?.close(), webhook?.close()])
   }
 }
 
 /** What waits for each destination, and how the last attempt ended, which reveals a current outage. */
-async function waiting(config: Config): Promise<readonly Trial[]> {
-  let backlog: Backlog
+async function waiting({ backlog }: Operator): Promise<readonly Trial[]> {
   try {
-    backlog = await (await operatorOf(config)).backlog()
+    return Object.entries((await backlog()).waiting).map(([destination, { count, why }]) => ({
+      what: `waiting for ${destination}`,
+      is: 'ok',
+      why: `${count}${why === null ? '' : `; the last attempt: ${why}`}`,
+    }))
   } catch (error) {
-    return [await tried('what waits', () => Promise.reject(error))]
+    return [wrong('what waits', error)]
   }
-  return Object.entries(backlog.waiting).map(([destination, { count, why }]) => ({
-    what: `waiting for ${destination}`,
-    is: 'ok',
-    why: `${count}${why === null ? '' : `; the last attempt: ${why}`}`,
-  }))
 }
 
 async function tried(what: string, look: () => Promise<string>): Promise<Trial> {
   try {
     return { what, is: 'ok', why: await look() }
   } catch (error) {
-    if (!(error instanceof OperatorError)) throw error
-    return { what, is: 'wrong', why: error.message }
+    return wrong(what, error)
   }
+}
+
+/** Anything but an error for the operator is a bug, and is thrown. */
+function wrong(what: string, error: unknown): Trial {
+  if (!(error instanceof OperatorError)) throw error
+  return { what, is: 'wrong', why: error.message }
 }
 
 /** One attempt under a name that no client has, repeated until there is a connection. */

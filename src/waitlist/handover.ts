@@ -1,3 +1,4 @@
+import type { Refusal } from './breaker.ts'
 import { type Attempted, type Kind, type OutboxParts, outbox } from './deliver.ts'
 import type { Loop } from './loop.ts'
 import type { Creation, Delivery, Failure, Provider, Settlement } from './ports.ts'
@@ -8,7 +9,7 @@ export type HandedOver =
   | { readonly is: 'new'; readonly contactId?: string | undefined }
   | { readonly is: 'known'; readonly contactId?: string | undefined }
   /** The signup is stored and will be completed in the background. */
-  | { readonly is: 'kept'; readonly because: 'unreachable' | 'misconfigured' }
+  | { readonly is: 'kept'; readonly because: Refusal }
   | { readonly is: 'refused'; readonly reason: string }
 
 export interface HandOver {
@@ -17,7 +18,7 @@ export interface HandOver {
   /** Leases the hand-over of this contact; undefined: it is leased already, or has ended. */
   claim(contact: number): Promise<Delivery | undefined>
   /** Why no visitor should wait for the provider now; null: an attempt may be made. */
-  refusal(): 'unreachable' | 'misconfigured' | null
+  refusal(): Refusal | null
   /** Makes one attempt for a waiting visitor, or none if `refusal` forbids it. Rejects only when the store does. */
   attempt(delivery: Delivery, leave: AbortSignal): Promise<HandedOver>
   /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `leave` is aborted. */
@@ -34,10 +35,10 @@ const CONCURRENCY = 4
 const LONGEST_PAUSE = 5_000
 
 /** Why a visitor's signup was not sent to the provider. */
-const NOT_SENT = {
+const NOT_SENT: Readonly<Record<Refusal, string>> = {
   unreachable: 'the provider does not answer',
   misconfigured: 'the provider refuses our settings',
-} as const
+}
 
 /** Hands contacts over to the provider, and turns its answers into settlements and results for the visitor. */
 export function handOver({ provider, ...parts }: HandOverParts): HandOver {

@@ -43,29 +43,16 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const { eventName, destinations = [], provider = null, clock, bounds } = options
   const now = () => (clock === undefined ? null : new Date(clock()))
   const database = await opened(options)
-  const {
-    claim,
-    settle,
-    leased,
-    lost,
-    close: closeOutbox,
-  } = postgresOutbox(database, {
-    eventName,
-    destinations,
-    provider,
-    now,
+  const surroundings = { eventName, destinations, provider, now }
+  const outbox = postgresOutbox(database, { ...surroundings, bounds })
+  const { claim, settle, leased, lost } = outbox
+  const signups = naturalBatches<Signup, Admission>(postgresSignups(database, { ...surroundings, leased, lost }), {
     bounds,
-  })
-  const signups = naturalBatches<Signup, Admission>(
-    postgresSignups(database, { eventName, destinations, provider, now, leased, lost }),
-    {
-      bounds,
-      unheard(_, admission) {
-        // If that fails too, the lease ends by itself.
-        if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
-      },
+    unheard(_, admission) {
+      // If that fails too, the lease ends by itself.
+      if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
     },
-  )
+  })
 
   async function look(): Promise<void> {
     const text = `select current_setting('transaction_read_only')::boolean as readonly, ${COMMITS_WAIT} as wait`
@@ -78,7 +65,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
 
   async function close(): Promise<void> {
     await signups.drain()
-    await closeOutbox()
+    await outbox.close()
     await database.close()
   }
 

@@ -31,7 +31,7 @@ export interface AdmitBatch {
 export type AdmittedBatch = string
 
 /** Adds the deliveries of a contact that was just listed. */
-export function announcing(database: DatabaseSync, destinations: readonly string[]) {
+function announcing(database: DatabaseSync, destinations: readonly string[]) {
   const insert = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
   return (contact: number | bigint, now: number): void => {
     for (const destination of destinations) insert.run(contact, destination, now)
