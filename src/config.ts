@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { ServerSettings } from './http/server.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
-import { isPrivate } from './outbound/private-address.ts'
+import { isMetadata, isPrivate } from './outbound/private-address.ts'
 import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './setting.ts'
 import { settings } from './settings.ts'
@@ -130,6 +130,12 @@ function warningsFor(
   const warnings = [...providerWarnings(provider?.vendor ?? null, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
+  }
+  if (webhook !== null && isMetadata(webhook.url)) {
+    warnings.push(
+      'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
+        'there. Set it to the address of your receiver.',
+    )
   }
   if (server.tls === null && !server.cookie.secure) {
     warnings.push(

@@ -43,7 +43,7 @@ export const settings = {
   TLS_KEY_FILE: { meaning: 'Private key (PEM) of the certificate.', ...file },
   HSTS_INCLUDE_SUBDOMAINS: {
     meaning: 'Whether browsers are told to use HTTPS for all subdomains too. Only sent over TLS.',
-    default: 'true',
+    default: 'false',
     needs: 'TLS_CERT_FILE',
     ...yesOrNo,
   },
@@ -78,7 +78,8 @@ export const settings = {
     ...whole(1, 86_400, ' seconds'),
   },
   RATE_LIMIT_IPV6_PREFIX: {
-    meaning: 'IPv6 clients with this many leading bits in common count as one.',
+    meaning:
+      'IPv6 clients with this many leading bits in common count as one. All those of a /48 together have 16 quotas.',
     default: '64',
     ...whole(32, 128, ' bits'),
   },

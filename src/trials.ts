@@ -1,5 +1,6 @@
 import { openOutside } from './compose.ts'
 import type { Config } from './config.ts'
+import { type CertificateFiles, expiryOf, firstCertificate } from './http/certificates.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Operator, operatorOf } from './operator.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
@@ -15,9 +16,12 @@ const UNTRIED = 'the key is not tried: the provider has no cheap call for it tha
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_WEBHOOK: Trial = { what: 'webhook', is: 'ok', why: 'none' }
 
-/** Tries the store, the shared limiter, the provider's key and the webhook; none of them is changed by it. */
+/** Tries the store, the shared limiter, the certificate, the provider's key and the webhook, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
-  const { redis } = config
+  const {
+    redis,
+    server: { tls },
+  } = config
   const operator = await operatorOf(config)
   const { provider, webhook } = await openOutside(config)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
@@ -29,6 +33,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
     const trials = await Promise.all([
       tried('database', operator.look),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
+      ...(tls === null ? [] : [tried('certificate', async () => certificateIn(tls))]),
       provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
       webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
     ])
@@ -63,6 +68,13 @@ async function tried(what: string, look: () => Promise<string>): Promise<Trial> 
 function wrong(what: string, error: unknown): Trial {
   if (!(error instanceof OperatorError)) throw error
   return { what, is: 'wrong', why: error.message }
+}
+
+/** @throws {OperatorError} when the pair cannot be used, or the certificate has expired. */
+function certificateIn(files: CertificateFiles): string {
+  const expiry = expiryOf(firstCertificate(files))
+  if (expiry?.isExpired) throw new OperatorError(expiry.sentence)
+  return expiry === null ? 'the key belongs to it' : expiry.sentence
 }
 
 /** One attempt under a name that no client has, repeated until there is a connection. */

@@ -79,7 +79,7 @@ describe('the configuration', () => {
         port: 8080,
         baseUrl: null,
         tls: null,
-        hstsIncludeSubdomains: true,
+        hstsIncludeSubdomains: false,
         client: { proxies: { kind: 'none' }, ipv6Prefix: 64 },
         quota: { limit: 20, window: 600 },
         publishQuota: true,

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { OperatorError } from '../waitlist/ports.ts'
@@ -16,14 +17,36 @@ export interface Certificate {
 
 /** Files are polled, since notifications miss changed symbolic links and replaced files. */
 const LOOK_EVERY = 1_000
-/** The two files are not replaced at the same instant. */
+/** A file may be written in several steps. */
 const SETTLE = 200
+/** How long one of the two files may be newer than the other before anybody is told. */
+const PATIENCE = 30_000
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+/** Certificates are usually renewed a month before they expire. */
+const EXPIRES_SOON = 14 * DAY
 
 /** @throws when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
   const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+  const leaf = parsed('TLS_CERT_FILE is not a certificate in PEM', () => new X509Certificate(pair.cert))
+  const key = parsed('TLS_KEY_FILE is not a private key in PEM without a passphrase', () => createPrivateKey(pair.key))
+  // OpenSSL accepts a certificate and a key of different kinds, and then fails every handshake.
+  if (!leaf.checkPrivateKey(key)) {
+    const kinds = `${leaf.publicKey.asymmetricKeyType} and ${key.asymmetricKeyType}`
+    throw new Error(`the certificate in TLS_CERT_FILE and the key in TLS_KEY_FILE do not belong together (${kinds})`)
+  }
   createSecureContext(pair)
   return pair
+}
+
+function parsed<Result>(otherwise: string, parse: () => Result): Result {
+  try {
+    return parse()
+  } catch (error) {
+    throw new Error(`${otherwise}: ${(error as Error).message}`)
+  }
 }
 
 /** @throws {OperatorError} that names the settings. */
@@ -35,40 +58,98 @@ export function firstCertificate(files: CertificateFiles): Certificate {
   }
 }
 
+export interface Expiry {
+  readonly isExpired: boolean
+  /** When the certificate expires, how many days from now or ago, and what to do. */
+  readonly sentence: string
+}
+
+/** Null unless the certificate has expired or expires within 14 days. `now`: milliseconds, as `Date.now()`. */
+export function expiryOf({ cert }: Certificate, now = Date.now()): Expiry | null {
+  const { validToDate: end } = new X509Certificate(cert)
+  const left = end.getTime() - now
+  if (left > EXPIRES_SOON) return null
+  const days = Math.floor(Math.abs(left) / DAY)
+  const count = days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`
+  const certificate = 'The certificate in TLS_CERT_FILE'
+  return left > 0
+    ? { isExpired: false, sentence: `${certificate} expires on ${end.toISOString()}, in ${count}. Renew it.` }
+    : {
+        isExpired: true,
+        sentence: `${certificate} expired on ${end.toISOString()}, ${count} ago, and clients refuse it. Renew it.`,
+      }
+}
+
 export interface CertificateWatch {
   /** Reads the files again now. */
   reload(): void
   stop(): void
 }
 
+export interface CertificateNews {
+  /** There is a new pair. */
+  use(certificate: Certificate): void
+  /** The files were changed and cannot be used. The old pair stays. */
+  reject(error: Error): void
+  /** The certificate in use has expired or soon will: told at once, with each new pair, and then once a day. */
+  warn(sentence: string): void
+}
+
 /**
- * Calls `use` with each new pair. For a pair that cannot be used it calls `reject`, and the old pair stays: a half-written
- * file must not stop a running service.
+ * Watches over the pair in use, which begins as `first`. New files are taken as soon as they fit each other: while one of
+ * them is still to come, the old pair stays, and after `patience` milliseconds that is told.
  */
 export function watchCertificate(
   files: CertificateFiles,
-  use: (certificate: Certificate) => void,
-  reject: (error: Error) => void,
+  first: Certificate,
+  { use, reject, warn }: CertificateNews,
+  patience = PATIENCE,
 ): CertificateWatch {
-  let timer: NodeJS.Timeout | undefined
-  const reload = () => {
-    clearTimeout(timer)
+  let inUse = first
+  let told: string | undefined
+  let settling: NodeJS.Timeout | undefined
+  let waiting: NodeJS.Timeout | undefined
+
+  const reload = (otherwise: (error: Error) => void) => {
+    clearTimeout(settling)
     try {
-      use(readCertificate(files))
+      const pair = readCertificate(files)
+      use(pair)
+      inUse = pair
     } catch (error) {
-      reject(error as Error)
+      otherwise(error as Error)
+      return
     }
+    clearTimeout(waiting)
+    waiting = undefined
+    told = undefined
+    remind()
+  }
+  const waitForTheOther = () => {
+    waiting ??= setTimeout(() => {
+      waiting = undefined
+      reload(reject)
+    }, patience)
   }
   const changed = () => {
-    clearTimeout(timer)
-    timer = setTimeout(reload, SETTLE)
+    clearTimeout(settling)
+    settling = setTimeout(reload, SETTLE, waitForTheOther)
   }
+  // The sentence changes once a day. Looking more often finds a clock that jumped.
+  const remind = () => {
+    const sentence = expiryOf(inUse)?.sentence
+    if (sentence !== undefined && sentence !== told) warn(sentence)
+    told = sentence
+  }
+
   const watched = [files.certFile, files.keyFile]
   for (const file of watched) watchFile(file, { interval: LOOK_EVERY, persistent: false }, changed)
+  const reminding = setInterval(remind, HOUR).unref()
+  remind()
   return {
-    reload,
+    reload: () => reload(reject),
     stop() {
-      clearTimeout(timer)
+      for (const timer of [settling, waiting, reminding]) clearTimeout(timer)
       for (const file of watched) unwatchFile(file, changed)
     },
   }

@@ -43,6 +43,15 @@ export function clientAddress({
   }
 }
 
+/** A site may have as much (RFC 6177): 65,536 clients of 64 bits. */
+const SITE = 48
+
+/** Makes the function that returns the key of the IPv6 site that a client is in; undefined if it is in none. */
+export function networkOf({ ipv6Prefix }: ClientRule): (client: string) => string | undefined {
+  if (ipv6Prefix <= SITE) return () => undefined
+  return client => (client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE) : undefined)
+}
+
 function trustIn(proxies: TrustedProxies): (address: string, hop: number) => boolean {
   switch (proxies.kind) {
     case 'none':
@@ -72,8 +81,11 @@ function clientKey(address: string, ipv6Prefix: number): string {
   if (isIPv4(address)) return address
   const parsed = ipaddr.IPv6.parse(withoutZone(address))
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${ipv6Prefix}`)}/${ipv6Prefix}`
+  return networkKey(parsed.toString(), ipv6Prefix)
 }
+
+const networkKey = (address: string, bits: number): string =>
+  `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`
 
 /** RFC 4007 §11: a zone names an interface, not a host. */
 function withoutZone(address: string): string {

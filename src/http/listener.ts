@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto'
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -55,9 +56,13 @@ export function createListener(handler: Handler, certificate: Certificate | null
   return server
 }
 
-/** TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4). */
+/**
+ * TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4), and without renegotiation
+ * (RFC 9113 §9.2.1), which would hang a connection of HTTP/2.
+ */
 const secureProtocols = {
   minVersion: 'TLSv1.2',
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   ciphers: [
     'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
     'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256',

@@ -3,7 +3,7 @@ import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
-import { type ClientRule, clientAddress } from './client-address.ts'
+import { type ClientRule, clientAddress, networkOf } from './client-address.ts'
 import { cors } from './cors.ts'
 import { serve } from './discovery/document.ts'
 import type { Site } from './discovery/site.ts'
@@ -74,6 +74,7 @@ export function createRouter(
     limiter,
     failed,
     corsFields: landingPages.answerFields,
+    networkOf: networkOf(settings.client),
     clientOf: ({ socket, headers }) =>
       addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined),
   })

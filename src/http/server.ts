@@ -96,14 +96,15 @@ export async function openServer(
 
   const watch =
     tls &&
-    watchCertificate(
-      tls,
-      pair => {
+    certificate &&
+    watchCertificate(tls, certificate, {
+      use(pair) {
         for (const { server } of listeners) useCertificate(server, pair)
         log.info('the TLS certificate was reloaded')
       },
-      error => log.error({ err: error }, 'the new TLS certificate cannot be used; the old one stays'),
-    )
+      reject: ({ message: why }) => log.warn({ why }, 'the new TLS certificate cannot be used; the old one stays'),
+      warn: sentence => log.warn(sentence),
+    })
 
   return {
     baseUrl: baseUrl(),

@@ -21,6 +21,8 @@ export interface SignupParts {
   readonly limiter: Limiter
   /** The key under which a client's attempts are counted; null when its socket is gone. */
   clientOf(request: Incoming): string | null
+  /** The key of the network that the client is in and that has a quota too. */
+  networkOf(client: string): string | undefined
   /** The value of Set-Cookie. */
   readonly cookie: string
   /** Attempts and seconds; null: answers do not mention the quota. */
@@ -34,7 +36,16 @@ export interface SignupParts {
 /**
  * `POST /api/waitlist`. The checks, in order: attempts, encoding, media type, size, syntax, name, email.
  */
-export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, corsFields, failed }: SignupParts) {
+export function signupRoute({
+  join,
+  limiter,
+  clientOf,
+  networkOf,
+  cookie,
+  publishedQuota,
+  corsFields,
+  failed,
+}: SignupParts) {
   const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
   const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
@@ -46,7 +57,7 @@ export function signupRoute({ join, limiter, clientOf, cookie, publishedQuota, c
     try {
       const client = clientOf(request)
       if (client === null) return answer(refuse(unavailable))
-      const { admitted, remaining, seconds } = await limiter.take(client)
+      const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
       if (policy !== null) {
         // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
         common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]

@@ -7,6 +7,9 @@ export interface Quota {
   readonly window: number
 }
 
+/** The quota of a network. One client among many never notices it; one that has the whole network to itself does. */
+export const networkQuota = ({ limit, window }: Quota): Quota => ({ limit: limit * 16, window })
+
 /**
  * The numbers of GCRA (ITU-T I.371), in milliseconds. A client is one number: the time at which its quota is full again.
  * An attempt moves it one interval ahead. If that would put it more than a window ahead of now, the attempt is refused and
@@ -21,6 +24,8 @@ export function gcra({ limit, window }: Quota) {
     windowMs,
     interval,
     tolerance,
+    /** Whether one more attempt is admitted at `present` where the quota is full again at `before`. */
+    admits: (before: number, present: number): boolean => before + interval - present <= windowMs + tolerance,
     /** `used`: milliseconds until the quota is full again, after this attempt. */
     allowance(admitted: boolean, used: number): Allowance {
       const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
@@ -29,4 +34,10 @@ export function gcra({ limit, window }: Quota) {
       return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
     },
   }
+}
+
+/** What two quotas, of which an attempt needs both, allow together. */
+export function both(one: Allowance, other: Allowance): Allowance {
+  if (one.remaining !== other.remaining) return one.remaining < other.remaining ? one : other
+  return one.seconds > other.seconds ? one : other
 }

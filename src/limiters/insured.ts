@@ -46,19 +46,19 @@ export function insured(
   }
 
   return {
-    async take(client) {
+    async take(client, network) {
       if (away) {
-        if (now() < sparedUntil) return local.take(client)
+        if (now() < sparedUntil) return local.take(client, network)
         // Only this attempt checks whether it is back.
         sparedUntil = now() + SPARED
       }
       try {
-        const allowance = await shared.take(client)
+        const allowance = await shared.take(client, network)
         answered()
         return allowance
       } catch (error) {
         failedWith(error as Error)
-        return local.take(client)
+        return local.take(client, network)
       }
     },
     async close() {

@@ -1,48 +1,66 @@
 import type { Allowance, Limiter } from '../waitlist/ports.ts'
-import { gcra, type Quota } from './gcra.ts'
+import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {
-  /** The most clients that are remembered; 100,000 take about 15 MB. */
+  /** The most clients and networks that are remembered; 100,000 take about 15 MB. */
   readonly clients?: number
   /** Milliseconds on a clock that never goes back. */
   readonly now?: () => number
 }
 
 /**
- * A limiter in the memory of this process: one number for each client.
+ * A limiter in the memory of this process: one number for each client, and for each network.
  *
  * The table is bounded: two generations of at most half of `clients` each. A client that tries is kept in the younger one.
  * When that is a window old or full, it becomes the older one, and the former older one is forgotten. After a whole window
  * every forgotten client has its full quota again anyway. Only a flood of addresses makes it forget sooner, and that is
  * safe: nobody is refused, a client regains at most one quota, and pushing out a blocked client takes half a table of
- * fresh addresses, each of which is worth a quota by itself.
+ * fresh addresses, each of which is worth a quota by itself. Addresses that only their network keeps out take no place.
  */
 export function memoryLimiter({ limit, window, clients = 100_000, now = monotonic }: MemoryLimiterOptions): Limiter {
   let younger = new Map<string, number>()
   let older = new Map<string, number>()
-  const { windowMs, interval, tolerance, allowance } = gcra({ limit, window })
+  const one = gcra({ limit, window })
+  const all = gcra(networkQuota({ limit, window }))
+  const { windowMs } = one
   let nextGeneration = now() + windowMs
 
-  function take(client: string): Allowance {
+  function take(client: string, network: string | undefined): Allowance {
     const present = now()
-    const before = Math.max(younger.get(client) ?? older.get(client) ?? present, present)
-    const after = before + interval
-    const admitted = after - present <= windowMs + tolerance
-    const fullAgainAt = admitted ? after : before
+    const before = fullAgainAt(client, present)
+    let admitted = one.admits(before, present)
+    if (network === undefined) return settle(one, client, before, present, admitted)
+    const networkBefore = fullAgainAt(network, present)
+    admitted &&= all.admits(networkBefore, present)
+    return both(settle(one, client, before, present, admitted), settle(all, network, networkBefore, present, admitted))
+  }
 
-    if (present >= nextGeneration || (younger.size >= clients / 2 && !younger.has(client))) {
+  const fullAgainAt = (key: string, present: number) => Math.max(younger.get(key) ?? older.get(key) ?? present, present)
+
+  function settle(
+    { interval, allowance }: typeof one,
+    key: string,
+    before: number,
+    present: number,
+    admitted: boolean,
+  ): Allowance {
+    const after = admitted ? before + interval : before
+    // Even when refused, so that a client that keeps trying stays in the younger generation.
+    if (after > present) remember(key, after, present)
+    return allowance(admitted, after - present)
+  }
+
+  function remember(key: string, fullAgainAt: number, present: number): void {
+    if (present >= nextGeneration || (younger.size >= clients / 2 && !younger.has(key))) {
       older = younger
       younger = new Map()
       nextGeneration = present + windowMs
     }
-    // Even when refused, so that a client that keeps trying stays in the younger generation.
-    younger.set(client, fullAgainAt)
-
-    return allowance(admitted, fullAgainAt - present)
+    younger.set(key, fullAgainAt)
   }
 
   return {
-    take: client => Promise.resolve(take(client)),
+    take: (client, network) => Promise.resolve(take(client, network)),
     async close() {
       younger.clear()
       older.clear()

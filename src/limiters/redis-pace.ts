@@ -48,7 +48,7 @@ export function redisPace(location: RedisLocation, timeout: number = TIMEOUT): S
       if (performance.now() < sparedUntil) return 0
       try {
         const most = Math.floor(Math.min(longest, LONGEST) * 1000)
-        const wait = await run(`waitlist:pace:${key}`, calls, Math.ceil(per * 1000), most)
+        const wait = await run([`waitlist:pace:${key}`], calls, Math.ceil(per * 1000), most)
         return wait < 0 ? null : wait / 1000
       } catch {
         sparedUntil = performance.now() + SPARED

@@ -8,7 +8,7 @@ const SILENCE = 1_000
 /** One script on the server. */
 export interface RedisScript<Answer> {
   /** Rejects with the reason: at once while the server is away, or when it does not answer in time. */
-  run(key: string, ...values: number[]): Promise<Answer>
+  run(keys: readonly string[], ...values: number[]): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -43,14 +43,14 @@ export function redisScript<Answer>(
     why = 'the connection was closed'
   })
   // Sent by its digest; in full if the server does not know the script, in which case nothing was run yet.
-  redis.defineCommand(name, { numberOfKeys: 1, lua })
-  const commands = redis as unknown as Record<string, (key: string, ...values: number[]) => Promise<Answer>>
+  redis.defineCommand(name, { lua })
+  const commands = redis as unknown as Record<string, (keys: number, ...rest: (string | number)[]) => Promise<Answer>>
 
   return {
-    async run(key, ...values) {
+    async run(keys, ...values) {
       if (misplaced !== undefined) throw new Error(misplaced)
       try {
-        return await within(timeout, commands[name]!(key, ...values))
+        return await within(timeout, commands[name]!(keys.length, ...keys, ...values))
       } catch (error) {
         if (error instanceof Late) throw error
         // The server's own words. If they make us disconnect, they are the reason for later failures too.

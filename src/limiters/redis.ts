@@ -1,5 +1,5 @@
 import type { Limiter } from '../waitlist/ports.ts'
-import { gcra, type Quota } from './gcra.ts'
+import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 import { redisScript } from './redis-script.ts'
 import type { RedisLocation } from './redis-url.ts'
 
@@ -12,9 +12,9 @@ export interface RedisLimiterOptions extends Quota {
 const TIMEOUT = 50
 
 /**
- * One command for an attempt, by the server's clock, which all instances share. The key holds the time at which the quota
- * is full again, in microseconds, and expires then. Returns whether the attempt is admitted, and the microseconds until
- * that time.
+ * One command for an attempt, by the server's clock, which all instances share. Each key, of a client and perhaps of its
+ * network, holds the time at which its quota is full again, in microseconds, and expires then. Returns whether the attempt
+ * is admitted, and for each key the microseconds until that time.
  *
  * A time more than a window ahead comes from a clock that was set back, or from a longer window that was configured
  * before. The quota then counts as just used up, so that nobody is locked out for longer than a window.
@@ -22,18 +22,34 @@ const TIMEOUT = 50
 const TAKE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local interval, window = tonumber(ARGV[1]), tonumber(ARGV[2])
-local stored = tonumber(redis.call('GET', KEYS[1]) or 0)
-local before = math.min(math.max(stored, now), now + window)
-local after = before + interval
-local admitted = 1
-if after - now > window + 1 then
-  after, admitted = before, 0
+local window = tonumber(ARGV[1])
+
+local function look(key, interval)
+  local stored = tonumber(redis.call('GET', key) or 0)
+  local before = math.min(math.max(stored, now), now + window)
+  return stored, before, before + interval
 end
-if after ~= stored then
-  redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after - now) / 1000))
+local function settle(key, stored, fullAgainAt)
+  if fullAgainAt ~= stored and fullAgainAt > now then
+    redis.call('SET', key, string.format('%.0f', fullAgainAt), 'PX', math.ceil((fullAgainAt - now) / 1000))
+  end
+  return string.format('%.0f', fullAgainAt - now)
 end
-return {admitted, string.format('%.0f', after - now)}`
+
+local latest = now + window + 1
+local client, network = KEYS[1], KEYS[2]
+local stored, before, after = look(client, ARGV[2])
+if not network then
+  if after > latest then
+    return {0, settle(client, stored, before)}
+  end
+  return {1, settle(client, stored, after)}
+end
+local networkStored, networkBefore, networkAfter = look(network, ARGV[3])
+if after > latest or networkAfter > latest then
+  return {0, settle(client, stored, before), settle(network, networkStored, networkBefore)}
+end
+return {1, settle(client, stored, after), settle(network, networkStored, networkAfter)}`
 
 /**
  * A limiter that any number of instances share. `take` rejects at once while the server is away, and after 50 ms when it
@@ -43,15 +59,24 @@ return {admitted, string.format('%.0f', after - now)}`
  * @throws {OperatorError} when a file that `location` names cannot be read. It opens even while the server is away.
  */
 export function redisLimiter({ location, timeout = TIMEOUT, ...quota }: RedisLimiterOptions): Limiter {
-  const { windowMs, interval, allowance } = gcra(quota)
+  const one = gcra(quota)
+  const all = gcra(networkQuota(quota))
   // Rounded up to whole microseconds, so that nobody gets more than the quota. A command takes longer than that costs.
-  const [step, window] = [Math.ceil(interval * 1000), windowMs * 1000]
-  const { run, close } = redisScript<[admitted: 0 | 1, used: string]>(location, timeout, 'waitlistTake', TAKE)
+  const times = [one.windowMs, one.interval, all.interval].map(ms => Math.ceil(ms * 1000))
+  type Taken = [admitted: 0 | 1, used: string, usedByNetwork?: string]
+  const { run, close } = redisScript<Taken>(location, timeout, 'waitlistTake', TAKE)
   return {
-    async take(client) {
-      const [admitted, used] = await run(`waitlist:limit:${client}`, step, window)
-      return allowance(admitted === 1, Number(used) / 1000)
+    async take(client, network) {
+      const [admitted, used, usedByNetwork] = await run(keysOf(client, network), ...times)
+      const own = one.allowance(admitted === 1, Number(used) / 1000)
+      return usedByNetwork === undefined ? own : both(own, all.allowance(admitted === 1, Number(usedByNetwork) / 1000))
     },
     close,
   }
 }
+
+/** What is in braces decides the slot in a cluster, and one command has all its keys in one slot. */
+const keysOf = (client: string, network: string | undefined): readonly string[] =>
+  network === undefined
+    ? [`waitlist:limit:${client}`]
+    : [`waitlist:limit:{${network}}${client}`, `waitlist:limit:{${network}}`]

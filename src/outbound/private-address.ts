@@ -8,7 +8,24 @@ const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal'
  * 4291). Nothing is resolved.
  */
 export function isPrivate(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = hostOf(url)
   if (ipaddr.isValid(host)) return privateRanges.has(ipaddr.process(host).range())
   return !host.includes('.') || /\.(?:local|internal|localhost|home\.arpa)$/.test(host)
 }
+
+/** Metadata services that are not link-local: of Amazon, Google and Alibaba. */
+const metadata = new Set(['fd00:ec2::254', 'fd20:ce::254', '100.100.100.200'])
+const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal'])
+
+/**
+ * Whether the host of a URL, as written, is link-local (RFC 3927; RFC 4291 §2.5.6) or the metadata service of a cloud,
+ * which tells a machine its credentials. Nothing is resolved.
+ */
+export function isMetadata(url: string): boolean {
+  const host = hostOf(url)
+  if (!ipaddr.isValid(host)) return metadataNames.has(host)
+  const address = ipaddr.process(host)
+  return address.range() === 'linkLocal' || metadata.has(address.toString())
+}
+
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

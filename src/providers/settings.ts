@@ -1,4 +1,4 @@
-import { isPrivate } from '../outbound/private-address.ts'
+import { isMetadata, isPrivate } from '../outbound/private-address.ts'
 import { type Environment, given, readSettings } from '../setting.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendorNames, vendors } from './catalogue.ts'
 
@@ -51,7 +51,13 @@ export function providerWarnings(chosen: VendorName | null, env: Environment): r
     warnings.push(...misspelt(name, env), ...readSettings(settings, env).idle)
     for (const setting of known.filter(each => each.endsWith('BASE_URL'))) {
       const address = given(env, setting)
-      if (address?.startsWith('http:') && !isPrivate(address)) {
+      if (address === undefined) continue
+      if (isMetadata(address)) {
+        warnings.push(
+          `${setting} is a link-local or metadata address, where clouds keep credentials: the key and the list are sent there.`,
+        )
+      }
+      if (address.startsWith('http:') && !isPrivate(address)) {
         warnings.push(
           `${setting} is plain HTTP to a public address: the key and the list travel in the clear. Use https.`,
         )

@@ -57,6 +57,55 @@ export function limiterContract(name: string, open: OpenLimiter): void {
       for (const key of keys) assert.equal((await limiter.take(key)).admitted, false, key)
     })
 
+    test('all clients of one network share 16 quotas, and nobody else does', async t => {
+      const limiter = await open(t, { limit: 3, window: 600 })
+      const attempts: Allowance[] = []
+      for (let i = 0; i < 20; i++) {
+        for (let n = 0; n < 4; n++) attempts.push(await limiter.take(`2001:db8:0:${i}::/64`, '2001:db8::/48'))
+      }
+      const three = [true, true, true, false]
+      assert.deepEqual(
+        attempts.map(({ admitted }) => admitted),
+        [...Array.from({ length: 16 }, () => three).flat(), ...Array.from({ length: 16 }, () => false)],
+      )
+      const remaining = attempts.map(({ remaining }) => remaining)
+      assert.deepEqual(remaining.slice(0, 60), Array.from({ length: 15 }, () => [2, 1, 0, 0]).flat())
+      assert.deepEqual(remaining.slice(60), [2, 1, ...Array.from({ length: 18 }, () => 0)])
+      // A client gets one back every 200 seconds, the network every 12.5.
+      for (const { seconds } of attempts.slice(0, 60)) assert.ok(seconds > 180 && seconds <= 200)
+      for (const { seconds } of attempts.slice(64)) assert.ok(seconds > 1 && seconds <= 13)
+
+      for (const [client, network] of [['2001:db8:1:1::/64', '2001:db8:1::/48'], ['192.0.2.1']] as const) {
+        assert.equal((await limiter.take(client, network)).remaining, 2, client)
+      }
+    })
+
+    test('of a crowd in one network exactly 16 quotas are admitted', async t => {
+      const limiter = await open(t, { limit: 2, window: 600 })
+      const attempts = await Promise.all(Array.from({ length: 300 }, (_, i) => limiter.take(`${i % 30}`, 'network')))
+      assert.equal(attempts.filter(({ admitted }) => admitted).length, 32)
+    })
+
+    test('a client that is refused costs its network nothing', async t => {
+      const limiter = await open(t, { limit: 1, window: 600 })
+      for (let i = 0; i < 50; i++) assert.equal((await limiter.take('eager', 'network')).admitted, i === 0)
+      const others = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(`${i}`, 'network')))
+      assert.equal(others.filter(({ admitted }) => admitted).length, 15)
+    })
+
+    test('a network that is refused costs its clients nothing; waiting as long as it says is enough', async t => {
+      const limiter = await open(t, { limit: 1, window: 32 })
+      for (let i = 0; i < 16; i++) assert.equal((await limiter.take(`${i}`, 'network')).admitted, true)
+      const refusals: Allowance[] = []
+      for (let i = 0; i < 5; i++) refusals.push(await limiter.take('late', 'network'))
+      assert.ok(refusals.every(({ admitted, remaining }) => !admitted && remaining === 0))
+      const { seconds } = refusals[4]!
+      assert.ok(seconds <= 2)
+      const until = performance.now() + seconds * 1_000
+      while (performance.now() < until) await new Promise(resolve => setTimeout(resolve, until - performance.now()))
+      assert.equal((await limiter.take('late', 'network')).admitted, true)
+    })
+
     test('the numbers fit their fields: whole, never negative, at least one second', async t => {
       for (const quota of [
         { limit: 1_000_000, window: 1 },
@@ -193,6 +242,87 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
     property('another client has its whole quota', async ({ limiter, limit }) => {
       const attempts = await takeMany(limiter, '192.0.2.2', limit + 1)
       assert.equal(attempts.filter(({ admitted }) => admitted).length, limit)
+    })
+
+    /** A quota, and what the many clients of a network have done: by turns, some of them more often than others. */
+    const crowds = fc.record({
+      quota: fc.record({ limit: fc.integer({ min: 1, max: 5 }), window: fc.integer({ min: 1, max: 3_600 }) }),
+      start: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      steps: fc.array(
+        fc.record({
+          pause: fc.double({ min: 0, max: 0.5, noNaN: true }),
+          clients: fc.integer({ min: 0, max: 40 }),
+          times: fc.integer({ min: 1, max: 6 }),
+        }),
+        { maxLength: 12 },
+      ),
+    })
+
+    test('in a network too, what is said is true, and in no stretch of time are more attempts admitted', () =>
+      fc.assert(
+        fc.asyncProperty(crowds, fc.integer({ min: 0, max: 60 }), async ({ quota, start, steps }, last) => {
+          const clock = { now: start }
+          const limiter = open(quota, () => clock.now)
+          const one = (quota.window * 1_000) / quota.limit
+          const admittedAt = new Map<string, number[]>([['all', []]])
+          const take = async (client: string) => {
+            const attempt = await limiter.take(client, 'network')
+            if (!attempt.admitted) return attempt
+            admittedAt.get('all')!.push(clock.now)
+            admittedAt.set(client, [...(admittedAt.get(client) ?? []), clock.now])
+            return attempt
+          }
+          const exhaust = async (client: string) => {
+            for (let admitted = 0; ; admitted++) {
+              const attempt = await take(client)
+              if (!attempt.admitted) return { admitted, refusal: attempt }
+            }
+          }
+          for (const { pause, clients, times } of steps) {
+            clock.now += pause * one
+            for (let i = 0; i < clients; i++) for (let n = 0; n < times; n++) await take(`${i}`)
+          }
+
+          // A client that has tried before, or a new one.
+          const client = `${last}`
+          const { remaining } = await take(client)
+          const { admitted, refusal } = await exhaust(client)
+          assert.equal(admitted, remaining)
+          const refusedAt = clock.now
+          if (refusal.seconds > 1) {
+            clock.now = refusedAt + (refusal.seconds - 1) * 1_000
+            assert.equal((await take(client)).admitted, false)
+          }
+          clock.now = refusedAt + refusal.seconds * 1_000
+          const next = await take(client)
+          assert.equal(next.admitted, true)
+          clock.now += next.seconds * 1_000
+          assert.ok((await exhaust(client)).admitted >= next.remaining + 1)
+
+          for (const [client, times] of admittedAt) {
+            const [limit, interval] = client === 'all' ? [quota.limit * 16, one / 16] : [quota.limit, one]
+            for (const [first, from] of times.entries()) {
+              const within = times
+                .slice(first)
+                .findLastIndex((to, more) => more + 1 > limit + Math.floor((to - from) / interval + 1e-6))
+              assert.equal(within, -1, `too many for ${client} since ${from}`)
+            }
+          }
+        }),
+        { numRuns: 300 },
+      ))
+
+    test('who needs both quotas waits for the later one', async () => {
+      const clock = { now: 0 }
+      const limiter = open({ limit: 1, window: 960 }, () => clock.now)
+      await limiter.take(client, 'network')
+      clock.now = 950_000
+      for (let i = 0; i < 16; i++) await limiter.take(`${i}`, 'network')
+      clock.now = 955_000
+      // Its own quota is back in 5 seconds, the first attempt of the network 60 seconds after the crowd.
+      assert.deepEqual(await limiter.take(client, 'network'), { admitted: false, remaining: 0, seconds: 55 })
+      clock.now = 1_010_000
+      assert.deepEqual(await limiter.take(client, 'network'), { admitted: true, remaining: 0, seconds: 960 })
     })
 
     test('a clock that stands still for ever and one that jumps far ahead do no harm', async () => {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { isSecret } from '../../src/destinations/secret.ts'
-import { isPrivate } from '../../src/outbound/private-address.ts'
+import { isMetadata, isPrivate } from '../../src/outbound/private-address.ts'
 
 describe('the settings of the webhook', () => {
   test('a secret is whsec_ and 24 to 64 bytes in base64, and every such one can sign', () => {
@@ -89,5 +89,46 @@ describe('the settings of the webhook', () => {
     for (const host of outside) assert.equal(isPrivate(`http://${host}/hook`), false, host)
     assert.equal(isPrivate('http://localhost@example.com/hook'), false)
     assert.equal(isPrivate('http://example.com/localhost'), false)
+  })
+
+  test('link-local addresses and metadata services are known in every spelling', () => {
+    const metadata = [
+      '169.254.169.254',
+      '169.254.0.1',
+      '2852039166',
+      '0xa9.0xfe.0251.254',
+      '[::ffff:169.254.169.254]',
+      '[::ffff:a9fe:a9fe]',
+      '[fe80::1]',
+      '[febf::1]',
+      '[fd00:ec2::254]',
+      '[FD00:0EC2:0:0::254]',
+      '[fd20:ce::254]',
+      '100.100.100.200',
+      'metadata.google.internal',
+      'Metadata.Google.Internal.',
+      'metadata.goog',
+    ]
+    for (const host of metadata) assert.equal(isMetadata(`http://${host}/hook?x=1`), true, host)
+    const receivers = [
+      'localhost',
+      'n8n:5678',
+      'hooks.svc.internal',
+      '127.0.0.1',
+      '10.0.0.1',
+      '172.16.0.1',
+      '192.168.1.2',
+      '169.253.255.255',
+      '169.255.0.0',
+      '100.64.0.1',
+      '[::1]',
+      '[fd00::1]',
+      '[fd00:ec2::253]',
+      '[fec0::1]',
+      'metadata.google.internal.example.com',
+      'example.com',
+    ]
+    for (const host of receivers) assert.equal(isMetadata(`http://${host}/hook`), false, host)
+    assert.equal(isMetadata('http://example.com/169.254.169.254'), false)
   })
 })

@@ -120,3 +120,22 @@ export const assertModernOnly = async (service: { baseUrl: string }) => {
     socket.destroy()
   }
 }
+
+/** A client that asks to renegotiate (TLS 1.2) is refused, and its connection ends instead of hanging. */
+export const assertNoRenegotiation = async (service: { baseUrl: string }) => {
+  for (const protocol of ['http/1.1', 'h2']) {
+    const socket = await handshake(service, { maxVersion: 'TLSv1.2', ALPNProtocols: [protocol] })
+    assert.ok(!(socket instanceof Error), String(socket))
+    assert.equal(socket.alpnProtocol, protocol)
+    const ended = new Promise(resolve =>
+      socket
+        .on('error', () => {})
+        .resume()
+        .once('close', () => resolve('cut off')),
+    )
+    const renegotiated = new Promise(resolve => socket.renegotiate({}, error => error ?? resolve('renegotiated')))
+    // HTTP/1.1 would begin the renegotiation with the next bytes.
+    if (protocol === 'http/1.1') socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert.equal(await Promise.race([ended, renegotiated]), 'cut off', protocol)
+  }
+}

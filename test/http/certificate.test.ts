@@ -1,12 +1,31 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { type CertificateNews, expiryOf, firstCertificate, watchCertificate } from '../../src/http/certificates.ts'
+import { tryAll } from '../../src/trials.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
+import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
-import { startService } from '../harness/service.ts'
-import { assertModernOnly, certificateOf, fixture, http2, http2Session, pairIn, usePair } from '../harness/tls.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import {
+  assertModernOnly,
+  assertNoRenegotiation,
+  certificateOf,
+  fixture,
+  handshake,
+  http2,
+  http2Session,
+  pairIn,
+  usePair,
+} from '../harness/tls.ts'
+
+/** Milliseconds within which a changed file is read. */
+const NOTICED = 1_500
+const complaints = ({ logged }: TestService) =>
+  logged.filter(({ msg }) => /cannot be used; the old one stays/.test(String(msg)))
 
 describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
   test('C-101: is reloaded when its files change; a bad pair keeps the old one and is logged', async t => {
@@ -19,10 +38,11 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     await until(async () => (await certificateOf(service)) === 'CN=second')
     assert.equal((await http2(open, '/api/health')).status, 200, 'open connections stay')
     await assertModernOnly(service)
+    await assertNoRenegotiation(service)
 
     writeFileSync(files.cert, 'not a certificate')
-    const complained = () => service.logged.some(({ msg }) => /cannot be used; the old one stays/.test(String(msg)))
-    await until(complained)
+    service.reloadCertificate()
+    assert.equal(complaints(service).length, 1)
     assert.equal(await certificateOf(service), 'CN=second')
 
     usePair(files, 'first')
@@ -34,7 +54,9 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     const service = await startService(t, files.env)
     copyFileSync(fixture('second.crt'), files.cert)
     service.reloadCertificate()
-    assert.ok(service.logged.some(({ msg }) => /cannot be used; the old one stays/.test(String(msg))))
+    const [complaint] = complaints(service)
+    assert.match(String(complaint?.why), /TLS_CERT_FILE and the key in TLS_KEY_FILE do not belong together/)
+    assert.equal(complaint?.level, 40)
     assert.equal(await certificateOf(service), 'CN=first')
   })
 
@@ -49,6 +71,76 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     const clear = await runProgram(t, common, { cwd: temporaryFolder(t) })
     await clear.end('SIGHUP')
     assert.equal(clear.process.signalCode, 'SIGHUP', 'a closed terminal leaves nothing behind')
+  })
+
+  for (const order of [
+    ['key', 'cert'],
+    ['cert', 'key'],
+  ] as const) {
+    test(`a change from RSA to ECDSA, the ${order[0]} first, fails no handshake at any moment and logs nothing`, async t => {
+      const [rsa, ecdsa] = [selfSigned({ kind: 'rsa', name: 'rsa' }), selfSigned({ kind: 'ec', name: 'ecdsa' })]
+      const folder = temporaryFolder(t)
+      const files = { cert: join(folder, 'fullchain.pem'), key: join(folder, 'privkey.pem') }
+      /** As certbot does it: a new file, and a symbolic link that is replaced in one step. */
+      const renew = (which: 'cert' | 'key', pair: Record<'cert' | 'key', string>) => {
+        const archived = join(folder, `${which}-${pair === rsa ? 1 : 2}.pem`)
+        writeFileSync(archived, pair[which])
+        symlinkSync(archived, `${files[which]}.new`)
+        renameSync(`${files[which]}.new`, files[which])
+      }
+      for (const which of order) renew(which, rsa)
+      const service = await startService(t, { TLS_CERT_FILE: files.cert, TLS_KEY_FILE: files.key })
+
+      let running = true
+      const seen: unknown[] = []
+      const visitor = async () => {
+        while (running) {
+          const socket = await handshake(service, { ca: [rsa.cert, ecdsa.cert] })
+          if (socket instanceof Error) return seen.push(socket)
+          seen.push(socket.getPeerX509Certificate()?.subject)
+          socket.destroy()
+        }
+      }
+      const visitors = [visitor(), visitor(), visitor()]
+      renew(order[0], ecdsa)
+      await setTimeout(NOTICED)
+      assert.equal(seen.at(-1), 'CN=rsa', 'half of a pair is not used')
+      renew(order[1], ecdsa)
+      await until(() => seen.at(-1) !== 'CN=rsa')
+      running = false
+      await Promise.all(visitors)
+
+      assert.deepEqual([...new Set(seen)], ['CN=rsa', 'CN=ecdsa'])
+      const warnings = service.logged.filter(({ level }) => Number(level) >= 40)
+      assert.deepEqual(warnings, [])
+    })
+  }
+
+  test('files that still do not fit after a while are told of once, and taken as soon as they do', async t => {
+    const { files, events } = watched(t, 'first')
+    writeFileSync(files.key, selfSigned({ kind: 'rsa', name: 'another' }).key)
+    await until(() => events.length > 0)
+    await setTimeout(NOTICED)
+    assert.match(events.join(), /^rejected: .* do not belong together \(ec and rsa\)$/)
+    usePair(files, 'second')
+    await until(() => events.length > 1)
+    assert.equal(events[1], 'used')
+  })
+
+  test('a certificate of another kind than its key keeps the service from starting', async t => {
+    const [rsa, ecdsa] = [selfSigned({ kind: 'rsa', name: 'rsa' }), selfSigned({ kind: 'ec', name: 'ecdsa' })]
+    const { cert, key, env } = pairIn(t)
+    for (const [one, other, kinds] of [
+      [rsa, ecdsa, 'rsa and ec'],
+      [ecdsa, rsa, 'ec and rsa'],
+    ] as const) {
+      writeFileSync(cert, one.cert)
+      writeFileSync(key, other.key)
+      await assert.rejects(startService(t, env), {
+        name: 'OperatorError',
+        message: `TLS_CERT_FILE and TLS_KEY_FILE cannot be used: the certificate in TLS_CERT_FILE and the key in TLS_KEY_FILE do not belong together (${kinds})`,
+      })
+    }
   })
 
   test('a pair that cannot be used keeps the service from starting, in a sentence that names the settings', async t => {
@@ -73,3 +165,96 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     }
   })
 })
+
+describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, () => {
+  const pairUntil = (t: TestContext, to: Date) => {
+    const files = pairIn(t)
+    const pair = selfSigned({ kind: 'ec', name: 'expiring', from: inDays(-400), to })
+    writeFileSync(files.cert, pair.cert)
+    writeFileSync(files.key, pair.key)
+    return { ...files, cert: pair.cert, key: pair.key }
+  }
+
+  test('is warned of from 14 days before its end, in a sentence that changes once a day', () => {
+    const end = new Date('2030-06-30T12:00:00Z')
+    const { cert, key } = selfSigned({ kind: 'ec', name: 'expiring', to: end })
+    const at = (days: number) =>
+      expiryOf({ cert: Buffer.from(cert), key: Buffer.from(key) }, end.getTime() + days * 86_400_000)
+    const ends = 'The certificate in TLS_CERT_FILE expires on 2030-06-30T12:00:00.000Z, in'
+    const ended = 'The certificate in TLS_CERT_FILE expired on 2030-06-30T12:00:00.000Z,'
+    assert.equal(at(-14.1), null)
+    assert.deepEqual(at(-14), { isExpired: false, sentence: `${ends} 14 days. Renew it.` })
+    assert.deepEqual(at(-1.5), { isExpired: false, sentence: `${ends} 1 day. Renew it.` })
+    assert.deepEqual(at(-0.5), { isExpired: false, sentence: `${ends} less than a day. Renew it.` })
+    assert.deepEqual(at(0), {
+      isExpired: true,
+      sentence: `${ended} less than a day ago, and clients refuse it. Renew it.`,
+    })
+    assert.deepEqual(at(2.5), { isExpired: true, sentence: `${ended} 2 days ago, and clients refuse it. Renew it.` })
+  })
+
+  test('is warned of at the start, at a reload, and by `waitlist check`', async t => {
+    for (const [days, says, result] of [
+      [-1.5, /expired on .* 1 day ago, and clients refuse it/, 'wrong'],
+      [10.5, /expires on .* in 10 days/, 'ok'],
+      [100, null, 'ok'],
+    ] as const) {
+      const service = await startService(t, pairUntil(t, inDays(days)).env)
+      service.reloadCertificate()
+      const warnings = service.logged.filter(({ level }) => level === 40).map(({ msg }) => String(msg))
+      assert.equal(warnings.length, says === null ? 0 : 2, warnings.join('\n'))
+      const trial = (await tryAll(service.config)).find(({ what }) => what === 'certificate')!
+      assert.equal(trial.is, result)
+      for (const sentence of [...warnings, trial.why]) if (says !== null) assert.match(sentence, says)
+    }
+  })
+
+  test('is told of once a day, also when the clock jumps, and no more once it is renewed', t => {
+    const to = new Date('2030-06-30T12:00:00Z')
+    let now = Date.parse('2030-06-15T00:30:00Z')
+    t.mock.method(Date, 'now', () => now)
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { events, files, watch } = watched(t, selfSigned({ kind: 'ec', name: 'expiring', to }))
+    const hours = (count: number) => {
+      for (let i = 0; i < count; i++) {
+        now += 3_600_000
+        t.mock.timers.tick(3_600_000)
+      }
+      return events.splice(0)
+    }
+    assert.deepEqual(hours(24), [], 'more than two weeks are left')
+    assert.match(hours(24).join(), /^[^,]*, in 13 days[^,]*$/)
+    assert.match(hours(72).join(), /^[^,]*, in 12 days[^,]*,[^,]*, in 11 days[^,]*,[^,]*, in 10 days[^,]*$/)
+    now = Date.parse('2031-01-01T00:00:00Z')
+    assert.match(hours(1).join(), /184 days ago/)
+    now = Date.parse('2030-06-29T00:00:00Z')
+    assert.match(hours(1).join(), /in 1 day\./)
+
+    usePair(files, 'second')
+    watch.reload()
+    assert.deepEqual(events.splice(0), ['used'])
+    assert.deepEqual(hours(1_000), [])
+    // At once, since other tests run at the same time.
+    t.mock.timers.reset()
+    t.mock.restoreAll()
+  })
+})
+
+/** A watch over files, and what it tells. What does not fit is told after 100 ms. */
+function watched(t: TestContext, pair: 'first' | { cert: string; key: string }) {
+  const files = pairIn(t)
+  if (pair !== 'first') {
+    writeFileSync(files.cert, pair.cert)
+    writeFileSync(files.key, pair.key)
+  }
+  const events: string[] = []
+  const news: CertificateNews = {
+    use: () => events.push('used'),
+    reject: ({ message }) => events.push(`rejected: ${message}`),
+    warn: sentence => events.push(sentence),
+  }
+  const names = { certFile: files.cert, keyFile: files.key }
+  const watch = watchCertificate(names, firstCertificate(names), news, 100)
+  t.after(() => watch.stop())
+  return { files, events, watch }
+}

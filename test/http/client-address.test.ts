@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { clientAddress, type TrustedProxies } from '../../src/http/client-address.ts'
+import { clientAddress, networkOf, type TrustedProxies } from '../../src/http/client-address.ts'
 import { clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
@@ -96,6 +96,20 @@ test('C-40: the length of the IPv6 prefix is a setting', () => {
   assert.equal(keyWith(48, '2001:db8:1:2ff::1'), '2001:db8:1::/48')
   assert.equal(keyWith(128, '2001:db8::1'), '2001:db8::1/128')
   assert.equal(keyWith(32, '::ffff:192.0.2.1'), '192.0.2.1')
+})
+
+test('C-40: the network of an IPv6 client is its /48, and no other client has one', () => {
+  const networkIn = (ipv6Prefix: number, address: string) => {
+    const rule = { proxies: none, ipv6Prefix }
+    return networkOf(rule)(clientAddress(rule)(address, undefined)!)
+  }
+  assert.equal(networkIn(64, '2001:db8:1:2::3'), '2001:db8:1::/48')
+  assert.equal(networkIn(64, '2001:db8:1:ffff::3'), '2001:db8:1::/48')
+  assert.equal(networkIn(64, '2001:db8:2::3'), '2001:db8:2::/48')
+  assert.equal(networkIn(128, '2001:db8:1:2::3'), '2001:db8:1::/48')
+  assert.equal(networkIn(56, '2001:db8:1:2::3'), '2001:db8:1::/48')
+  for (const prefix of [48, 32]) assert.equal(networkIn(prefix, '2001:db8:1:2::3'), undefined)
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1']) assert.equal(networkIn(64, address), undefined)
 })
 
 /** Which of these senders share one quota of a single attempt: the position of the first with the same key. */

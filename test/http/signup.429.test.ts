@@ -105,3 +105,25 @@ test('invalid bodies count as attempts, and a 429 wins over what is wrong with t
   assertRefused(await client.signUp('{'), 429)
   assertRefused(await client.signUp(signup(1)), 429)
 })
+
+test('C-40: the clients of an IPv6 /48 share 16 quotas; IPv4 and wider clients have only their own', async t => {
+  const service = await startService(t, { RATE_LIMIT: '1', TRUST_PROXY: '1' })
+  const client = await clientOf(service)
+  const attempt = (address: string, at = client) => at.signUp('{}', { 'x-forwarded-for': address })
+  for (let i = 0; i < 16; i++) {
+    const answer = await attempt(`2001:db8:1:${i}::1`)
+    assert.equal(answer.status, 400, `the ${i}. of 16`)
+    assert.equal(rateLimit(answer).r, 0)
+  }
+  const refused = await attempt('2001:db8:1:16::1')
+  assertRefused(refused, 429)
+  const seconds = Number(refused.headers.get('retry-after'))
+  assert.ok(seconds <= 38, 'one of 16 attempts comes back in a sixteenth of the window')
+  assert.deepEqual(rateLimit(refused), { r: 0, t: seconds })
+  assert.equal((await attempt('2001:db8:2::1')).status, 400, 'another network')
+  for (let i = 0; i < 20; i++) assert.equal((await attempt(`192.0.2.${i}`)).status, 400)
+
+  const env = { RATE_LIMIT: '1', TRUST_PROXY: '1', RATE_LIMIT_IPV6_PREFIX: '48' }
+  const wide = await clientOf(await startService(t, env))
+  for (let i = 0; i < 20; i++) assert.equal((await attempt(`2001:db8:${i}::1`, wide)).status, 400)
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { insured } from '../../src/limiters/insured.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
-import type { Limiter } from '../../src/waitlist/ports.ts'
+import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const AWAY = 'the shared rate limit is away: each instance counts by itself'
@@ -119,5 +119,26 @@ describe('the insured limiter', () => {
       await take(2_500, lasts ? 'fails' : 'answers')
       assert.deepEqual(lines(), lasts ? [{ msg: AWAY, why: 'it is away', failed: 3 }] : [])
     }
+  })
+
+  test('both limiters are told the network', async () => {
+    const { log } = recordingLog()
+    const told: unknown[] = []
+    const recording = (answer: () => Promise<Allowance>): Limiter => ({
+      take: (...keys) => {
+        told.push(keys)
+        return answer()
+      },
+      close: async () => {},
+    })
+    const local = recording(async () => ({ admitted: true, remaining: 1, seconds: 1 }))
+    const limiter = insured(
+      recording(() => Promise.reject(new Error('it is away'))),
+      local,
+      log,
+    )
+    for (let i = 0; i < 2; i++) await limiter.take('client', 'network')
+    const keys = ['client', 'network']
+    assert.deepEqual(told, [keys, keys, keys], 'the shared one, the local one, and the local one while that is spared')
   })
 })

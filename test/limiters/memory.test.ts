@@ -54,6 +54,14 @@ describe('the bounded table of the limiter in memory', () => {
     }
   })
 
+  test('a spray from one network forgets nobody: who is refused for the network alone takes no place', async () => {
+    const limiter = memoryLimiter({ limit: 2, window: 600, clients: 1_000, now: () => 0 })
+    for (let i = 0; i < 3; i++) assert.equal((await limiter.take('blocked')).admitted, i < 2)
+    for (let i = 0; i < 10_000; i++) await limiter.take(`sprayed ${i}`, 'network')
+    assert.equal((await limiter.take('blocked')).admitted, false)
+    assert.equal((await limiter.take('sprayed 10000', 'network')).admitted, false)
+  })
+
   test('a spray refuses nobody: a newcomer has its whole quota in the middle of it', async () => {
     const limiter = memoryLimiter({ limit: 3, window: 600, clients: 100, now: () => 0 })
     for (let i = 0; i < 10_000; i++) assert.equal((await limiter.take(`sprayed ${i}`)).remaining, 2)

@@ -120,7 +120,7 @@ describe('a cluster', { skip, timeout: 90_000 }, async () => {
     const limiter = await connectedLimiter(t, options)
     const all = Array.from({ length: 30 }, (_, i) => `somebody else ${i}`)
     await until(async () =>
-      (await Promise.allSettled(all.map(limiter.take))).every(({ status }) => status === 'fulfilled'),
+      (await Promise.allSettled(all.map(client => limiter.take(client)))).every(({ status }) => status === 'fulfilled'),
     )
     return limiter
   }
@@ -129,7 +129,7 @@ describe('a cluster', { skip, timeout: 90_000 }, async () => {
     const limiter = await connectedCluster(t, { ...quota, url })
     // It has one database, so each test has names of its own.
     const prefix = `${contracts++} `
-    return { ...limiter, take: client => limiter.take(prefix + client) }
+    return { ...limiter, take: (client, network) => limiter.take(prefix + client, network && prefix + network) }
   })
 
   test('one of its nodes is enough to find the others, and all of them count', async t => {

@@ -33,7 +33,7 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
 
   limiterContract('Redis or Valkey', async (t, quota) => (await opened(t, quota)).limiter)
 
-  test('an attempt is one command, by digest once the server knows the script', async t => {
+  test('an attempt is one command, in a network too, by digest once the server knows the script', async t => {
     const { limiter, command } = await opened(t, { limit: 1_000, window: 600 })
     /** How often the server has run each command, also those of scripts. */
     const calls = async () => {
@@ -45,10 +45,11 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     // The first one is asked when its connection is made.
     const before = (await calls()) && (await calls())
     for (let i = 0; i < 100; i++) await limiter.take(client)
+    for (let i = 0; i < 100; i++) await limiter.take(`${i}`, `network ${i}`)
     const more = [...(await calls())].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const)
-    const script = { time: 100, get: 100, set: 100 }
+    const script = { time: 200, get: 300, set: 300 }
     const asking = { info: 1 }
-    assert.deepEqual(Object.fromEntries(more.filter(([, count]) => count > 0)), { evalsha: 100, ...script, ...asking })
+    assert.deepEqual(Object.fromEntries(more.filter(([, count]) => count > 0)), { evalsha: 200, ...script, ...asking })
   })
 
   test('a hanging server is waited for 50 ms where nothing else is said', async t => {
@@ -120,6 +121,41 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
         }
       }),
       { numRuns: 100 },
+    )
+  })
+
+  test('in a network too every answer is that of the limiter in memory', async t => {
+    const step = fc.record({
+      pause: fc.integer({ min: 0, max: 8 }),
+      clients: fc.integer({ min: 1, max: 20 }),
+      times: fc.integer({ min: 1, max: 4 }),
+    })
+    // An interval of the network is at least 30 minutes, so that it makes no difference how long the test takes.
+    const quota = { limit: 3, window: 86_400 }
+    const { limiter, command } = await opened(t, quota)
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 5 }), async steps => {
+        const network = `network ${run++}`
+        const clock = { now: 0 }
+        const memory = memoryLimiter({ ...quota, now: () => clock.now })
+        for (const { pause, clients, times } of steps) {
+          // Time passes for the server too when what it knows is moved back: by halves of the network's interval.
+          const ms = (pause * quota.window * 1_000) / quota.limit / 16 / 2
+          clock.now += ms
+          for (const key of (await command('KEYS', `waitlist:limit:{${network}}*`)) as string[]) {
+            await command('DECRBY', key, ms * 1_000)
+          }
+          for (let i = 0; i < clients * times; i++) {
+            const client = `client ${i % clients}`
+            const [ours, theirs] = [await limiter.take(client, network), await memory.take(client, network)]
+            const { seconds, ...rest } = ours
+            assert.deepEqual(rest, { admitted: theirs.admitted, remaining: theirs.remaining })
+            assert.ok(Math.abs(seconds - theirs.seconds) <= 5, `${seconds} s, in memory ${theirs.seconds} s`)
+          }
+        }
+      }),
+      { numRuns: 30 },
     )
   })
 

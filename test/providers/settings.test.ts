@@ -84,6 +84,11 @@ describe('the settings of the providers', () => {
       /plain HTTP to a public address/,
     )
     assert.deepEqual(warnings({ ...loops, LOOPS_BASE_URL: 'http://10.0.0.7:8080' }), [])
+    const listmonk = { ...https, PROVIDER: 'listmonk', LISTMONK_USER: 'u', LISTMONK_TOKEN: 't', LISTMONK_LIST_IDS: '7' }
+    const [metadata, ...more] = warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://[fe80::1]:9000' })
+    assert.match(metadata!, /^LISTMONK_BASE_URL is a link-local or metadata address/)
+    assert.deepEqual(more, [])
+    assert.deepEqual(warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://listmonk:9000' }), [])
   })
 
   test('settings that contradict each other are refused', () => {
