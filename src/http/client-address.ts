@@ -52,6 +52,15 @@ export function networkOf({ ipv6Prefix }: ClientRule): (client: string) => strin
   return client => (client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE) : undefined)
 }
 
+/**
+ * Makes the function that returns the client behind a connection, under the same key; null for a trusted proxy, which brings
+ * many clients. With a number of hops, every connection comes from a proxy.
+ */
+export function connectionClient({ proxies, ipv6Prefix }: ClientRule): (peer: string) => string | null {
+  const trusts = trustIn(proxies)
+  return peer => (trusts(peer, 0) ? null : clientKey(peer, ipv6Prefix))
+}
+
 function trustIn(proxies: TrustedProxies): (address: string, hop: number) => boolean {
   switch (proxies.kind) {
     case 'none':

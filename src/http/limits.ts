@@ -17,6 +17,8 @@ export const TLS_HANDSHAKE_TIMEOUT = 10_000
 export const HEADER_BYTES = 8_192
 export const HEADER_COUNT = 64
 export const CONNECTIONS = 10_000
+/** Enough for all who share one IPv4 address, since those that are idle make room. Sixteen clients are needed to take all. */
+export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
 /** Requests that may wait for their answers on one HTTP/1 connection. */
 export const PIPELINED = 64
 /** HTTP/2 (RFC 9113 §6.5.2), for each connection. */

@@ -42,7 +42,6 @@ const http1Limits = {
  */
 export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
   const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
-  server.maxConnections = limits.CONNECTIONS
   server.setTimeout(limits.STALL_TIMEOUT)
   // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
   if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT + 1

@@ -6,10 +6,12 @@ import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, OperatorError, type Store } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
-import type { ClientRule } from './client-address.ts'
+import { type ClientRule, connectionClient } from './client-address.ts'
+import { boundConnections } from './connections.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
 import { type Site, site } from './discovery/site.ts'
 import { strictTransportSecurity } from './headers.ts'
+import * as limits from './limits.ts'
 import { createListener, type NodeServer, useCertificate } from './listener.ts'
 import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { createRouter } from './router.ts'
@@ -91,7 +93,18 @@ export async function openServer(
     route(request, response)
   }
 
-  await listen(settings, () => createListener(enter, certificate), listeners)
+  const bound = boundConnections({
+    all: limits.CONNECTIONS,
+    share: limits.CONNECTIONS_OF_CLIENT,
+    clientOf: connectionClient(settings.client),
+    log,
+  })
+  const create = () => {
+    const server = createListener(enter, certificate)
+    bound(server)
+    return server
+  }
+  await listen(settings, create, listeners)
   pages()
 
   const watch =
