@@ -3,7 +3,7 @@ import type { Contact, DeliveryRecord, DeliveryState } from '../waitlist/contact
 /** What an operator does with a store. All of it works while services use the store. */
 export interface Operator {
   /**
-   * A snapshot of all contacts, in the order in which they joined. Resolves when they can be read.
+   * All contacts that joined before the call, in the order in which they did. Resolves when they can be read.
    *
    * @throws {OperatorError}, like every other method, when there is no such store or it is not ours.
    */

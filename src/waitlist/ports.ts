@@ -85,7 +85,7 @@ export interface Store {
   /** Ends an attempt in one atomic step. False: another attempt took over the lease, and nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
-  /** Resolves when the store could take a signup at this moment; changes nothing. */
+  /** Resolves when a signup could be committed now, even if nobody signed up lately. Leaves nothing behind. */
   check(): Promise<void>
 
   /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */

@@ -36,18 +36,21 @@ export function operatorContract(
   longAgo: string,
 ): void {
   describe(`what an operator asks, of ${name}`, { timeout: 60_000 }, () => {
-    test('all contacts in the order in which they joined, of one moment', async t => {
+    test('all contacts that joined before, in the order in which they did', async t => {
       const desk = await open(t)
       await busy(desk)
       const contacts = await desk.operator.contacts()
       await desk.store.admit(signup('Eve', 'eve@example.com'))
       const read = await Array.fromAsync(contacts)
-      assert.deepEqual(read.map(({ email, state }) => [email, state]).slice(0, 4), [
-        ['ada@example.com', 'listed'],
-        ['bob@example.com', 'listed'],
-        ['cyd@example.com', 'listed'],
-        ['dot@example.com', 'pending'],
-      ])
+      assert.deepEqual(
+        read.map(({ email, state }) => [email, state]),
+        [
+          ['ada@example.com', 'listed'],
+          ['bob@example.com', 'listed'],
+          ['cyd@example.com', 'listed'],
+          ['dot@example.com', 'pending'],
+        ],
+      )
       assert.ok(read.every(({ createdAt }) => Math.abs(Date.now() - createdAt.getTime()) < 60_000))
       for await (const { email } of await desk.operator.contacts()) {
         assert.equal(email, 'ada@example.com')

@@ -33,6 +33,8 @@ export interface Place {
   readonly probe: (() => Promise<readonly StoredContact[]>) | { readonly impossible: string }
   /** Runs one statement past the store, as an operator does in a shell; missing where nobody can. */
   readonly sql?: RunSql
+  /** Somebody else keeps the store from writing until the result is called; missing where nobody else can. */
+  hold?(): Promise<() => Promise<unknown>>
   /** Why nothing is there any more after `close`, where that is so. */
   readonly forgets?: string
 }

@@ -127,6 +127,39 @@ export function storeContract(name: string, place: MakePlace): void {
       assert.equal((await stored(here, t))?.length ?? 1, 1)
     })
 
+    test('a check leaves nothing behind, with a provider or without one', async t => {
+      for (const provider of [null, 'provider']) {
+        const here = await place(t)
+        const store = await opened(here, t, { provider, destinations: ['webhook'] })
+        for (let i = 0; i < 10; i++) await store.check()
+        for (const destination of ['provider', 'webhook']) assert.deepEqual(await store.claim(destination, 10), [])
+        assert.deepEqual((await stored(here, t)) ?? [], [])
+        assert.deepEqual((await here.sql?.('select 1 from delivery')) ?? [], [])
+      }
+    })
+
+    test('a check tells, within a second and though nobody signs up, whether one could be stored', {
+      timeout: 30_000,
+    }, async t => {
+      const here = await place(t)
+      if (here.hold === undefined) return t.skip('nobody else can keep it from writing')
+      const store = await opened(here, t)
+      const isAble = () =>
+        Promise.race([
+          store.check().then(
+            () => true,
+            () => false,
+          ),
+          new Promise<boolean>(resolve => setTimeout(resolve, 1_000, false)),
+        ])
+      assert.equal(await isAble(), true)
+      const release = await here.hold()
+      assert.equal(await isAble(), false)
+      await release()
+      for (const end = performance.now() + 5_000; !(await isAble()); ) assert.ok(performance.now() < end)
+      assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    })
+
     test('close completes what was accepted and refuses what comes later', async t => {
       const here = await place(t)
       const store = await opened(here, t)

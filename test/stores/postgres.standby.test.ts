@@ -12,24 +12,43 @@ after(() => server.remove())
 
 const name = (i: number) => signup('Ada', `ada-${i}@example.com`)
 
-test('while a synchronous standby is away nothing is acknowledged, it is said so, and connections do not pile up', {
+test('while a synchronous standby is away, checks and signups say so, nothing is acknowledged, and connections do not pile up', {
   timeout: 90_000,
 }, async t => {
   const { store, url } = await openedOn(server)(t)
   await store.admit(name(0))
-  await server.run(url, "alter system set synchronous_standby_names = 'nobody'", 'select pg_reload_conf()')
-  await until(async () => {
-    const [row] = await rowsIn<{ synchronous_standby_names: string }>(url, 'show synchronous_standby_names')
-    return row!.synchronous_standby_names !== ''
-  })
+  const away = async () => {
+    await server.run(url, "alter system set synchronous_standby_names = 'nobody'", 'select pg_reload_conf()')
+    await until(async () => {
+      const [row] = await rowsIn<{ synchronous_standby_names: string }>(url, 'show synchronous_standby_names')
+      return row!.synchronous_standby_names !== ''
+    })
+  }
+  const back = () => server.run(url, 'alter system reset synchronous_standby_names', 'select pg_reload_conf()')
+  const told = () =>
+    until(() =>
+      store.check().then(
+        () => false,
+        error => /standby/.test(String(error)),
+      ),
+    )
+  const over = () =>
+    until(() =>
+      store.check().then(
+        () => true,
+        () => false,
+      ),
+    )
 
+  await away()
+  await told()
+  await back()
+  await over()
+  assert.equal((await contactsIn(url)).length, 1, 'checks leave nothing behind')
+
+  await away()
   await assert.rejects(store.admit(name(1)), StoreUnavailable)
-  await until(() =>
-    store.check().then(
-      () => false,
-      error => /standby/.test(String(error)),
-    ),
-  )
+  await told()
   for (let i = 2; i < 40; i++) await assert.rejects(store.admit(name(i)), /standby/)
   const [held] = await rowsIn<{ n: number }>(
     url,
@@ -37,13 +56,8 @@ test('while a synchronous standby is away nothing is acknowledged, it is said so
   )
   assert.ok(held!.n <= 6, `${held!.n} connections`)
 
-  await server.run(url, 'alter system reset synchronous_standby_names', 'select pg_reload_conf()')
-  await until(() =>
-    store.check().then(
-      () => true,
-      () => false,
-    ),
-  )
+  await back()
+  await over()
   assert.equal((await store.admit(name(50))).is, 'listed now')
   // Whoever was refused may be there after all, but once.
   assert.equal((await store.admit(name(1))).is, 'already listed')

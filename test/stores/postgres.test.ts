@@ -6,6 +6,7 @@ import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
+import { session } from './postgres.stage.ts'
 
 const server = await startPostgres()
 after(() => server.remove())
@@ -16,9 +17,14 @@ const first = await postgresStore({ url: empty, eventName: 'waitlist.joined', lo
 await first.close()
 await server.run(empty, makeRole, ...grants(ROLE))
 
-storeContract('PostgreSQL, as a role that owns nothing', async () => {
+storeContract('PostgreSQL, as a role that owns nothing', async t => {
   const url = await server.database(empty)
   const open = (options?: PlaceOptions) =>
     postgresStore({ url: roleUrl(url), eventName: 'waitlist.joined', log: recordingLog().log, ...options })
-  return { open, another: open, probe: () => contactsIn(url), sql: sqlOn(url) }
+  const hold = async () => {
+    const other = await session(t, url)
+    await other.query('begin; lock table contact in access exclusive mode')
+    return () => other.query('rollback')
+  }
+  return { open, another: open, probe: () => contactsIn(url), sql: sqlOn(url), hold }
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
@@ -13,6 +14,11 @@ storeContract('SQLite in a file', async t => {
     open: options => sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...options }),
     probe: async () => contactsIn(path),
     sql: sqlOn(path),
+    async hold() {
+      const other = new DatabaseSync(path)
+      other.exec('begin immediate')
+      return async () => other.close()
+    },
   }
 })
 

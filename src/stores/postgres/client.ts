@@ -14,10 +14,11 @@ export interface Postgres {
    */
   run<Row>(text: string, values?: readonly unknown[], options?: QueryOptions): Promise<readonly Row[]>
   /**
-   * The same for several statements, each of which commits by itself. All of them are tried again; `again` then says that
-   * an earlier try may have taken effect.
+   * The same for several statements on one connection, each of which commits by itself. All of them are tried again;
+   * `again` then says that an earlier try may have taken effect. `within`: milliseconds in which all must end, not
+   * counting the wait for a connection.
    */
-  attempt<T>(use: (query: Query, again: boolean) => Promise<T>): Promise<T>
+  attempt<T>(use: (query: Query, again: boolean) => Promise<T>, within?: number): Promise<T>
   /** Lends one connection for several statements, which are not tried again. */
   lend<T>(use: (client: pg.ClientBase) => Promise<T>): Promise<T>
   /** The same for as long as the borrower likes. */
@@ -142,8 +143,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
     }
   }
 
-  async function attempt<T>(use: (query: Query, again: boolean) => Promise<T>): Promise<T> {
+  async function attempt<T>(use: (query: Query, again: boolean) => Promise<T>, within?: number): Promise<T> {
     const began = performance.now()
+    const until = began + (within ?? end)
     let again = false
     for (let number = 1; ; number++) {
       let sent = false
@@ -155,7 +157,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
           return use(async (text, values = [], { prepared = false } = {}) => {
             sent = true
             named = prepared && prepares
-            const left = Math.max(1, began + end - performance.now())
+            const left = Math.max(1, until - performance.now())
             const query = { text, values: [...values], query_timeout: Math.min(timeout, left) }
             return (await client.query(named ? { ...query, name: nameOf(text) } : query)).rows
           }, again)
@@ -176,7 +178,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
         again ||= sent && !hadNoEffect(error)
         // Full jitter, so that statements that failed together are not retried together.
         const pause = Math.random() * Math.min(LONGEST_PAUSE, 10 * 2 ** number)
-        if (!passes(error) || performance.now() - began + pause > RETRY_FOR) {
+        if (!passes(error) || performance.now() - began + pause > (within ?? RETRY_FOR)) {
           const told = asUnavailable(error)
           if (awaySince === undefined && told instanceof StoreUnavailable) {
             awaySince = began

@@ -85,14 +85,12 @@ export function warnOf({ fsync }: Facts, log: Log, database: string): void {
 }
 
 /** Whether commits of this role wait for a synchronous standby that is away. The server has no timeout for them. */
-export const COMMITS_WAIT =
-  "exists (select from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'" +
-  " and query_start < now() - interval '2 seconds')"
+const COMMITS_WAIT =
+  "select exists (select from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'" +
+  " and query_start < now() - interval '2 seconds') as wait"
 
 /** @throws {StoreUnavailable} when they do: one more commit would only hold one more connection on the server. */
 export async function requireCommits(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query(`select ${COMMITS_WAIT} as wait`)
-  if (rows[0].wait) throw new StoreUnavailable(COMMITS_WAITING)
+  const { rows } = await client.query(COMMITS_WAIT)
+  if (rows[0].wait) throw new StoreUnavailable('PostgreSQL: commits wait for a synchronous standby that is away')
 }
-
-export const COMMITS_WAITING = 'PostgreSQL: commits wait for a synchronous standby that is away'

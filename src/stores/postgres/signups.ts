@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { type Admission, type Delivery, LEASE, StoreUnavailable } from '../../waitlist/ports.ts'
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
-import type { Postgres } from './client.ts'
+import type { Postgres, Query } from './client.ts'
 import { listing } from './outbox.ts'
 import { DURABLE, NOW } from './sql.ts'
 
@@ -62,12 +62,15 @@ select number from listed, durable`
 /** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
 
-interface Item {
+interface Insertable {
+  readonly id: string
+  readonly signup: Pick<Signup, 'name' | 'email'>
+  readonly key: string
+}
+
+interface Item extends Insertable {
   /** When storing it began. */
   readonly since: number
-  readonly id: string
-  readonly signup: Signup
-  readonly key: string
 }
 
 /** The hand-over's number and the time are only returned for pending contacts. */
@@ -94,11 +97,27 @@ interface Options {
   lost(tokens: readonly string[]): void
 }
 
-/** Records a batch of signups. */
-export function postgresSignups(database: Postgres, options: Options) {
+/** Milliseconds for a trial. */
+const TRIAL = 900
+/** The server keeps to it as well, also behind a pooler that knows nothing of timeouts: a lock is not waited for. */
+const BEGIN_TRIAL = `begin; set local statement_timeout = ${TRIAL}; with ${DURABLE} select from durable; savepoint trial`
+const END_TRIAL = 'rollback to savepoint trial; commit'
+
+interface Signups {
+  /** Records a batch. */
+  admit(signups: readonly Signup[]): Promise<readonly Admission[]>
+  /**
+   * Records a signup, takes it back in the same transaction, and commits: that is written and synced like any other, and
+   * nobody sees the signup, at no moment, a logical replica included.
+   */
+  trial(): Promise<void>
+}
+
+/** The signups of a PostgreSQL store. */
+export function postgresSignups(database: Postgres, options: Options): Signups {
   const { eventName, destinations, provider, now, leased, lost } = options
 
-  return async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
+  async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
     const since = Date.now()
     const items: readonly Item[] = signups.map(signup => ({
@@ -157,7 +176,18 @@ export function postgresSignups(database: Postgres, options: Options) {
     return left
   }
 
-  function insert(items: readonly Item[]): Promise<readonly Added[]> {
+  function trial(): Promise<void> {
+    const id = randomUUIDv7()
+    // Nobody can sign up with it, since it is no address; and no other instance uses it, which would have to wait.
+    const key = `health check ${id}`
+    return database.attempt(async query => {
+      await query(BEGIN_TRIAL)
+      await insert([{ id, signup: { name: 'health check', email: key }, key }], query)
+      await query(END_TRIAL)
+    }, TRIAL)
+  }
+
+  function insert(items: readonly Insertable[], query: Query = database.run): Promise<readonly Added[]> {
     const values = [
       now(),
       items.map(({ id }) => id),
@@ -166,8 +196,8 @@ export function postgresSignups(database: Postgres, options: Options) {
       items.map(({ key }) => key),
     ]
     return provider === null
-      ? database.run(ADMIT_LISTED, [...values, eventName, destinations], { prepared: true })
-      : database.run(ADMIT_PENDING, [...values, provider, LEASE], { prepared: true })
+      ? query(ADMIT_LISTED, [...values, eventName, destinations], { prepared: true })
+      : query(ADMIT_PENDING, [...values, provider, LEASE], { prepared: true })
   }
 
   function addedNow({ id, since, signup: { name, email } }: Item, { created_at, delivery }: Added): Admission {
@@ -186,6 +216,8 @@ export function postgresSignups(database: Postgres, options: Options) {
       return number => again || listed.has(number)
     })
   }
+
+  return { admit, trial }
 }
 
 /** Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. */

@@ -2,13 +2,14 @@ import { type Admission, type Log, OperatorError, type Store, StoreUnavailable }
 import type { Signup } from '../../waitlist/signup.ts'
 import { throttle } from '../../waitlist/throttle.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
+import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
 import { storeName } from '../location.ts'
 import { type Postgres, postgres } from './client.ts'
 import { passes, reasonOf } from './errors.ts'
 import { postgresOutbox } from './outbox.ts'
 import { upgrade } from './schema.ts'
-import { COMMITS_WAIT, COMMITS_WAITING, requireRights, warnOf } from './server.ts'
+import { requireRights, warnOf } from './server.ts'
 import { adopt, postgresSignups } from './signups.ts'
 
 export interface PostgresStoreOptions {
@@ -46,7 +47,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, bounds })
   const { claim, settle, leased, lost } = outbox
-  const signups = naturalBatches<Signup, Admission>(postgresSignups(database, { ...surroundings, leased, lost }), {
+  const { admit, trial } = postgresSignups(database, { ...surroundings, leased, lost })
+  const able = checked(admit, trial)
+  const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
     unheard(_, admission) {
       // If that fails too, the lease ends by itself.
@@ -54,13 +57,6 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     },
   })
 
-  async function look(): Promise<void> {
-    const text = `select current_setting('transaction_read_only')::boolean as readonly, ${COMMITS_WAIT} as wait`
-    const [row] = await database.run<{ readonly: boolean; wait: boolean }>(text)
-    if (row?.wait !== false) throw new StoreUnavailable(COMMITS_WAITING)
-    if (row.readonly) throw new StoreUnavailable('PostgreSQL is read-only: a standby, or set to be')
-  }
-  let checking: Promise<void> | undefined
   let closed: Promise<void> | undefined
 
   async function close(): Promise<void> {
@@ -81,11 +77,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     admit: signups.submit,
     claim: adoptAndClaim,
     settle,
-    // While the last check is unanswered, no other is sent.
-    check: () =>
-      (checking ??= look().finally(() => {
-        checking = undefined
-      })),
+    check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     // Never resolves: a restart or a failover is temporary, and what was committed stays committed.
     failure: new Promise(() => {}),
     close: () => (closed ??= close()),

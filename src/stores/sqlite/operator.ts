@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Contact, ContactState, DeliveryRecord } from '../../waitlist/contact.ts'
 import { OperatorError } from '../../waitlist/ports.ts'
@@ -14,7 +14,7 @@ import {
   type ReplayWish,
   renew,
 } from '../operator.ts'
-import { requireReleased, sync } from './schema.ts'
+import { createPrivately, requireReleased, sync } from './schema.ts'
 
 /** The operator's side of a database file. Each call opens it separately; a service goes on meanwhile. */
 export const sqliteOperator = (path: string): Operator => ({
@@ -66,19 +66,29 @@ function lend<T>(path: string, database: DatabaseSync, use: (database: DatabaseS
   }
 }
 
-/** A snapshot of all contacts, one after the other, in the order in which they joined. */
+/** Contacts in memory at once. */
+const PAGE = 1_000
+
+/**
+ * All contacts that had joined before the call, one after the other, in the order in which they did. Each page is read for
+ * itself: one transaction for all of them would keep the service from shortening its log for as long as the reader of an
+ * export takes. So a contact is as it was when its page was read, and one that was taken off meanwhile is missing.
+ */
 function readContacts(path: string): Generator<Contact> {
   const database = openForReading(path)
   try {
-    const query = database.prepare('select id, name, email, state, created_at from contact order by number')
+    const last = database.prepare('select max(number) as number from contact').get()?.number as number | null
+    const query = database.prepare(
+      'select number, id, name, email, state, created_at from contact where number > ? and number <= ? order by number limit ?',
+    )
     return (function* () {
       try {
-        for (const row of query.iterate() as Iterable<unknown>) {
-          const { created_at, ...contact } = row as Omit<Contact, 'createdAt'> & {
-            readonly state: ContactState
-            readonly created_at: number
+        for (let from: number | undefined = 0; from !== undefined; ) {
+          const page = query.all(from, last, PAGE) as unknown as ListedRow[]
+          for (const { number: _, created_at, ...contact } of page) {
+            yield { ...contact, createdAt: new Date(created_at) }
           }
-          yield { ...contact, createdAt: new Date(created_at) }
+          from = page.at(-1)?.number
         }
       } finally {
         database.close()
@@ -88,6 +98,12 @@ function readContacts(path: string): Generator<Contact> {
     database.close()
     throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`)
   }
+}
+
+interface ListedRow extends Omit<Contact, 'createdAt'> {
+  readonly number: number
+  readonly state: ContactState
+  readonly created_at: number
 }
 
 function listDeliveries(path: string, { state, destination, limit }: DeliveryFilter): DeliveryRecord[] {
@@ -176,13 +192,19 @@ function backlog(path: string): Backlog {
  * Copies a snapshot of a database file to `target`, where it appears only when it is complete, checked and synced. Copying
  * the file itself would miss what is in the log.
  *
+ * All of it is one transaction, while which the service cannot shorten its log, but which lasts no longer than the disk
+ * takes. The backup API would read page by page, and begin anew with each signup of another process: it might never end.
+ *
  * @throws {OperatorError} when there is no such database, or the copy cannot be made; nothing is left of it then.
  */
 function backUp(path: string, target: string): void {
   if (existsSync(target)) throw new OperatorError(`${target} exists already. A backup never overwrites a file.`)
   const database = openForReading(path)
-  const unfinished = `${target}.unfinished-${process.pid}`
+  const unfinished = `${target}${UNFINISHED}${process.pid}`
   try {
+    removeLeftovers(dirname(target))
+    // SQLite writes to a file that is empty, and would make one that everybody can read.
+    createPrivately(unfinished)
     database.prepare('vacuum into ?').run(unfinished)
     publish(unfinished, target)
   } catch (error) {
@@ -190,6 +212,31 @@ function backUp(path: string, target: string): void {
   } finally {
     database.close()
     rmSync(unfinished, { force: true })
+  }
+}
+
+/** Before the id of the process that makes the copy. */
+const UNFINISHED = '.unfinished-backup-'
+
+/**
+ * Removes what killed backups have left in a folder: personal data that nobody would look for. Two containers that make
+ * copies in one folder at the same time do not see each other's process, and one of the copies fails.
+ */
+function removeLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const [, , pid] = /^(.+)\.unfinished-backup-(\d+)(?:-journal)?$/.exec(name) ?? []
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true })
+  }
+}
+
+/** Our own id, which in a container is often the same, belongs to a process before us. */
+function isRunning(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 

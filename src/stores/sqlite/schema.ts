@@ -1,11 +1,25 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
+
+/** Milliseconds to wait for another process that writes. */
+export const BUSY_TIMEOUT = 5_000
 
 /** Earlier releases can corrupt a WAL database with two connections (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = [3, 51, 3]
@@ -47,13 +61,19 @@ export interface SqliteFile {
  *
  * @throws {OperatorError} when SQLite is too old, or the file is in use, newer than this program, or not ours.
  */
-export function openSqliteFile({ path: given, maxPages }: OpenOptions): SqliteFile {
+export function openSqliteFile({ path: given, maxPages }: OpenOptions, news?: Pick<Log, 'warn'>): SqliteFile {
   const inMemory = given === ':memory:'
   const path = inMemory ? given : realPath(given)
   if (!inMemory) requireOurs(path)
   const lock = inMemory ? undefined : takeLock(path)
   try {
-    const database = new DatabaseSync(path, { timeout: 5000 })
+    if (!inMemory) {
+      createPrivately(path)
+      for (const ending of ['', '-wal', '-shm', '-lock']) makePrivate(path + ending, news)
+      // SQLite would open it for reading, and only the first signup would tell.
+      requireWritable(path)
+    }
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
     try {
       requireSqliteVersion(database)
       applySettings(database, inMemory)
@@ -103,6 +123,7 @@ export function holdPlace(given: string): SqlitePlace {
  * process ends. Readers of the data itself (an export, the sqlite3 shell) are not locked out.
  */
 function takeLock(path: string): DatabaseSync {
+  createPrivately(`${path}-lock`)
   const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
   try {
     lock.exec('pragma journal_mode = memory') // no journal file beside it
@@ -194,6 +215,40 @@ function realPath(path: string): string {
 
 /** Readable by this user alone: the list is personal data. */
 const PRIVATE = 0o700
+const PRIVATE_FILE = 0o600
+
+/**
+ * Makes an empty file if there is none, for SQLite, which would make one that everybody can read; its log takes the mode
+ * of the database. A file that exists is not opened: closing it would free the locks that this process has on it (fcntl).
+ */
+export function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', PRIVATE_FILE))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** Takes a file away from the other users, if it exists. That of another user is warned of. */
+function makePrivate(path: string, news?: Pick<Log, 'warn'>): void {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  if ((mode & 0o077) === 0) return
+  try {
+    chmodSync(path, PRIVATE_FILE)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+    const file = { file: path, mode: (mode & 0o777).toString(8) }
+    news?.warn(file, 'other users may read the list: this file is not ours, so its mode stays; make it 600')
+  }
+}
+
+function requireWritable(path: string): void {
+  try {
+    accessSync(path, constants.W_OK)
+  } catch (error) {
+    throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`)
+  }
+}
 
 /** Creates the missing folders of a path. Each new name is synced in the folder above it, to survive power loss. */
 function createFolder(folder: string): void {

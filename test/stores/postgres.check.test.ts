@@ -1,0 +1,226 @@
+/**
+ * Health tells whether a signup could be committed, also where nobody signs up: within five seconds a balancer knows that
+ * it cannot, and within five seconds after the repair that it can.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.place.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { own } from '../harness/postgres-prepared.ts'
+import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { until } from '../harness/program.ts'
+import { recordingLog, startService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { openedOn, session, stagesOn } from './postgres.stage.ts'
+
+const server = await startPostgres()
+after(() => server.remove())
+const opened = openedOn(server)
+
+/** Milliseconds in which a balancer must know. */
+const PROMISED = 5_000
+
+async function served(t: TestContext, url: string) {
+  const service = await startService(t, { DATABASE_URL: url })
+  let visitors = 0
+  const health = async () => (await fetch(`${service.baseUrl}/api/health`)).status
+  return {
+    stop: service.stop,
+    async signUp(): Promise<number> {
+      const body = JSON.stringify({ name: 'Ada', email: `visitor-${visitors++}@example.com` })
+      const headers = { 'content-type': 'application/json' }
+      return (await fetch(`${service.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status
+    },
+    /** Asks as often as a balancer does. */
+    async becomes(status: number): Promise<void> {
+      for (const end = performance.now() + PROMISED; (await health()) !== status; await wait(250)) {
+        assert.ok(performance.now() < end, `health is not ${status} after ${PROMISED} ms`)
+      }
+    },
+  }
+}
+
+/** Keeps the role of the service, which owns nothing, from storing a signup. Its result is the repair. */
+type Break = (t: TestContext, url: string) => Promise<() => Promise<unknown>>
+
+const locked =
+  (table: string): Break =>
+  async (t, url) => {
+    const operator = await session(t, url)
+    await operator.query('begin')
+    await operator.query(`lock table ${table} in access exclusive mode`)
+    return () => operator.query('rollback')
+  }
+
+const revoked =
+  (table: string): Break =>
+  async (_, url) => {
+    await server.run(url, `revoke insert on ${table} from ${ROLE}`)
+    return () => server.run(url, `grant insert on ${table} to ${ROLE}`)
+  }
+
+const readOnly: Break = async (_, url) => {
+  const setting = `database ${new URL(url).pathname.slice(1)} set default_transaction_read_only`
+  const end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'waitlist'"
+  await server.run(url, `alter ${setting} = on`, `${end} and datname = current_database()`)
+  return () => server.run(url, 'set default_transaction_read_only = off', `alter ${setting} = off`)
+}
+
+const breaks: Readonly<Record<string, Break>> = {
+  'the right to add contacts was taken away': revoked('contact'),
+  // Signups wait for these to pass.
+  ...(isSlow && {
+    'the right to add deliveries was taken away': revoked('delivery'),
+    'the table of contacts is locked': locked('contact'),
+    'the table of deliveries is locked': locked('delivery'),
+    'the database is read-only': readOnly,
+  }),
+}
+
+describe('while signups cannot be stored', { timeout: 120_000, concurrency: 6 }, async () => {
+  const template = await server.database()
+  const parts = { url: template, eventName: 'waitlist.joined', log: recordingLog().log }
+  await (await postgresStore(parts)).close()
+  await server.run(template, makeRole, ...grants(ROLE))
+
+  for (const [what, breaking] of Object.entries(breaks)) {
+    test(`since ${what}, health says so though nobody signs up, and when they can be again`, async t => {
+      const url = await server.database(template)
+      const { signUp, becomes } = await served(t, roleUrl(url))
+      await becomes(200)
+      const repair = await breaking(t, url)
+      await becomes(503)
+      assert.equal(await signUp(), 500)
+      await becomes(503)
+      await repair()
+      await becomes(200)
+      assert.equal(await signUp(), 200)
+      assert.equal((await contactsIn(url)).length, 1)
+    })
+  }
+
+  test('since the disk is full, health says so, and when they can be again', async t => {
+    const disk = smallDisk()
+    if (disk === null) return t.skip('no disk of its own can be mounted here')
+    const url = new URL(await server.database())
+    const name = url.pathname.slice(1)
+    const onDisk = new URL(`/${name}_on_disk`, url)
+    const owner = onDisk.pathname.slice(1)
+    let stop = async () => {}
+    t.after(async () => {
+      await stop()
+      await server.run(url.href, `drop database if exists ${owner} with (force)`, 'drop tablespace if exists small')
+      disk.remove()
+    })
+    await server.run(url.href, `create tablespace small location '${disk.folder}'`)
+    await server.run(url.href, `create database ${owner} tablespace small`)
+    const service = await served(t, onDisk.href)
+    stop = service.stop
+    await service.becomes(200)
+    disk.fill()
+    // What is left of the last page may do for some.
+    const crowd = () => Promise.all(Array.from({ length: 300 }, () => service.signUp()))
+    await until(async () => (await crowd()).every(status => status === 500))
+    const visits = setInterval(() => void crowd().catch(() => {}), 500)
+    await service.becomes(503).finally(() => clearInterval(visits))
+    disk.clear()
+    await service.becomes(200)
+    assert.equal(await service.signUp(), 200)
+  })
+})
+
+/** A disk in memory; null where this process may not mount one. */
+function smallDisk() {
+  const mounted = mkdtempSync(join(tmpdir(), 'waitlist-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', mounted], { stdio: 'ignore' })
+  } catch {
+    rmdirSync(mounted)
+    return null
+  }
+  const folder = join(mounted, 'space')
+  mkdirSync(folder)
+  own(folder)
+  chmodSync(mounted, 0o755)
+  const ballast = join(mounted, 'ballast')
+  return {
+    folder,
+    fill() {
+      const { bavail, bsize } = statfsSync(mounted)
+      writeFileSync(ballast, Buffer.alloc(bavail * bsize))
+    },
+    clear: () => rmSync(ballast),
+    remove() {
+      execFileSync('umount', [mounted])
+      rmdirSync(mounted)
+    },
+  }
+}
+
+describe('a check without signups', { timeout: 60_000, concurrency: 2 }, () => {
+  /** One number more for each contact that was ever added. */
+  const added = async (url: string) =>
+    (
+      await rowsIn<{ n: string }>(
+        url,
+        "select last_value as n from pg_sequences where sequencename = 'contact_number_seq'",
+      )
+    )[0]?.n
+
+  test('leaves nothing behind and nobody sees it, wherever its connection is cut, and is made again', async t => {
+    const { proxy, url, open } = await stagesOn(server)(t)
+    const store = await open(true)
+    await store.check()
+    const cuts: string[] = []
+    for (let number = 1; ; number++) {
+      proxy.after(number, 'cut')
+      await store.check()
+      assert.deepEqual(await contactsIn(url), [])
+      const last = proxy.end()
+      if (last === undefined) break
+      cuts.push(`${last.side} ${last.name}`)
+    }
+    t.diagnostic(cuts.join(', '))
+    // Nothing is heard after the signup was added, so its transaction stays open.
+    const before = await added(url)
+    proxy.after(cuts.indexOf('frontend Query', 1), 'silent')
+    const checked = assert.rejects(store.check(), StoreUnavailable)
+    await until(async () => (await added(url)) !== before)
+    assert.deepEqual(await contactsIn(url), [])
+    await checked
+    assert.deepEqual(await contactsIn(url), [])
+  })
+
+  test('after a stored signup adds nothing for a second', async t => {
+    const { store, url } = await opened(t)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    const before = await added(url)
+    await Promise.all(Array.from({ length: 20 }, () => store.check()))
+    assert.equal(await added(url), before)
+    await until(async () => {
+      await store.check()
+      return (await added(url)) !== before
+    })
+  })
+})
+
+test('a check waits for the disk, also where the server is told not to', { timeout: 60_000 }, async t => {
+  const lazy = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB', autovacuum: 'off' }
+  const other = await startPostgres({ settings: lazy })
+  t.after(() => other.remove())
+  const { store, url } = await openedOn(other)(t)
+  const text = 'select pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() as unsynced'
+  const unsynced = async () => Number((await rowsIn<{ unsynced: string }>(url, text))[0]!.unsynced)
+  await other.run(url, 'create table lost as select 1')
+  assert.ok((await unsynced()) > 0, 'this server does write later')
+  await store.check()
+  assert.equal(await unsynced(), 0)
+})
