@@ -27,6 +27,10 @@ export function memoryOf(pid: number): { readonly now: number; readonly peak: nu
   return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
 }
 
+/** Open files and sockets. NaN outside Linux. */
+export const descriptorsOf = (pid: number): number =>
+  process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : Number.NaN
+
 /** Undefined when the process has ended. The name, in brackets, may contain blanks. */
 function statOf(pid: number): number[] | undefined {
   try {

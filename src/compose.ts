@@ -69,7 +69,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     limiter = await openLimiter(config, log)
     const server = await http.value.openServer(
       { ...config.server, version },
-      { store, join: visits.join, limiter, log },
+      { store, join: visits.join, limiter, documentLimiter: documentLimiter(config.server), log },
     )
     const background = handing === null ? outboxes : [...outboxes, handing]
     for (const { loop } of background) loop.start()
@@ -143,6 +143,12 @@ async function openLimiter({ server: { quota }, redis: location }: Config, log: 
   ])
   return insured(redisLimiter({ location, ...quota }), local, log)
 }
+
+/** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
+const READERS = 10_000
+
+export const documentLimiter = ({ documentsPerMinute: limit }: Config['server']): Limiter =>
+  memoryLimiter({ limit, window: 60, clients: READERS })
 
 /** The other sides of outbound calls. */
 export interface Outside {

@@ -101,6 +101,7 @@ export function readConfig(env: Environment): ConfigResult {
       hstsIncludeSubdomains: values.HSTS_INCLUDE_SUBDOMAINS,
       client: { proxies: values.TRUST_PROXY ?? { kind: 'none' }, ipv6Prefix: values.RATE_LIMIT_IPV6_PREFIX },
       quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW },
+      documentsPerMinute: values.RATE_LIMIT_DOCUMENTS,
       publishQuota: values.RATE_LIMIT_FIELDS,
       corsOrigins: values.CORS_ORIGINS ?? [],
       cookie: { name: cookieName, sameSite, maxAge: values.COOKIE_MAX_AGE, secure },

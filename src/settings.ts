@@ -88,6 +88,12 @@ export const settings = {
     default: 'true',
     ...yesOrNo,
   },
+  RATE_LIMIT_DOCUMENTS: {
+    meaning:
+      'Documents that one client may fetch in a minute: everything but the health report. Each process counts by itself.',
+    default: '600',
+    ...whole(1, 1_000_000),
+  },
   TRUST_PROXY: {
     meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',
     allowed: 'must be a number of proxies (0 to 99) or a list of networks such as 10.0.0.0/8,fd00::/8',

@@ -74,7 +74,7 @@ function wrong(what: string, error: unknown): Trial {
 function certificateIn(files: CertificateFiles): string {
   const expiry = expiryOf(firstCertificate(files))
   if (expiry?.isExpired) throw new OperatorError(expiry.sentence)
-  return expiry === null ? 'the key belongs to it' : expiry.sentence
+  return expiry?.sentence ?? 'the key belongs to it, and it does not expire within 14 days'
 }
 
 /** One attempt under a name that no client has, repeated until there is a connection. */

@@ -27,17 +27,21 @@ function refusal(status: number, error: string, fields: Refusal['fields'] = {}):
 // Why a signup can be refused, in the order of the checks.
 
 /** RFC 9110 §10.2.3, RFC 6585 §4. `seconds` is a whole number of at least 1. */
-export function tooManyAttempts(seconds: number): Refusal {
-  if (seconds !== lastWait) {
-    const sentence = `too many signup attempts, please try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
-    lastTooMany = refusal(429, sentence, { 'retry-after': String(seconds) })
-    lastWait = seconds
+export const tooManyAttempts = tooMany('signup attempts')
+
+function tooMany(what: string, fields: Refusal['fields'] = {}): (seconds: number) => Refusal {
+  // In a flood the answer is the same for a second, so it is kept.
+  let lastWait: number | undefined
+  let last: Refusal
+  return seconds => {
+    if (seconds !== lastWait) {
+      const sentence = `too many ${what}, please try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
+      last = refusal(429, sentence, { 'retry-after': String(seconds), ...fields })
+      lastWait = seconds
+    }
+    return last
   }
-  return lastTooMany
 }
-/** In a flood the answer is the same for a second, so it is kept. */
-let lastWait: number | undefined
-let lastTooMany: Refusal
 
 /** RFC 9110 §15.5.16: the fields say what would be accepted. `Accept-Post` is W3C LDP §7.1. */
 export const notJson = refusal(415, 'the Content-Type must be application/json', {
@@ -78,6 +82,12 @@ export const savedForLater = refusal(
 /** `reason` is one of the few sentences in `providers/`, never made of what a visitor sent. */
 export const addressRefused = (reason: string): Refusal =>
   invalidSignup(`the email provider does not accept this address: ${reason}`)
+
+/** Any page may read it, as it may the document. `seconds` is a whole number of at least 1. */
+export const tooManyRequests = tooMany('requests', {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Retry-After',
+})
 
 // Why any request can be refused.
 

@@ -12,7 +12,7 @@ import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
 import { paths } from './paths.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
-import { malformedRequest, methodNotAllowed, notFound, refuse, unavailable } from './refusals.ts'
+import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './refusals.ts'
 import { signupRoute } from './signup.ts'
 
 export interface RouterSettings {
@@ -31,7 +31,10 @@ export interface RouterParts {
   /** For the health report. */
   readonly store: Pick<Store, 'check'>
   join(signup: Signup): Promise<Joined>
+  /** Counts signups. */
   readonly limiter: Limiter
+  /** Counts documents that are fetched. */
+  readonly documentLimiter: Limiter
   readonly log: Logger
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
   pages(): Site
@@ -55,7 +58,7 @@ export function createRouter(
   settings: RouterSettings,
   parts: RouterParts,
 ): (request: Incoming, response: Outgoing) => void {
-  const { store, join, limiter, log, pages, isDraining } = parts
+  const { store, join, limiter, documentLimiter, log, pages, isDraining } = parts
   const landingPages = cors(settings.corsOrigins)
   const addressOf = clientAddress(settings.client)
   const logOutage = outageLog(log)
@@ -68,30 +71,42 @@ export function createRouter(
     else log.error({ reqId: String(reqId), err: error }, 'a bug: a request failed')
     return refuse(unavailable)
   }
+  const clients = {
+    clientOf: ({ socket, headers }: Incoming) =>
+      addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined),
+    networkOf: networkOf(settings.client),
+  }
   const signup = signupRoute({
     ...settings,
+    ...clients,
     join,
     limiter,
     failed,
     corsFields: landingPages.answerFields,
-    networkOf: networkOf(settings.client),
-    clientOf: ({ socket, headers }) =>
-      addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined),
   })
+  /** A document may be a thousand times as large as the request for it. */
+  const limited =
+    (route: (request: Incoming) => Answer | Promise<Answer>): Route =>
+    async request => {
+      const client = clients.clientOf(request)
+      if (client === null) return refuse(unavailable)
+      const { admitted, seconds } = await documentLimiter.take(client, clients.networkOf(client))
+      return admitted ? route(request) : refuse(tooManyRequests(seconds))
+    }
 
   const resources: ReadonlyMap<string, Resource> = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
     [
       paths.waitlist,
       {
-        GET: request => serve(request, pages().description),
+        GET: limited(request => serve(request, pages().description)),
         POST: signup,
       },
     ],
     [paths.health, { GET: healthRoute({ store, isDraining, ...settings }) }],
-    [paths.catalog, { GET: request => serve(request, pages().catalog) }],
-    [paths.openapi, { GET: request => serve(request, pages().openapi) }],
-    [paths.docs, { GET: async request => serve(request, await pages().docs(request.headers.accept)) }],
+    [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
+    [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
+    [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],
   ])
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')

@@ -27,6 +27,8 @@ export interface ServerSettings {
   readonly hstsIncludeSubdomains: boolean
   readonly client: ClientRule
   readonly quota: { readonly limit: number; readonly window: number }
+  /** Documents that one client may fetch. */
+  readonly documentsPerMinute: number
   /** Whether answers say how much of the quota is left. */
   readonly publishQuota: boolean
   readonly corsOrigins: readonly string[]
@@ -42,7 +44,10 @@ export interface ServerParts {
   /** For the health report. */
   readonly store: Pick<Store, 'check'>
   join(signup: Signup): Promise<Joined>
+  /** Counts signups. */
   readonly limiter: Limiter
+  /** Counts documents that are fetched. */
+  readonly documentLimiter: Limiter
   readonly log: Logger
 }
 
@@ -65,7 +70,7 @@ export interface HttpServer {
  */
 export async function openServer(
   settings: ServerSettings,
-  { store, join, limiter, log }: ServerParts,
+  { store, join, limiter, documentLimiter, log }: ServerParts,
 ): Promise<HttpServer> {
   const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
@@ -86,7 +91,7 @@ export async function openServer(
       publishedQuota: publishQuota ? quota : null,
       standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
     },
-    { store, join, limiter, log, pages, isDraining: () => isDraining },
+    { store, join, limiter, documentLimiter, log, pages, isDraining: () => isDraining },
   )
   const enter = (request: Incoming, response: Outgoing) => {
     if (isDraining) closeAfter(response)

@@ -2,17 +2,16 @@ import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { killUnderLoad } from '../harness/kill.ts'
 import { Ledger } from '../harness/ledger.ts'
-import { load, signUp } from '../harness/load.ts'
+import { signUp } from '../harness/load.ts'
 import { logOf, runProgram } from '../harness/program.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { seeded } from '../harness/vendor.ts'
 
-const CONNECTIONS = 8
 const KILLS = isSlow ? 50 : 8
 
 test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once, with one event`, {
@@ -27,24 +26,7 @@ test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once
 
   for (let round = 0; round < KILLS; round++) {
     const program = await runProgram(t, env, { cwd })
-    const killedAfter = ledger.acknowledged + 1 + Math.floor(random() * 500)
-    const isTime = Promise.withResolvers<void>()
-    const loading = load({
-      ledger,
-      clients: CONNECTIONS,
-      round,
-      to: () => program.baseUrl,
-      goesOn(answer) {
-        if (answer !== null) assert.equal(answer.status, 200)
-        if (ledger.acknowledged >= killedAfter) isTime.resolve()
-        return answer !== null
-      },
-    })
-    // At any moment, but one at which signups are being acknowledged.
-    await isTime.promise
-    await wait(random() * 20)
-    assert.equal(await program.end('SIGKILL'), null)
-    await loading
+    await killUnderLoad(program, { ledger, round, random, most: 500 })
     counts.push(ledger.acknowledged)
     assert.doesNotMatch(program.stdout(), /zebulon|quixote/i, 'no name and no address in the log')
   }

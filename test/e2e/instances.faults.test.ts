@@ -1,117 +1,25 @@
-import assert from 'node:assert/strict'
-import { Agent } from 'node:http'
-import { after, describe, type TestContext, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
-import { isHealthy, stageInstances } from '../harness/instances.ts'
-import { Ledger } from '../harness/ledger.ts'
-import { load, signUp } from '../harness/load.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
-import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
+import { underLoad } from '../harness/under-load.ts'
 import { seeded } from '../harness/vendor.ts'
 
 const INSTANCES = 3
-const CLIENTS = 18
 const KILLS = isSlow ? 20 : 4
 /** Milliseconds between an answer and the next signup of a client. */
 const REST = isSlow ? 10 : 40
+const loaded = { instances: INSTANCES, rest: REST }
 /** Milliseconds that a fault lasts: longer than one statement may take. */
 const LASTING = isSlow ? 12_000 : 3_000
 
 const servers = await Promise.all([startPostgres(), startPostgres()])
 after(() => Promise.all(servers.map(server => server.remove())))
 const [steady, troubled] = servers as [PostgresServer, PostgresServer]
-
-interface Scene {
-  /** Those that run now. */
-  readonly programs: Program[]
-  /** Kills the one at this place and starts another one there. */
-  replace(place: number): Promise<void>
-  /** Brings trouble, then waits until every instance takes signups as if nothing had been. */
-  during(trouble: () => Promise<unknown>): Promise<void>
-  /** Everybody who was not told tries again, as visitors do; then all that was told is true of what is stored. */
-  assertNothingLost(): Promise<void>
-}
-
-/** Instances under load. Each client asks one of them, without a balancer, which would hide what it says. */
-async function stage(t: TestContext, database: string, envOf: (place: number) => Record<string, string>) {
-  const instances = await stageInstances(t, database, {})
-  const run = (place: number) => instances.run(envOf(place))
-  const programs = await Promise.all(Array.from({ length: INSTANCES }, (_, place) => run(place)))
-  const ledger = new Ledger()
-  const acknowledged = new Map<Program, number>()
-  const killed = new Set<Program>()
-  const asked: Program[] = []
-  const statuses: Record<string, number> = {}
-  let isOver = false
-  const loading = load({
-    ledger,
-    clients: CLIENTS,
-    round: 0,
-    rest: REST,
-    to(client) {
-      const running = programs.filter(program => !killed.has(program))
-      asked[client] = running[client % running.length]!
-      return asked[client].baseUrl
-    },
-    goesOn(answer, client) {
-      const program = asked[client]!
-      const status = answer?.status ?? 'none'
-      statuses[status] = (statuses[status] ?? 0) + 1
-      if (status === 'none') assert.ok(killed.has(program), 'an instance that nobody killed did not answer')
-      else assert.ok(status === 200 || status === 500, `answered with ${status}`)
-      if (status === 200) acknowledged.set(program, (acknowledged.get(program) ?? 0) + 1)
-      return !isOver
-    },
-  })
-  let hasFailed = false
-  loading.catch(() => {
-    hasFailed = true
-  })
-
-  const scene: Scene = {
-    programs,
-    async replace(place) {
-      const program = programs[place]!
-      killed.add(program)
-      assert.equal(await program.end('SIGKILL'), null)
-      programs[place] = await run(place)
-    },
-    async during(trouble) {
-      await trouble()
-      const isBack = async (program: Program) => {
-        await until(async () => hasFailed || (await isHealthy(program)))
-        const before = acknowledged.get(program) ?? 0
-        await until(() => hasFailed || (acknowledged.get(program) ?? 0) > before)
-      }
-      await Promise.all(programs.map(isBack))
-      if (hasFailed) await loading
-    },
-    async assertNothingLost() {
-      isOver = true
-      await loading
-      t.diagnostic(`answers by status: ${JSON.stringify(statuses)}`)
-      const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
-      t.after(() => agent.destroy())
-      const again = ledger.unclear().map(async (email, number) => {
-        const answer = await signUp(programs[number % INSTANCES]!.baseUrl, agent, email)
-        assert.equal(answer?.status, 200)
-        ledger.note(email, answer)
-      })
-      await Promise.all(again)
-      ledger.assertTrueOf(await contactsIn(database))
-      await endLeasesAt(database)
-      await instances.assertAllDelivered()
-      assert.deepEqual(await Promise.all(programs.map(program => program.end('SIGTERM'))), [0, 0, 0])
-    },
-  }
-  return scene
-}
 
 const through = (url: string, port: number): string => {
   const changed = new URL(url)
@@ -146,10 +54,13 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
     const postgresLinks = await linksTo(steady.port)
     const redisLinks = redis === undefined ? [] : await linksTo(redis.port)
     t.after(() => Promise.all([...postgresLinks, ...redisLinks].map(link => link.close())))
-    const scene = await stage(t, database, place => ({
-      DATABASE_URL: through(database, postgresLinks[place]!.port),
-      ...(redis === undefined ? {} : { REDIS_URL: through(redis.url, redisLinks[place]!.port) }),
-    }))
+    const scene = await underLoad(t, database, {
+      ...loaded,
+      envOf: place => ({
+        DATABASE_URL: through(database, postgresLinks[place]!.port),
+        ...(redis === undefined ? {} : { REDIS_URL: through(redis.url, redisLinks[place]!.port) }),
+      }),
+    })
     for (const faults of rounds) {
       await scene.during(async () => {
         postgresLinks.forEach((link, place) => {
@@ -181,7 +92,7 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
   })
 
   test('PostgreSQL ends like a crash, is restarted, and stands still', async t => {
-    const scene = await stage(t, await troubled.database(), () => ({}))
+    const scene = await underLoad(t, await troubled.database(), loaded)
     for (const pause of [0, 1_000]) {
       await scene.during(async () => {
         await troubled.stop('immediate')
@@ -205,7 +116,7 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
   test('Redis ends, is restarted, and stands still', { skip: redisProgram === undefined && noRedis }, async t => {
     const redis = await startRedis()
     t.after(() => redis.remove())
-    const scene = await stage(t, await steady.database(), () => ({ REDIS_URL: redis.url }))
+    const scene = await underLoad(t, await steady.database(), { ...loaded, envOf: () => ({ REDIS_URL: redis.url }) })
     await scene.during(async () => {
       await redis.stop()
       await wait(LASTING / 2)
@@ -221,7 +132,7 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
 
   test(`${KILLS} times one of them is killed`, async t => {
     const random = seeded(seedOf(t))
-    const scene = await stage(t, await steady.database(), () => ({}))
+    const scene = await underLoad(t, await steady.database(), loaded)
     for (let kill = 0; kill < KILLS; kill++) {
       await scene.during(async () => {
         await wait(random() * 250)

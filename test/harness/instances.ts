@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { eventId } from '../../src/waitlist/contact.ts'
 import { type Deed, type Received, type Receiver, startReceiver } from '../contracts/destination.receiver.ts'
 import type { Balancer } from './balancer.ts'
+import { assertDelivered } from './delivered.ts'
 import { temporaryFolder } from './folder.ts'
 import { contactsIn } from './postgres-contacts.ts'
 import { completedAt } from './postgres-database.ts'
@@ -14,17 +14,18 @@ import type { Said } from './vendor.ts'
 export interface Instances {
   readonly database: string
   readonly receiver: Receiver
-  /** Starts one more. */
-  run(more?: Record<string, string>): Promise<Program>
+  /** Starts one more, or another program. */
+  run(more?: Record<string, string>, entry?: string): Promise<Program>
   /** Waits until every event was delivered; then each contact has one, which came under its one id. */
   assertAllDelivered(destinations?: number): Promise<void>
 }
 
-const secret = `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`
+/** Signs what the receiver is sent. */
+export const webhookSecret = `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`
 
 /** `answer` is what the receiver of webhooks says. */
 export async function stageInstances(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   database: string,
   env: Record<string, string>,
   answer: (received: Received) => Said | Deed = () => ({ status: 204 }),
@@ -34,7 +35,7 @@ export async function stageInstances(
   return {
     database,
     receiver,
-    async run(more = {}) {
+    async run(more = {}, entry) {
       const program = await runProgram(
         t,
         {
@@ -44,11 +45,11 @@ export async function stageInstances(
           RATE_LIMIT: '1000000',
           DATABASE_URL: database,
           WEBHOOK_URL: `${receiver.url}/hook`,
-          WEBHOOK_SECRET: secret,
+          WEBHOOK_SECRET: webhookSecret,
           ...env,
           ...more,
         },
-        { cwd },
+        { cwd, ...(entry && { entry }) },
       )
       // However it ends: the log is JSON alone, and no visitor is in it.
       t.after(async () => {
@@ -64,16 +65,7 @@ export async function stageInstances(
       for (const { email, events, deliveries } of contacts) {
         assert.deepEqual([email, events, deliveries], [email, 1, destinations])
       }
-      const told = new Map<string, Set<string>>()
-      for (const { headers, json } of receiver.received) {
-        const ids = told.get(json.data.email) ?? new Set()
-        told.set(json.data.email, ids.add(headers['webhook-id']!))
-      }
-      assert.deepEqual(
-        new Map(contacts.map(contact => [contact.email, new Set([eventId(contact)])])),
-        new Map(contacts.map(({ email }) => [email, told.get(email)])),
-      )
-      assert.equal(told.size, contacts.length)
+      assertDelivered(contacts, receiver.received)
     },
   }
 }

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 import { identity, initialize, own, prepared, programsIn } from './postgres-prepared.ts'
+import { until } from './program.ts'
 
 /** A PostgreSQL server of this process's own. Its role `owner` needs no password, every other one does. */
 export interface PostgresServer {
@@ -14,8 +15,8 @@ export interface PostgresServer {
   database(template?: string): Promise<string>
   /** Runs statements as `owner`, on the connections of this URL. */
   run(url: string, ...statements: readonly string[]): Promise<void>
-  /** As an operator would do it: `immediate` ends it like a crash. */
-  stop(mode: 'fast' | 'immediate'): Promise<void>
+  /** As an operator would do it: `immediate` ends it like a crash. `kill` ends all its processes where they are. */
+  stop(mode: 'fast' | 'immediate' | 'kill'): Promise<void>
   start(): Promise<void>
   /** Where there was this server, another one is with a copy of its data. To be called while it is stopped. */
   failOver(): void
@@ -112,15 +113,17 @@ export async function startPostgres({
   }
 
   /** Each connection has a process of its own, which the first one does not pass signals on to. */
-  function signalAll(signal: NodeJS.Signals): void {
+  function signalAll(signal: NodeJS.Signals): readonly number[] {
     const first = running.child.pid!
-    for (const pid of [first, ...childrenOf(first)]) {
+    const processes = [first, ...childrenOf(first)]
+    for (const pid of processes) {
       try {
         process.kill(pid, signal)
       } catch {
         // It ended meanwhile.
       }
     }
+    return processes
   }
 
   async function runAs(url: string, ...statements: readonly string[]): Promise<void> {
@@ -147,7 +150,10 @@ export async function startPostgres({
     },
     run: runAs,
     async stop(mode) {
-      running.child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      if (mode === 'kill') {
+        const processes = signalAll('SIGKILL')
+        await until(() => !processes.some(isAlive))
+      } else running.child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
       await running.exited
     },
     async start() {
@@ -160,8 +166,8 @@ export async function startPostgres({
       rmSync(data, { recursive: true })
       data = copy
     },
-    pause: () => signalAll('SIGSTOP'),
-    goOn: () => signalAll('SIGCONT'),
+    pause: () => void signalAll('SIGSTOP'),
+    goOn: () => void signalAll('SIGCONT'),
     async remove() {
       end()
       await running.exited
@@ -183,6 +189,14 @@ export function installedPostgres(): string | undefined {
 
 const DEBIAN = '/usr/lib/postgresql'
 const bin = (version: string): string => join(DEBIAN, version, 'bin')
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 /** Not every small system has `ps`, and not every system has /proc. */
 function childrenOf(parent: number): number[] {

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+const ours = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
 
 export interface Program {
   readonly process: ChildProcess
@@ -22,15 +22,17 @@ export interface Surroundings {
   readonly args?: string[]
   /** A command that becomes the program (`exec`), such as one that sets a limit first. The process id stays the same. */
   readonly through?: readonly string[]
+  /** The program of another folder: a changed copy, or another release. */
+  readonly entry?: string
 }
 
 /** Runs the program as a user does, with nothing of this process's settings, and waits until it listens. */
 export async function runProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = ['serve'], through = [] }: Surroundings,
+  { args = ['serve'], ...surroundings }: Surroundings,
 ): Promise<Program> {
-  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { cwd, args, through })
+  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { args, ...surroundings })
   const baseUrl = await new Promise<string>((resolve, reject) => {
     const look = () => {
       const line = stdout()
@@ -58,7 +60,7 @@ export async function runProgram(
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = [], through = [] }: Surroundings,
+  { cwd, args = [], through = [], entry = ours }: Surroundings,
 ) {
   const [command, ...rest] = [...through, process.execPath, entry, ...args]
   const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, ...env } })

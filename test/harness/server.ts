@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { documentLimiter } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
@@ -24,7 +25,14 @@ export async function openTestServer(
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
 ): Promise<TestServer> {
-  const result = readConfig({ HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', SHUTDOWN_DELAY: '0', ...env })
+  const result = readConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    RATE_LIMIT: '1000000',
+    RATE_LIMIT_DOCUMENTS: '1000000',
+    SHUTDOWN_DELAY: '0',
+    ...env,
+  })
   if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
   const settings = result.config.server
   // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
@@ -39,7 +47,13 @@ export async function openTestServer(
   const parts: JoinParts = { store: behind, handOver: null, timeout: 0, leave, announce() {} }
   const server = await openServer(
     { ...settings, version: '0.0.0' },
-    { store: behind, join: signup => joinWaitlist(signup, parts), limiter, log },
+    {
+      store: behind,
+      join: signup => joinWaitlist(signup, parts),
+      limiter,
+      documentLimiter: documentLimiter(settings),
+      log,
+    },
   )
   close = async () => {
     await server.close()

@@ -136,7 +136,7 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
   const base = 'https://waitlist.example.com'
   const pageOf = (service: string, description: string) => {
-    const quota = { limit: 20, window: 600, publishQuota: true }
+    const quota = { limit: 20, window: 600, documentsPerMinute: 600, publishQuota: true }
     const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota })
     return docsPage(api, base, docsMarkdown(api, base)).html
   }

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { type Program, runProgram } from '../harness/program.ts'
+import { noStrace } from '../harness/strace.ts'
 
-/** Why system calls cannot be watched or made to fail on this machine. */
-function noStrace(): string | false {
-  const { error, status, stderr } = spawnSync('strace', ['-f', '-e', 'trace=fsync', process.execPath, '-e', ''])
-  if (error !== undefined) return 'strace is not installed'
-  return status === 0 ? false : `strace is not permitted: ${stderr.toString().slice(0, 100)}`
-}
 const skip = noStrace()
 
 const env = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', DATABASE_URL: 'sqlite:waitlist.db' }

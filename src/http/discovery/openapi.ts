@@ -15,6 +15,8 @@ export interface Installation {
   /** Attempts, and the seconds in which all of them are refilled. */
   readonly limit: number
   readonly window: number
+  /** Documents that one client may fetch. */
+  readonly documentsPerMinute: number
   /** Whether answers say how much of the quota is left. */
   readonly publishQuota: boolean
   /** The value of Set-Cookie. */
@@ -27,7 +29,8 @@ export interface Installation {
  */
 export function openapi(installation: Installation) {
   const { base, service, description, version, limit, window, cookie } = installation
-  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged } = answers(installation)
+  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } =
+    answers(installation)
 
   return {
     openapi: '3.1.1',
@@ -106,14 +109,7 @@ export function openapi(installation: Installation) {
             429: error(
               'This client has tried too often.',
               { limit: refusals.tooManyAttempts(30).error },
-              {
-                'Retry-After': header(
-                  'Seconds until the next attempt is admitted.',
-                  { type: 'integer', format: 'int32', minimum: 1, examples: [30] },
-                  true,
-                ),
-                ...rateLimit,
-              },
+              { 'Retry-After': retryAfter('Seconds until the next attempt is admitted.', 30), ...rateLimit },
             ),
             500: error(
               'The service is temporarily unavailable. Try again: a signup that was stored after all is not stored twice.',
@@ -153,6 +149,7 @@ export function openapi(installation: Installation) {
               }),
             },
             304: unchanged(300, { Link: links(descriptionLinks(base)) }),
+            429: tooManyRequests,
             '4XX': anyError,
             500: failed,
           },
@@ -232,6 +229,7 @@ export function openapi(installation: Installation) {
             content,
           },
           304: unchanged(3600, { Link: links(catalogLink(base)), ...headers }),
+          429: tooManyRequests,
           '4XX': anyError,
           500: failed,
         },
@@ -249,10 +247,13 @@ const json = (schema: string, extra: object = {}) => ({
 
 const header = (description: string, schema: object, required = false) => ({ description, required, schema })
 
+const retryAfter = (description: string, example: number) =>
+  header(description, { type: 'integer', format: 'int32', minimum: 1, examples: [example] }, true)
+
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 
 /** Parts that several operations share. */
-function answers({ limit, window, publishQuota }: Installation) {
+function answers({ limit, window, documentsPerMinute, publishQuota }: Installation) {
   const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
   const cacheable = (seconds: number) =>
     header('How long a copy may be used.', { type: 'string', const: `public, max-age=${seconds}` }, true)
@@ -290,5 +291,11 @@ function answers({ limit, window, publishQuota }: Installation) {
     headers: { ETag: etag, 'Cache-Control': cacheable(seconds), ...more },
   })
 
-  return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged }
+  const tooManyRequests = error(
+    `This client has used up its quota of ${documentsPerMinute} documents a minute.`,
+    { limit: refusals.tooManyRequests(1).error },
+    { 'Retry-After': retryAfter('Seconds until the client may fetch one more.', 1) },
+  )
+
+  return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests }
 }

@@ -45,7 +45,7 @@ export function basics(api: OpenapiDocument, base: string): string {
     definitions('Error fields', members(api, error, 'always')),
     rawAnswer('400', responses[400]),
     '### Rate limits',
-    `Each client has a quota of attempts, [stated with the signup call](#${idOf(summary)}). Once it is used up, the answer is \`429\` and says how many seconds to wait; after exactly that time, one more attempt is admitted.`,
+    `Each client has a quota of attempts, [stated with the signup call](#${idOf(summary)}). Once it is used up, the answer is \`429\` and says how many seconds to wait; after exactly that time, one more attempt is admitted. Documents, such as this page, have a quota of their own; the health report has none.`,
     definitions('Rate limit headers', headers(limitHeaders)),
     rawAnswer('429', limited),
     '### Duplicates',

@@ -1,0 +1,97 @@
+/** `npm run torture`: the usage is in options.ts. Each scenario runs alone, one after the other. */
+
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { machineFacts } from '../bench/machine.ts'
+import { type Options, readOptions, usage } from './options.ts'
+import { type Entry, keep, tableOf } from './report.ts'
+import type { Result, Scenario } from './scenario.ts'
+import { names, scenarioNamed } from './scenarios.ts'
+import { withScene } from './scene.ts'
+
+/** Seconds that a scenario may take longer than it was given. */
+const PATIENCE = 120
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
+const { list, seconds, seed, only, write, program } = options()
+const scenarios = new Map<string, Scenario>()
+for (const name of only.length > 0 ? only : names) scenarios.set(name, await scenarioNamed(name))
+if (list) {
+  for (const [name, { promise }] of scenarios) process.stdout.write(`${name}: ${promise}\n`)
+  process.exit()
+}
+
+const say = (text: string) => process.stdout.write(`${text}\n`)
+for (const [name, { needs = [] }] of scenarios) {
+  const lacks = needs.map(need => need()).find(Boolean)
+  if (lacks === undefined) continue
+  say(`${name} is skipped: ${lacks}`)
+  scenarios.delete(name)
+}
+say(`seed ${seed}`)
+
+const machine = machineFacts(tmpdir())
+const weights = [...scenarios.values()].reduce((sum, { weight = 1 }) => sum + weight, 0)
+const entries: Entry[] = []
+for (const [name, scenario] of scenarios) {
+  const mine = (seconds * (scenario.weight ?? 1)) / weights
+  say(`\n${name}: ${scenario.promise}`)
+  const start = performance.now()
+  const result = await outcome(name, scenario, mine)
+  const took = (performance.now() - start) / 1000
+  entries.push({
+    name,
+    promise: scenario.promise,
+    date: new Date().toISOString().slice(0, 10),
+    machine,
+    seed,
+    took,
+    ...result,
+  })
+  say(tableOf(result.figures))
+  for (const broken of result.broken ?? []) say(`BROKEN: ${broken}`)
+}
+
+if (write) keep(entries)
+const broken = entries.filter(({ broken = [] }) => broken.length > 0)
+for (const { name } of broken) {
+  say(`\n${name} broke its promise. Again: npm run torture -- --only ${name} --seed ${seed} --minutes ${minutes(name)}`)
+}
+if (broken.length === 0) say(`\nevery promise was held (${entries.length} scenarios)`)
+process.exit(broken.length === 0 ? 0 : 1)
+
+/** Its choices do not depend on which others run. */
+async function outcome(name: string, scenario: Scenario, seconds: number): Promise<Result> {
+  const own = createHash('sha256').update(`${seed} ${name}`).digest().readUInt32LE()
+  const patience = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => patience.reject(new Error(`it did not end ${PATIENCE} s after its time`)),
+    (seconds + PATIENCE) * 1000,
+  )
+  try {
+    return await withScene({ seconds, seed: own, entry: program }, scene =>
+      Promise.race([scenario.run(scene), patience.promise]),
+    )
+  } catch (error) {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    return { figures: [], broken: [(error as Error).message] }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** As many as it had, by itself. */
+function minutes(name: string): string {
+  const mine = (seconds * (scenarios.get(name)!.weight ?? 1)) / weights
+  return String(Math.ceil(mine / 6) / 10)
+}
+
+function options(): Options {
+  try {
+    return readOptions(process.argv.slice(2), names)
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}`)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,85 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { startReceiver } from '../../test/contracts/destination.receiver.ts'
+import { webhookSecret } from '../../test/harness/instances.ts'
+import { signUp } from '../../test/harness/load.ts'
+import { assertKept } from '../checker.ts'
+import type { Need } from '../needs.ts'
+import type { Scenario } from '../scenario.ts'
+
+/** Debian's package `faketime`. */
+const LIBRARY = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
+  .map(kind => `/usr/lib/${kind}/faketime/libfaketime.so.1`)
+  .find(path => existsSync(path))
+const faketime: Need = () => LIBRARY === undefined && 'faketime is not installed'
+
+const HOUR = 3_600
+const YEAR = 365 * 24 * HOUR
+/** Seconds that the clock is set to, from the true time. */
+const JUMPS = [HOUR, -HOUR, YEAR, -YEAR, 0]
+const SIGNUPS = 20
+/** Milliseconds: the first retry comes after 5 s, and one fifth more. */
+const DELIVERED = 10_000
+
+export const scenario: Scenario = {
+  promise:
+    'However the clock of the machine is set, by an hour or a year, signups are stored, and each event is tried again after seconds.',
+  needs: [faketime],
+  async run(scene) {
+    const clock = join(scene.folder, 'clock')
+    const set = (seconds: number) => writeFileSync(clock, `${seconds < 0 ? '' : '+'}${seconds}\n`)
+    set(0)
+    // The first attempt of each is refused, so all of them wait when the clock jumps.
+    const seen = new Set<string>()
+    const receiver = await startReceiver(scene, ({ headers }) => {
+      const id = headers['webhook-id']!
+      if (seen.has(id)) return { status: 204 }
+      seen.add(id)
+      return { status: 503 }
+    })
+    const program = await scene.service({
+      WEBHOOK_URL: receiver.url,
+      WEBHOOK_SECRET: webhookSecret,
+      LD_PRELOAD: LIBRARY!,
+      FAKETIME_TIMESTAMP_FILE: clock,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    })
+    const agent = new Agent({ keepAlive: true })
+    scene.after(() => agent.destroy())
+    const slowest: number[] = []
+    let jumps = 0
+    for (; jumps < JUMPS.length || (jumps < 200 && !scene.isOver(0.8)); jumps++) {
+      for (let i = 0; i < SIGNUPS; i++) {
+        const email = `jump-${jumps}-${i}@quixote.example`
+        scene.ledger.note(email, await signUp(program.baseUrl, agent, email))
+      }
+      const all = (jumps + 1) * SIGNUPS
+      while (seen.size < all) await wait(20)
+      set(jumps < JUMPS.length ? JUMPS[jumps]! : JUMPS[Math.floor(scene.random() * JUMPS.length)]!)
+      const start = performance.now()
+      while (receiver.received.length < 2 * all) {
+        if (performance.now() - start > 2 * DELIVERED) {
+          throw new Error(`after jump ${jumps} ${2 * all - receiver.received.length} events were not tried again`)
+        }
+        await wait(20)
+      }
+      slowest.push(performance.now() - start)
+    }
+    const contacts = await assertKept(
+      scene.ledger,
+      `sqlite:${join(scene.folder, 'data', 'waitlist.db')}`,
+      receiver.received,
+    )
+    await program.end('SIGTERM')
+    return {
+      figures: [
+        { name: 'jumps of the clock', value: jumps },
+        { name: 'contacts', value: contacts },
+        { name: 'until all events were delivered, at most', value: Math.max(...slowest), unit: 'ms', most: DELIVERED },
+      ],
+    }
+  },
+}

@@ -1,0 +1,61 @@
+import { descriptorsOf, memoryOf, processorTime } from '../bench/resources.ts'
+import type { Line, Point } from './scenario.ts'
+
+/** Milliseconds between two samples. */
+const PACE = 250
+
+/** One look at a process. */
+export interface Sample {
+  /** Seconds since the first look. */
+  readonly at: number
+  /** Resident memory in millions of bytes. */
+  readonly memory: number
+  /** Open files and sockets. */
+  readonly descriptors: number
+  /** Seconds of processor time since its start. */
+  readonly time: number
+}
+
+/** What a process uses. NaN outside Linux. */
+export interface Watch {
+  readonly samples: readonly Sample[]
+  /** The most so far, by the kernel's own count: what comes and goes between two samples as well. */
+  peakMemory(): number
+  peakDescriptors(): number
+  line(name: string, of: Exclude<keyof Sample, 'at'>): Line
+  stop(): void
+}
+
+export function watch(pid: number): Watch {
+  const start = performance.now()
+  const samples: Sample[] = []
+  let peak = 0
+  const look = () => {
+    try {
+      const { now, peak: most } = memoryOf(pid)
+      peak = Math.max(peak, most / 1e6)
+      samples.push({
+        at: (performance.now() - start) / 1000,
+        memory: now / 1e6,
+        descriptors: descriptorsOf(pid),
+        time: processorTime(pid),
+      })
+    } catch {
+      // It has ended.
+      stop()
+    }
+  }
+  const timer = setInterval(look, PACE)
+  const stop = () => clearInterval(timer)
+  look()
+  return {
+    samples,
+    peakMemory() {
+      look()
+      return peak
+    },
+    peakDescriptors: () => Math.max(...samples.map(({ descriptors }) => descriptors)),
+    line: (name, of) => ({ name, points: samples.map((sample): Point => [sample.at, sample[of]]) }),
+    stop,
+  }
+}
