@@ -7,7 +7,7 @@ import type { RedisLocation } from './limiters/redis-url.ts'
 import { events } from './waitlist/events.ts'
 import { type HandOver, handOver } from './waitlist/handover.ts'
 import { type Joined, join } from './waitlist/join.ts'
-import type { Limiter, Log, Provider, Store } from './waitlist/ports.ts'
+import { type Limiter, type Log, type Provider, type Store, StoreUnavailable } from './waitlist/ports.ts'
 import type { Signup } from './waitlist/signup.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -24,14 +24,20 @@ export interface Service {
   /** Resolves if the store can no longer be trusted: the process must then end at once. */
   readonly failure: Promise<Error>
   reloadCertificate(): void
-  /** Answers and stores what was accepted, then releases everything. */
+  /** Answers and stores what was accepted, then releases everything. Takes at most 8.5 s. */
   stop(): Promise<void>
 }
 
-/** Milliseconds that outbound calls may still take when the service stops. Then they are aborted, and repeated later. */
-const GRACE = 7_000
-/** The same for calls that visitors wait for, so that these are still answered. */
+/**
+ * The course of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
+ * wait for are aborted, then the others; they are repeated later.
+ */
 const VISITORS_GRACE = 4_000
+const GRACE = 5_500
+/** Whoever still waits is answered now, with a refusal: a signup or an outcome could not be stored. */
+const ANSWERS = 6_500
+/** What still waits for the database is left: nobody was told that it is stored. */
+const LEFT = 8_500
 
 /**
  * Builds the service from its parts, and listens.
@@ -80,18 +86,29 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       failure: store.failure,
       reloadCertificate: server.reloadCertificate,
       async stop() {
-        const over = new AbortController()
+        const answered = new AbortController()
+        const left = Promise.withResolvers<void>()
         const timers = [
           setTimeout(() => leaving.abort(), VISITORS_GRACE),
-          // It keeps the process alive while outcomes wait for a store that is away.
-          setTimeout(() => over.abort(), GRACE),
+          setTimeout(() => {
+            answered.abort()
+            store.refuse()
+            visits.refuse()
+          }, ANSWERS),
+          setTimeout(() => {
+            log.warn('the database does not answer: attempts whose outcome is not stored are repeated')
+            left.resolve()
+          }, LEFT),
         ]
-        await Promise.all([server.close(), ...background.map(({ loop }) => loop.stop(GRACE))])
-        leaving.abort()
-        await visits.over()
-        await Promise.all(background.map(({ settled }) => settled(over.signal)))
+        const done = async () => {
+          await Promise.all([server.close(), ...background.map(({ loop }) => loop.stop(GRACE))])
+          leaving.abort()
+          await visits.over()
+          await Promise.all(background.map(({ settled }) => settled(answered.signal)))
+          await close()
+        }
+        await Promise.race([done(), left.promise])
         for (const timer of timers) clearTimeout(timer)
-        await close()
       },
     }
   } catch (error) {
@@ -100,10 +117,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
 }
 
-/** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits. */
+/** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
 function visiting(store: Store, handOver: HandOver | null, timeout: number, leave: AbortSignal, announce: () => void) {
   const parts = { store, handOver, timeout, leave, announce }
-  const visits = new Set<Promise<Joined>>()
+  const visits = new Map<Promise<Joined>, (reason: StoreUnavailable) => void>()
   return {
     // Without a provider there is no need: the server waits for the answers anyway.
     join:
@@ -111,12 +128,16 @@ function visiting(store: Store, handOver: HandOver | null, timeout: number, leav
         ? (signup: Signup) => join(signup, parts)
         : (signup: Signup) => {
             const visit = join(signup, parts)
-            visits.add(visit)
-            const over = () => visits.delete(visit)
-            visit.then(over, over)
-            return visit
+            return new Promise<Joined>((resolve, reject) => {
+              visits.set(visit, reject)
+              visit.then(resolve, reject).finally(() => visits.delete(visit))
+            })
           },
-    over: () => Promise.allSettled(visits),
+    /** Answers everybody who waits. */
+    refuse() {
+      for (const reject of visits.values()) reject(new StoreUnavailable('the outcome was not stored before the stop'))
+    },
+    over: () => Promise.allSettled(visits.keys()),
   }
 }
 
@@ -128,7 +149,7 @@ async function storeOf(
 ): Promise<() => Promise<Store>> {
   if (store.kind === 'sqlite') {
     const { sqliteStore } = await import('./stores/sqlite/store.ts')
-    return () => sqliteStore({ path: store.path, eventName, ...outside })
+    return () => sqliteStore({ path: store.path, eventName, log, ...outside })
   }
   const { postgresStore } = await import('./stores/postgres/store.ts')
   return () => postgresStore({ url: store.url, connections, eventName, log, ...outside })

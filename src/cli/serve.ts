@@ -1,8 +1,9 @@
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { type Service, start } from '../compose.ts'
 import { type Config, inForce } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import { vendorNames } from '../settings.ts'
+import { openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
@@ -14,21 +15,22 @@ const LONGEST_STOP = 9_500
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[]): Promise<void> {
-  const log = pino({ level: config.logLevel, timestamp: pino.stdTimeFunctions.isoTime })
+  const hasTls = config.server.tls !== null
+  // Nothing was accepted yet. The certificate is about to be read.
+  listenTo(STOPPING, () => process.exit(0))
+  listenTo(['SIGHUP'], () => hasTls || process.exit(0))
+  const log = openLog(config.logLevel)
   endOnBugs(log)
 
-  // A container's first process has no default action for these. Nothing was accepted yet.
-  const leave = () => process.exit(0)
-  process.on('SIGTERM', leave).on('SIGINT', leave)
   const service = await start(config, log)
-  process.off('SIGTERM', leave).off('SIGINT', leave)
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
     process.exit(1)
   })
-  stopOnSignals(log, service.stop)
-  // Without TLS, SIGHUP keeps its default action and ends the process, as when a terminal is closed.
-  if (config.server.tls !== null) process.on('SIGHUP', service.reloadCertificate)
+  const stop = stopping(log, service.stop)
+  listenTo(STOPPING, stop)
+  // Without a certificate to read again it means that the terminal was closed.
+  listenTo(['SIGHUP'], hasTls ? service.reloadCertificate : stop)
 
   log.info({ url: service.baseUrl, listening: service.origin, ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
@@ -72,13 +74,30 @@ function welcome({ baseUrl: url, origin }: Service, config: Config): string {
 export const signupCommand = (url: string): string =>
   `curl ${url.includes('[') ? `'${url}/api/waitlist'` : `${url}/api/waitlist`} -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
 
+const STOPPING = ['SIGTERM', 'SIGINT'] as const
+
+/**
+ * In place of who listened before, in bin/waitlist.js too. Somebody listens at every moment: a signal that has come and was
+ * not heard yet would be lost.
+ */
+function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): void {
+  for (const signal of signals) {
+    const before = process.listeners(signal)
+    process.on(signal, listener)
+    for (const each of before) process.off(signal, each)
+  }
+}
+
 /** Milliseconds. Under npm one Ctrl-C may arrive twice, from the terminal and from npm, a moment apart. */
 const SAME_KEYSTROKE = 1_000
 
-function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
+/** The first signal stops the service and ends the process. A second one that was meant ends it at once. */
+function stopping(log: Logger, stop: () => Promise<void>): (signal: NodeJS.Signals) => Promise<void> {
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
-  const onSignal = async (signal: NodeJS.Signals) => {
+  return async signal => {
     if (first !== undefined) {
+      // systemd can be told to send SIGHUP right after SIGTERM.
+      if (signal === 'SIGHUP') return
       if (signal === first.signal && performance.now() - first.at < SAME_KEYSTROKE) return
       log.warn({ signal }, 'stopped at once')
       process.exit(1)
@@ -93,8 +112,6 @@ function stopOnSignals(log: Logger, stop: () => Promise<void>): void {
     log.info('stopped')
     process.exit(0)
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
 }
 
 /** After a bug the state of the process is unknown, so it ends. Acknowledged signups are stored. */

@@ -11,7 +11,7 @@ import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
 import { paths } from './paths.ts'
-import type { Incoming, Outgoing } from './protocol.ts'
+import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './refusals.ts'
 import { signupRoute } from './signup.ts'
 
@@ -130,7 +130,11 @@ export function createRouter(
     return method === 'OPTIONS' ? options(request, resource) : refuse(methodNotAllowed(allowed(resource)))
   }
 
-  const finish = (response: Outgoing, answer: Answer) => send(response, withFields(answer, settings.standing))
+  const finish = (response: Outgoing, answer: Answer) => {
+    // The request may have come before the stop.
+    if (isDraining()) closeAfter(response)
+    send(response, withFields(answer, settings.standing))
+  }
 
   return (request, response) => {
     const reqId = ++requests

@@ -13,7 +13,6 @@ import { type Site, site } from './discovery/site.ts'
 import { strictTransportSecurity } from './headers.ts'
 import * as limits from './limits.ts'
 import { createListener, type NodeServer, useCertificate } from './listener.ts'
-import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { createRouter } from './router.ts'
 import { type Connections, trackConnections } from './shutdown.ts'
 
@@ -59,7 +58,7 @@ export interface HttpServer {
   readonly origin: string
   /** Reads the certificate files again now. They are also watched. */
   reloadCertificate(): void
-  /** Health turns to 503, then listening ends, then accepted requests are answered. Takes at most 8 s. */
+  /** Health turns to 503, then listening ends, then accepted requests are answered. Takes at most 7 s. */
   close(): Promise<void>
 }
 
@@ -93,10 +92,6 @@ export async function openServer(
     },
     { store, join, limiter, documentLimiter, log, pages, isDraining: () => isDraining },
   )
-  const enter = (request: Incoming, response: Outgoing) => {
-    if (isDraining) closeAfter(response)
-    route(request, response)
-  }
 
   const bound = boundConnections({
     all: limits.CONNECTIONS,
@@ -105,7 +100,7 @@ export async function openServer(
     log,
   })
   const create = () => {
-    const server = createListener(enter, certificate)
+    const server = createListener(route, certificate)
     bound(server)
     return server
   }
@@ -131,6 +126,7 @@ export async function openServer(
     async close() {
       watch?.stop()
       isDraining = true
+      for (const { connections } of listeners) connections.drain()
       await new Promise(resolve => setTimeout(resolve, settings.shutdownDelay))
       await Promise.all(listeners.map(({ connections }) => connections.close()))
     },

@@ -17,6 +17,8 @@ export interface Batches<Item, Answer> {
   submit(item: Item): Promise<Answer>
   /** Refuses new items and resolves when every accepted one is answered. */
   drain(): Promise<void>
+  /** Refuses every item now, also those whose commit is under way: they may yet be stored. */
+  refuse(): void
 }
 
 interface Waiting<Item, Answer> {
@@ -51,6 +53,7 @@ export function naturalBatches<Item, Answer>(
   /** Commits that are late: while there is one, nothing more is accepted. */
   let late = 0
   let scheduled = false
+  let refusing = false
   let drained: (() => void) | undefined
 
   const refuse = (waiting: readonly Waiting<Item, Answer>[], reason: unknown) => {
@@ -108,7 +111,7 @@ export function naturalBatches<Item, Answer>(
 
   return {
     submit(item) {
-      if (drained !== undefined) return Promise.reject(new StoreUnavailable('the store is closing'))
+      if (drained !== undefined || refusing) return Promise.reject(new StoreUnavailable('the store is closing'))
       if (late > 0) return Promise.reject(new StoreUnavailable('the store does not answer'))
       if (queue.length >= bounds.queue) return Promise.reject(new StoreUnavailable('too many signups are waiting'))
       return new Promise((resolve, reject) => {
@@ -124,8 +127,17 @@ export function naturalBatches<Item, Answer>(
       return new Promise(resolve => {
         drained = resolve
         // After the last answers, which may be about to be given.
-        if (!scheduled && underWay.size === 0) setImmediate(resolve)
+        if (refusing || (!scheduled && underWay.size === 0)) setImmediate(resolve)
       })
+    },
+
+    refuse() {
+      refusing = true
+      const reason = new StoreUnavailable('the store is closing, and could not commit in time')
+      for (const batch of underWay) refuse(batch, reason)
+      refuse(queue, reason)
+      queue = []
+      drained?.()
     },
   }
 }

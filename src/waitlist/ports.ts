@@ -85,11 +85,20 @@ export interface Store {
   /** Ends an attempt in one atomic step. False: another attempt took over the lease, and nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
-  /** Resolves when a signup could be committed now, even if nobody signed up lately. Leaves nothing behind. */
+  /**
+   * Resolves when a signup could be committed now, even if nobody signed up lately. It finds out by a commit that leaves
+   * nothing to see, at most one a second.
+   */
   check(): Promise<void>
 
   /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */
   readonly failure: Promise<Error>
+
+  /**
+   * Refuses every signup that waits for its commit, and every later one, since a stop cannot wait any longer. Those under
+   * way may yet be stored.
+   */
+  refuse(): void
 
   /** Completes what was accepted, then releases every resource. Later calls of `admit` are refused. */
   close(): Promise<void>

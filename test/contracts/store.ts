@@ -118,14 +118,24 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
 
-    test('check resolves on a store that works and changes nothing', async t => {
-      const here = await place(t)
-      const store = await opened(here, t)
-      await store.check()
-      await store.admit(signup('Ada', 'ada@example.com'))
-      await Promise.all(Array.from({ length: 20 }, () => store.check()))
-      assert.equal((await stored(here, t))?.length ?? 1, 1)
-    })
+    for (const provider of [null, 'provider']) {
+      test(`check resolves on a store that works and leaves nothing behind, ${provider ? 'with' : 'without'} a provider`, async t => {
+        const here = await place(t)
+        const store = await opened(here, t, { provider, destinations: ['webhook'] })
+        await store.check()
+        const none = await stored(here, t)
+        if (none !== null) assert.deepEqual(none, [])
+        await store.admit(signup('Ada', 'ada@example.com'))
+        await Promise.all(Array.from({ length: 20 }, () => store.check()))
+        assert.equal((await stored(here, t))?.length ?? 1, 1)
+        assert.deepEqual(await store.claim('provider', 10), [])
+        const due = await store.claim('webhook', 10)
+        assert.deepEqual(
+          due.map(({ contact }) => contact.email),
+          provider === null ? ['ada@example.com'] : [],
+        )
+      })
+    }
 
     test('a check leaves nothing behind, with a provider or without one', async t => {
       for (const provider of [null, 'provider']) {

@@ -1,19 +1,31 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
 
 const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
 const json = { 'content-type': 'application/json' }
 const fetchSignUp = ({ baseUrl }: Program, email: string) =>
   fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body(email) })
+
+const requests = [
+  'GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'GET /api/health HTTP/1.1\r\n\r\n',
+  'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
+  'not HTTP\r\n\r\n',
+]
 
 interface Running extends Program {
   readonly path: string
@@ -82,12 +94,12 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a request whose body is still on its way is answered and committed', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '0' })
-    const answered = Promise.withResolvers<number>()
+    const answered = Promise.withResolvers<readonly [number, string | undefined]>()
     // Its 100 says that the head was read: a connection on which nothing has come yet is closed by a stop.
     const headers = { ...json, expect: '100-continue' }
     const posted = request(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers }, response => {
       response.resume()
-      answered.resolve(response.statusCode!)
+      answered.resolve([response.statusCode!, response.headers.connection])
     })
     posted.on('error', answered.reject).flushHeaders()
     await once(posted, 'continue')
@@ -95,9 +107,51 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     program.process.kill('SIGTERM')
     await until(() => isRefused(program))
     posted.end(body('slow@quixote.example').slice(10))
-    assert.equal(await answered.promise, 200)
+    assert.deepEqual(await answered.promise, [200, 'close'])
     assert.equal(await exitsInTime(program), 0)
     assert.equal(contactsIn(program.path)[0]?.email, 'slow@quixote.example')
+  })
+
+  test('whatever is asked during the delay, the answer ends its connection', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    const connections = await Promise.all(requests.map(() => open(t, program)))
+    program.process.kill('SIGTERM')
+    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
+    for (const [i, sent] of requests.entries()) {
+      const socket = connections[i]!
+      let received = ''
+      socket.on('data', text => {
+        received += text
+      })
+      socket.write(sent)
+      await once(socket, 'close')
+      assert.match(received, /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, sent)
+    }
+    assert.equal(await exitsInTime(program), 0)
+  })
+
+  test('HTTP/2 sessions are told at once: what is under way is answered, and nothing more is taken', async t => {
+    const { env } = pairIn(t)
+    const program = await start(t, { ...env, SHUTDOWN_DELAY: '2000' })
+    const session = await http2Session(t, program.baseUrl)
+    const stream = session.request({ ':path': '/api/waitlist', ...post })
+    const answered = once(stream, 'response')
+    stream.write(body('h2@quixote.example').slice(0, 10))
+    await http2(session, '/api/health')
+    program.process.kill('SIGTERM')
+    await once(session, 'goaway')
+    assert.equal(session.closed, true)
+    assert.equal(await isRefused(program), false, 'the delay is not over')
+
+    const late = await http2Session(t, program.baseUrl)
+    const gone = once(late, 'goaway')
+    assert.equal((await http2(late, '/api/waitlist', post, body('late@quixote.example'))).status, 200)
+    await gone
+
+    stream.end(body('h2@quixote.example').slice(10))
+    assert.equal((await answered)[0][':status'], 200)
+    assert.equal(await exitsInTime(program), 0)
+    assert.equal(contactsIn(program.path).length, 2)
   })
 
   test('of a burst in progress every answer that arrives is true', async t => {
@@ -184,6 +238,96 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await program.end('SIGINT'), 0)
     assert.equal(logOf(program).at(-1)?.msg, 'stopped')
     assert.equal(contactsIn(program.path).length, 1)
+  })
+})
+
+describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
+  test('without TLS, as from a terminal that is closed, stops it like SIGTERM; another one changes nothing', async t => {
+    const program = await start(t, { SHUTDOWN_DELAY: '1500' })
+    assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
+    program.process.kill('SIGHUP')
+    await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)
+    program.process.kill('SIGHUP')
+    assert.equal((await fetchSignUp(program, 'late@quixote.example')).status, 200)
+    assert.equal(await exitsInTime(program), 0)
+    assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+    assert.equal(contactsIn(program.path).length, 2)
+  })
+
+  test('with TLS reads the certificate again', async t => {
+    const { env } = pairIn(t)
+    const program = await start(t, { ...env, SHUTDOWN_DELAY: '0' })
+    program.process.kill('SIGHUP')
+    await until(() => logOf(program).some(({ msg }) => msg === 'the TLS certificate was reloaded'))
+    assert.equal(await program.end('SIGTERM'), 0)
+  })
+})
+
+describe('a log that cannot be written', { concurrency: true, timeout: 60_000 }, () => {
+  test('loses its lines alone: signups are stored, and a stop ends with 0', async t => {
+    const cwd = temporaryFolder(t)
+    const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
+    const env = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug' }
+    const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
+    await until(() => program.stderr().includes('listening on'))
+    const baseUrl = /http:\/\/[\d.:]+/.exec(program.stderr())![0]
+    const answer = await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body('a@b.example') })
+    assert.equal(answer.status, 200)
+    program.process.kill('SIGTERM')
+    assert.equal(await program.exited, 0)
+    assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
+  })
+})
+
+describe('a signal during the start', { concurrency: true, timeout: 60_000 }, () => {
+  /** Says when the program begins to load its own code, and holds that up, in this process or as the first of its own. */
+  const slowStart = (folder: string) => {
+    const hook = join(folder, 'slow.mjs')
+    writeFileSync(
+      hook,
+      `import { registerHooks } from 'node:module'
+      registerHooks({ load(url, context, next) {
+        if (url.endsWith('/src/main.ts')) {
+          process.stderr.write('loading')
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+        }
+        return next(url, context)
+      } })`,
+    )
+    return { HOST: '127.0.0.1', PORT: '0', NODE_OPTIONS: `--import=${pathToFileURL(hook)}` }
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} before its code is loaded ends it with 0`, async t => {
+      const cwd = temporaryFolder(t)
+      const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['serve'] })
+      await until(() => program.stderr().includes('loading'))
+      program.process.kill(signal)
+      assert.equal(await program.exited, 0)
+      assert.equal(program.stdout(), '')
+    })
+  }
+
+  test('another command is ended by it, and does not seem to have done its work', async t => {
+    const cwd = temporaryFolder(t)
+    const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['export'] })
+    await until(() => program.stderr().includes('loading'))
+    program.process.kill('SIGTERM')
+    assert.equal(await program.exited, null)
+  })
+
+  const unshare = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+  const mayUnshare = spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status === 0
+  const skip = !mayUnshare && 'it needs unshare, and the right to use it'
+  test('the first process of a container is ended by it too', { skip }, async t => {
+    const cwd = temporaryFolder(t)
+    const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['serve'], through: unshare })
+    await until(() => program.stderr().includes('loading'))
+    const { pid } = program.process
+    const first = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    process.kill(Number(first), 'SIGTERM')
+    assert.equal(await program.exited, 0)
+    assert.equal(program.stdout(), '')
   })
 })
 

@@ -200,6 +200,20 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     assert.deepEqual(await Promise.all(answers), range(5).map(String))
   })
 
+  test('refuse tells everybody at once, during a commit that does not end too; a drain then waits for nobody', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
+    const refused = Promise.all(
+      range(5).map(item => assert.rejects(batches.submit(item), unavailable(/could not commit in time/))),
+    )
+    const hanging = await called(1)
+    const drained = batches.drain()
+    batches.refuse()
+    await Promise.all([refused, drained, batches.drain()])
+    await assert.rejects(batches.submit(5), unavailable(/closing/))
+    hanging.finish()
+  })
+
   for (const when of ['before', 'after']) {
     test(`a drain that begins ${when} the last commit ends waits for its answers`, async () => {
       const { commit, called } = handCommit()

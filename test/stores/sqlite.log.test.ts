@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { Contact } from '../../src/waitlist/contact.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
@@ -56,6 +59,9 @@ async function openStore(t: TestContext): Promise<{ store: Store; path: string }
   return { store: { ...store, close }, path }
 }
 
+const roomy = { isFull: () => false }
+const silent = { info() {}, warn() {} }
+
 const failureOf = (store: Store) => Promise.race([store.failure, wait(50).then(() => null)])
 
 describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
@@ -88,13 +94,30 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     assert.equal(contactsIn(path).length, count)
   })
 
+  test('is not kept by an export whose reader has stopped half-way', async t => {
+    const { store, path } = await openStore(t)
+    const emails = Array.from({ length: 1_200 }, (_, i) => `visitor-${i}@example.com`)
+    for (const email of emails) void store.admit(signup('Visitor', email))
+    await store.admit(signup('Last', 'last@example.com'))
+    const contacts = (await sqliteOperator(path).contacts()) as Iterable<Contact>
+    const read: string[] = []
+    for (const { email } of contacts) {
+      if (read.push(email) % 400 !== 0) continue
+      await store.admit(signup('Later', `later-${read.length}@example.com`))
+      const { busy } = withDatabase(path, database => database.prepare('pragma wal_checkpoint(truncate)').get()!)
+      assert.equal(busy, 0)
+      assert.equal(statSync(`${path}-wal`).size, 0)
+    }
+    assert.deepEqual(read, [...emails, 'last@example.com'])
+  })
+
   test('is left alone when the database was moved away: what was acknowledged comes back with it', async t => {
     const { store, path } = await openStore(t)
     await store.admit(signup('Ada', 'ada@example.com'))
     await store.close()
     const database = lengthen(path)
     t.after(() => database.close())
-    const log = writeAheadLog(database, path)
+    const log = writeAheadLog(database, path, roomy, silent)
     renameSync(path, `${path}.elsewhere`)
     log.shorten()
     await log.close()
@@ -102,6 +125,19 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     renameSync(`${path}.elsewhere`, path)
     const rows = withDatabase(path, other => other.prepare('select count(*) as n from bulk').get()?.n)
     assert.equal(rows, 500)
+  })
+
+  test('is released by the writer alone when its thread cannot open the database', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const database = lengthen(path)
+    t.after(() => database.close())
+    database.exec('pragma journal_mode = wal')
+    database.exec('update bulk set content = zeroblob(16001); update bulk set content = zeroblob(32000)')
+    const log = writeAheadLog(database, `${path}.missing`, roomy, silent, 1_000)
+    t.after(() => log.close())
+    assert.equal(log.release(), false)
+    while (!log.release()) await wait(100)
+    assert.equal(statSync(`${path}-wal`).size, 0)
   })
 
   test('that cannot be shortened on a full disk refuses nothing that has room in it, and ends no process', {
@@ -133,7 +169,9 @@ const LONGEST = 50
 function opened(t: TestContext) {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const { database, close } = openSqliteFile({ path })
-  const log = writeAheadLog(database, path, LONGEST)
+  const told: { readonly text: string; readonly readBy?: readonly string[] }[] = []
+  const tell = (details: object, text: string) => void told.push({ ...details, text })
+  const log = writeAheadLog(database, path, roomy, { info: tell, warn: tell }, LONGEST)
   t.after(async () => {
     await log.close()
     close()
@@ -143,6 +181,8 @@ function opened(t: TestContext) {
   const look = database.prepare('pragma wal_checkpoint(noop)')
   return {
     path,
+    told,
+    release: log.release,
     pages: () => (look.get() as { log: number }).log,
     /** One commit of some pages, and a moment for what happens beside it. */
     async commit() {
@@ -174,4 +214,56 @@ test('a reader keeps the log as long as it reads; after that the log begins anew
   assert.ok(grown > 4 * LONGEST)
   reader.exec('commit')
   while (pages() >= grown) await commit()
+})
+
+/** Another process that reads a database until it is told to end. */
+async function readerOf(t: TestContext, path: string): Promise<ChildProcess> {
+  const code =
+    'const database = new (require("node:sqlite").DatabaseSync)(process.argv[1]);' +
+    'database.exec("begin; select * from page"); console.log("reading"); process.stdin.resume()'
+  const reader = spawn(process.execPath, ['-e', code, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => reader.kill('SIGKILL'))
+  await once(reader.stdout, 'data')
+  return reader
+}
+
+test('a log that grows while somebody reads is told of once, with who reads, and so is its end', {
+  timeout: 30_000,
+}, async t => {
+  const { path, told, commit } = opened(t)
+  await commit()
+  const reader = await readerOf(t, path)
+  for (let i = 0; i < 100; i++) await commit()
+  const [{ text, readBy }, ...more] = told as [(typeof told)[0]]
+  assert.match(text, /log is long: while somebody reads/)
+  assert.deepEqual(more, [])
+  if (process.platform === 'linux') {
+    assert.equal(readBy?.length, 1)
+    assert.match(readBy[0]!, new RegExp(`^\\S+ \\(pid ${reader.pid}\\)$`))
+  }
+  reader.stdin!.end()
+  await once(reader, 'exit')
+  while (told.length < 2) await commit()
+  assert.match(told[1]!.text, /log is short again/)
+})
+
+test('the space of the log is released as soon as nobody reads, and nobody is waited for', {
+  timeout: 30_000,
+}, async t => {
+  const { path, commit, release } = opened(t)
+  const size = () => statSync(`${path}-wal`).size
+  await commit()
+  const reader = await readerOf(t, path)
+  for (const commits of [1, 100]) {
+    for (let i = 0; i < commits; i++) await commit()
+    const [grown, began] = [size(), performance.now()]
+    assert.equal(release(), false)
+    assert.ok(performance.now() - began < 4_000, 'a write waits for another process for 5 s')
+    assert.equal(size(), grown)
+    await wait(1_000) // the next attempt is a second later
+  }
+  reader.stdin!.end()
+  await once(reader, 'exit')
+  while (!release()) await wait(50)
+  assert.equal(size(), 0)
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { type Program, runProgram } from '../harness/program.ts'
+import { type Program, runProgram, spawnProgram } from '../harness/program.ts'
 import { noStrace } from '../harness/strace.ts'
 
 const skip = noStrace()
@@ -87,25 +87,65 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     await restartFindsAll(t, cwd, acknowledged)
   })
 
-  test('a disk without space answers 500 and the process stays up; it works again with space', { skip }, async t => {
+  // The first is what SQLite takes for a full disk, the second is an I/O error to it.
+  for (const error of ['ENOSPC', 'EDQUOT']) {
+    test(`a disk without space (${error}) answers 500 and the process stays up; it works again with space`, {
+      skip,
+    }, async t => {
+      const cwd = temporaryFolder(t)
+      const files = ['-wal', '-probe'].flatMap(ending => ['-P', join(cwd, `waitlist.db${ending}`)])
+      const inject = ['-e', `inject=pwrite64:error=${error}:when=40..60`, '-e', `inject=write:error=${error}`]
+      const traced = ['-e', 'trace=pwrite64,write', ...inject, '-o', join(cwd, 'trace')]
+      const program = await runProgram(t, env, { cwd, through: ['strace', '-D', '-f', '-qq', ...files, ...traced] })
+      const acknowledged = await signUpUntilItFails(program, 200)
+      assert.ok(acknowledged.length < 200)
+      let status = 500
+      for (let i = 0; i < 100 && status === 500; i++) {
+        const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ name: 'Later', email: 'later@example.com' }),
+        })
+        status = answer.status
+        await answer.text()
+      }
+      assert.equal(status, 200)
+      assert.match(program.stdout(), /"signups are refused"/)
+      assert.equal(existsSync(join(cwd, 'waitlist.db-probe')), false)
+      assert.equal(await program.end('SIGTERM'), 0)
+      await restartFindsAll(t, cwd, [...acknowledged, 'later@example.com'])
+    })
+  }
+
+  test('a write that fails with EDQUOT while there is room is an I/O error: the process ends', { skip }, async t => {
     const cwd = temporaryFolder(t)
-    const inject = 'inject=pwrite64:error=ENOSPC:when=40..60'
-    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', '-e', inject, '-o', join(cwd, 'trace')]
+    const inject = ['-P', join(cwd, 'waitlist.db-wal'), '-e', 'inject=pwrite64:error=EDQUOT:when=40']
+    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', ...inject, '-o', join(cwd, 'trace')]
     const program = await runProgram(t, env, { cwd, through })
     const acknowledged = await signUpUntilItFails(program, 200)
-    assert.ok(acknowledged.length < 200)
-    let status = 500
-    for (let i = 0; i < 100 && status === 500; i++) {
-      const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ name: 'Later', email: 'later@example.com' }),
-      })
-      status = answer.status
-      await answer.text()
-    }
-    assert.equal(status, 200)
-    assert.equal(await program.end('SIGTERM'), 0)
-    await restartFindsAll(t, cwd, [...acknowledged, 'later@example.com'])
+    assert.equal(await program.exited, 1)
+    assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
+    await restartFindsAll(t, cwd, acknowledged)
   })
+
+  for (const error of ['ENOSPC', 'EDQUOT']) {
+    for (const [what, calls] of [
+      ['a new file', 'pwrite64,write,ftruncate'],
+      ['the index of the log', 'ftruncate,write'],
+    ] as const) {
+      test(`without space (${error}) for ${what} the start is refused in a sentence`, { skip }, async t => {
+        const cwd = temporaryFolder(t)
+        const files = ['', '-wal', '-shm', '-probe'].flatMap(ending => ['-P', join(cwd, `waitlist.db${ending}`)])
+        const inject = ['-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`]
+        const through = ['strace', '-D', '-f', '-qq', ...files, ...inject, '-o', join(cwd, 'trace')]
+        const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
+        assert.equal(await program.exited, 1)
+        assert.match(
+          program.stderr(),
+          /^waitlist: waitlist\.db cannot be opened: the disk is full, or a quota is used up: /,
+        )
+        assert.doesNotMatch(program.stderr(), /\n\s+at /)
+      })
+    }
+  }
 })

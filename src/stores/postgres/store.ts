@@ -75,6 +75,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
 
   return {
     admit: signups.submit,
+    refuse: signups.refuse,
     claim: adoptAndClaim,
     settle,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),

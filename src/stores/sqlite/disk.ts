@@ -1,4 +1,5 @@
-import { statfsSync, statSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { dirname } from 'node:path'
 
 /** The disk that holds a database file. */
@@ -7,6 +8,10 @@ export interface Disk {
   requireFiles(): void
   /** Also throws `OutOfSpace` when too little is free. */
   requireRoom(): void
+  /** The next check looks again. */
+  forget(): void
+  /** Whether a write failed because the disk is full or a quota is used up: it fails as a whole, and passes by itself. */
+  isFull(error: unknown): boolean
 }
 
 export class OutOfSpace extends Error {}
@@ -17,20 +22,30 @@ export class OutOfSpace extends Error {}
  */
 const FRESH = 250
 
-/** `minimumFree`: bytes. */
-export function diskUnder(path: string, minimumFree: number): Disk {
-  const files = [path, `${path}-wal`].map(file => ({ file, inode: inodeOf(file) }))
+const SQLITE_FULL = 13
+/** A write, or the growth of the log's index, failed with anything but ENOSPC. */
+const SQLITE_IOERR_WRITE = 778
+const SQLITE_IOERR_SHMSIZE = 4874
+
+/** `minimumFree`: bytes. `size`: the bytes of the database once its whole log is brought into it. */
+export function diskUnder(path: string, minimumFree: number, size: () => number): Disk {
+  const files = [path, `${path}-wal`].map(file => ({ file, inode: statSync(file, { throwIfNoEntry: false })?.ino }))
   let goodUntil = 0
   let free = 0
 
   function look(): void {
     const now = performance.now()
     if (now < goodUntil) return
-    for (const { file, inode } of files) {
-      if (inodeOf(file) !== inode) throw new Error(`${file} was moved or deleted`)
-    }
+    const [database] = files.map(({ file, inode }) => {
+      const found = statSync(file, { throwIfNoEntry: false })
+      if (found?.ino !== inode) throw new Error(`${file} was moved or deleted`)
+      return found
+    })
     const { bavail, bsize } = statfsSync(dirname(path))
-    free = bavail * bsize
+    // While somebody reads, the log grows and the database does not. If there were no room left to bring the one into the
+    // other, nothing could ever shorten the log.
+    const growth = Math.max(0, size() - (database?.size ?? 0))
+    free = bavail * bsize - growth
     goodUntil = now + FRESH
   }
 
@@ -40,7 +55,44 @@ export function diskUnder(path: string, minimumFree: number): Disk {
       look()
       if (free < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
     },
+    forget() {
+      goodUntil = 0
+    },
+    isFull(error) {
+      const { errcode } = error as { errcode?: number }
+      if (errcode === SQLITE_FULL) return true
+      return (errcode === SQLITE_IOERR_WRITE || errcode === SQLITE_IOERR_SHMSIZE) && hasNoRoom(path)
+    },
   }
 }
 
-const inodeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino
+/** More than any file system allocates at once, so that a quota with a few blocks left is found used up as well. */
+const PROBE = Buffer.alloc(1024 * 1024)
+
+/** What the operating system says of a full disk or a quota that is used up: Node has no code for the latter. */
+export const saysNoRoom = (error: unknown): boolean => {
+  const { errno = 0 } = error as NodeJS.ErrnoException
+  return -errno === constants.errno.ENOSPC || -errno === constants.errno.EDQUOT
+}
+
+/**
+ * Whether a file beside `path` cannot be written for want of space. SQLite calls a quota that is used up (EDQUOT) an I/O
+ * error, like a broken disk, and does not say which of them it was. Nothing is at stake in telling them apart like this: a
+ * write that failed, unlike a sync, has harmed nothing that was stored before.
+ */
+export function hasNoRoom(path: string): boolean {
+  const probe = `${path}-probe`
+  try {
+    const descriptor = openSync(probe, 'w', 0o600)
+    try {
+      writeFileSync(descriptor, PROBE)
+    } finally {
+      closeSync(descriptor)
+    }
+    return false
+  } catch (error) {
+    return saysNoRoom(error)
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}

@@ -1,11 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import type { Log } from '../../waitlist/ports.ts'
+import { throttle } from '../../waitlist/throttle.ts'
+import type { Disk } from './disk.ts'
+import { readersOf } from './readers.ts'
+import { BUSY_TIMEOUT } from './schema.ts'
 
 /** Keeps the write-ahead log short. */
 export interface WriteAheadLog {
   /** To be called after a commit. */
   shorten(): void
+  /**
+   * To be called when the disk is full: no commit is possible, so no commit shortens the log either, which may be what the
+   * disk is full of. True: its space is free again. False: somebody reads, or the rest is being brought into the database,
+   * so ask again; this does something at most once a second.
+   */
+  release(): boolean
   /** Resolves when no other connection of ours is left, so that the one that is closed last removes the log. */
   close(): Promise<void>
 }
@@ -17,25 +28,38 @@ export interface WriteAheadLog {
  */
 const LONGEST = 8_000
 
-const SQLITE_FULL = 13
+/** Milliseconds between two attempts to release the space of the log, and between two warnings of its length. */
+const RELEASE_EVERY = 1_000
+const WARN_EVERY = 60_000
 
 /**
  * A checkpoint of so many pages would stand in the way of commits for some tenths of a second. So a second connection, in
  * a thread of its own that is made when it is first needed, does most of it beside the commits, and the writer only the
  * short rest, after which SQLite begins the log anew.
  */
-export function writeAheadLog(database: DatabaseSync, path: string, longest = LONGEST): WriteAheadLog {
+export function writeAheadLog(
+  database: DatabaseSync,
+  path: string,
+  disk: Pick<Disk, 'isFull'>,
+  news: Pick<Log, 'info' | 'warn'>,
+  longest = LONGEST,
+): WriteAheadLog {
   // Says how long the log is and does nothing (SQLite 3.51).
   const look = database.prepare('pragma wal_checkpoint(noop)')
+  const truncate = database.prepare('pragma wal_checkpoint(truncate)')
+  const mayRelease = throttle(RELEASE_EVERY)
+  const mayWarn = throttle(WARN_EVERY)
+  let warned = false
   let helper: { readonly thread: Worker; readonly ended: Promise<unknown> } | undefined
   let helping = false
+  let helpless = false
 
   /** What a full disk has no room for stays in the log until the next checkpoint: nothing is lost by that. */
   function checkpoint(): void {
     try {
       database.exec('pragma wal_checkpoint(passive)')
     } catch (error) {
-      if ((error as { errcode?: number }).errcode !== SQLITE_FULL) throw error
+      if (!disk.isFull(error)) throw error
     }
   }
 
@@ -51,17 +75,54 @@ export function writeAheadLog(database: DatabaseSync, path: string, longest = LO
       checkpoint()
     })
     // Without it the log is shortened here, and when the file is closed.
-    thread.on('error', () => {})
+    thread.on('error', () => {
+      helpless = true
+    })
     helper = { thread, ended: new Promise(resolve => thread.on('exit', resolve)) }
+  }
+
+  /** `pages`: the length of the log. `most`: what nobody needs to hear of. */
+  function watch(pages: number, most: number): void {
+    if (pages > most && mayWarn()) {
+      warned = true
+      const megabytes = Math.round((pages * PAGE) / 1e6)
+      news.warn(
+        { megabytes, readBy: readersOf(path) },
+        'the write-ahead log is long: while somebody reads the database, it cannot be shortened',
+      )
+    } else if (warned && pages < longest) {
+      warned = false
+      news.info({}, 'the write-ahead log is short again')
+    }
   }
 
   return {
     shorten() {
       const { log, checkpointed } = look.get() as { log: number; checkpointed: number }
+      watch(log, 4 * longest)
       if (log - checkpointed < longest) return
       if (!helping) help()
       // It cannot keep up.
       else if (log - checkpointed > 4 * longest) checkpoint()
+    },
+    release() {
+      if (!mayRelease()) return false
+      const { log, checkpointed } = look.get() as { log: number; checkpointed: number }
+      watch(log, longest)
+      if (log - checkpointed >= longest && !helpless) {
+        if (!helping) help()
+        return false
+      }
+      // This waits for readers if it may, and for them the signups would wait.
+      database.exec('pragma busy_timeout = 0')
+      try {
+        return truncate.get()?.busy === 0
+      } catch (error) {
+        if (!disk.isFull(error)) throw error
+        return false
+      } finally {
+        database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}`)
+      }
     },
     async close() {
       helper?.thread.postMessage('close')
@@ -69,6 +130,9 @@ export function writeAheadLog(database: DatabaseSync, path: string, longest = LO
     },
   }
 }
+
+/** Bytes of a page in the log, with its heading. */
+const PAGE = 4096 + 24
 
 /**
  * Names a file that must exist. If the database was moved away, opening its path would make an empty one, and SQLite

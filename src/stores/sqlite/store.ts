@@ -1,4 +1,11 @@
-import { type Admission, type Delivery, type Settlement, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
+import {
+  type Admission,
+  type Delivery,
+  type Log,
+  type Settlement,
+  type Store,
+  StoreUnavailable,
+} from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
 import { givenBack } from '../deliveries.ts'
@@ -19,6 +26,7 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
   readonly clock?: (() => number) | undefined
+  readonly log?: Log
 }
 
 /**
@@ -27,8 +35,8 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
  * @throws {OperatorError} when the file cannot be used as it is.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { bounds, clock = Date.now, provider = null, ...rest } = options
-  const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest })
+  const { bounds, clock = Date.now, log, provider = null, ...rest } = options
+  const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
     const reply = await thread.ask({ do: 'step', steps, now: clock() })
@@ -70,13 +78,14 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
   return {
     admit: signups.submit,
+    refuse: signups.refuse,
     claim: (destination, most, contact) =>
       claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,
     settle,
     failure: thread.failure,
     async check() {
       // While a slow disk owes an answer, nobody asks again.
-      checking ??= thread.ask({ do: 'check' }).finally(() => {
+      checking ??= thread.ask({ do: 'check', now: clock() }).finally(() => {
         checking = undefined
       })
       const reply = await checking

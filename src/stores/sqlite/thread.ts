@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { OperatorError } from '../../waitlist/ports.ts'
-import type { Reply, Request, SqliteOptions } from './worker.ts'
+import { type Log, OperatorError } from '../../waitlist/ports.ts'
+import type { News, Reply, Request, SqliteOptions } from './worker.ts'
 
 /** The thread that owns the database, as the main thread sees it. */
 export interface Thread {
@@ -12,7 +12,7 @@ export interface Thread {
 }
 
 /** @throws {OperatorError} when the file cannot be used as it is. */
-export async function startThread(options: SqliteOptions): Promise<Thread> {
+export async function startThread(options: SqliteOptions, log: Log | undefined): Promise<Thread> {
   // The same extension as this file: .ts in the repository, .js in the package. A thread has its own compile cache, which
   // must be on before its first file is read (bin/waitlist.js says why).
   const file = new URL(`./worker${extname(import.meta.url)}`, import.meta.url).href
@@ -29,7 +29,11 @@ export async function startThread(options: SqliteOptions): Promise<Thread> {
     for (const answer of asked.splice(0)) answer(over)
     worker.terminate()
   }
-  worker.on('message', (replies: readonly Reply[]) => {
+  worker.on('message', (replies: readonly Reply[] | News) => {
+    if ('text' in replies) {
+      log?.[replies.level](replies.details, replies.text)
+      return
+    }
     for (const reply of replies) {
       asked.shift()?.(reply)
       if (reply.is === 'failed') fail(reply.why)

@@ -3,9 +3,10 @@
  * each is answered with one reply, in order.
  */
 
+import { randomUUID } from 'node:crypto'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { OperatorError } from '../../waitlist/ports.ts'
-import { diskUnder, OutOfSpace } from './disk.ts'
+import { type Log, OperatorError } from '../../waitlist/ports.ts'
+import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
@@ -20,7 +21,7 @@ export interface SqliteOptions extends OpenOptions, Surroundings {
 export type Request =
   | { readonly do: 'admit'; readonly batch: AdmitBatch; readonly now: number }
   | { readonly do: 'step'; readonly steps: readonly Step[]; readonly now: number }
-  | { readonly do: 'check' }
+  | { readonly do: 'check'; readonly now: number }
 
 export type Reply =
   | { readonly is: 'done' }
@@ -35,9 +36,25 @@ export type Reply =
   /** What is written can no longer be trusted. The last reply. */
   | { readonly is: 'failed'; readonly why: string }
 
-const SQLITE_BUSY = 5
-const SQLITE_LOCKED = 6
-const SQLITE_FULL = 13
+/** What the operator should know: a line of the log, on its way to the main thread. */
+export interface News {
+  readonly level: 'info' | 'warn'
+  readonly details: object
+  readonly text: string
+}
+
+/** What passes by itself: busy, locked, full. */
+const PASSING = [5, 6, 13]
+/** What opening a file on a full disk may end with: an I/O error, "full", "cannot open". */
+const CANNOT_WRITE = [10, 13, 14]
+
+const noRoom = (why: string): string => `the disk is full, or a quota is used up: ${why}`
+
+/** 100 characters of 4 bytes. */
+const LONGEST_NAME = '-'.repeat(400)
+
+/** Milliseconds for which a signup that was committed proves that another one could be. */
+const PROOF = 1_000
 
 /** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
 const MERGED = 32
@@ -48,8 +65,8 @@ interface Database {
   close(): Promise<void>
 }
 
-function open(options: SqliteOptions): Database {
-  const file = openSqliteFile(options)
+function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Database {
+  const file = openSqliteFile(options, news)
   const { database } = file
   adopt(database, options.provider, Date.now())
   const begin = database.prepare('begin immediate')
@@ -57,8 +74,12 @@ function open(options: SqliteOptions): Database {
   const rollback = database.prepare('rollback')
   const admit = admitting(database, options)
   const step = stepping(database, options)
-  const disk = options.path === ':memory:' ? null : diskUnder(file.path, options.minimumFree)
-  const log = options.path === ':memory:' ? null : writeAheadLog(database, file.path)
+  const takeBack = database.prepare('delete from contact where email_key = ?')
+  const pages = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size')
+  const inMemory = options.path === ':memory:'
+  const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
+  const log = disk && writeAheadLog(database, file.path, disk, news)
+  let provenUntil = 0
 
   function carryOut(request: Request): Reply {
     switch (request.do) {
@@ -67,37 +88,76 @@ function open(options: SqliteOptions): Database {
       case 'step':
         return { is: 'stepped', results: request.steps.map(each => step(each, request.now)) }
       case 'check':
-        // The transaction holds the write lock, as a signup would.
+        rehearse(request.now)
         return { is: 'done' }
     }
   }
 
-  /** Why a request must not be carried out; null: it may. */
-  function refusal(request: Request): Reply | null {
+  /**
+   * A signup as long as any, which is taken back: it needs all that a signup needs, and leaves nothing but a gap in the
+   * numbers. Nobody can have such an address (RFC 2606 §2).
+   */
+  function rehearse(now: number): void {
+    const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
+    admit({ names: LONGEST_NAME, emails: email }, now)
+    takeBack.run(email)
+  }
+
+  function requireRoom(): void {
+    try {
+      disk?.requireRoom()
+    } catch (error) {
+      if (!(error instanceof OutOfSpace) || log?.release() !== true) throw error
+      disk?.forget()
+      disk?.requireRoom()
+    }
+  }
+
+  /** The answer to a request that needs no transaction, such as why it must not be carried out. */
+  function early(request: Request): Reply | null {
     try {
       // An attempt is ended on a disk that is too full to begin another, whose end might not be stored.
       if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle')) disk?.requireFiles()
-      else disk?.requireRoom()
-      return null
+      else requireRoom()
+      return request.do === 'check' && performance.now() < provenUntil ? { is: 'done' } : null
     } catch (error) {
       return judge(error)
     }
   }
 
+  /**
+   * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
+   * file) means that later commits could look fine and still be lost.
+   */
+  function judge(error: unknown): Reply {
+    if (error instanceof OutOfSpace) return { is: 'unavailable', why: error.message }
+    const { message, errcode } = error as Error & { errcode?: number }
+    const why = errcode === undefined ? message : `${message} (SQLite ${errcode})`
+    if (disk?.isFull(error)) return { is: 'unavailable', why: noRoom(why) }
+    return { is: PASSING.includes((errcode ?? 0) & 0xff) ? 'unavailable' : 'failed', why }
+  }
+
   return {
     answer(requests) {
-      const refusals = requests.map(refusal)
-      if (!refusals.includes(null)) return refusals as Reply[]
+      const answered = requests.map(early)
+      if (!answered.includes(null)) return answered as Reply[]
       try {
         begin.run()
-        const replies = requests.map((request, i) => refusals[i] ?? carryOut(request))
+        const replies = requests.map((request, i) => answered[i] ?? carryOut(request))
         commit.run()
+        if (replies.some((reply, i) => answered[i] === null && proves(requests[i]!, reply))) {
+          provenUntil = performance.now() + PROOF
+        }
         log?.shorten()
         return replies
       } catch (error) {
+        provenUntil = 0
         const reply = judge(error)
-        if (database.isTransaction && reply.is === 'unavailable') rollback.run()
-        return requests.map((_, i) => refusals[i] ?? reply)
+        if (reply.is === 'unavailable') {
+          if (database.isTransaction) rollback.run()
+          log?.release()
+        }
+        return requests.map((_, i) => answered[i] ?? reply)
       }
     },
     async close() {
@@ -107,24 +167,17 @@ function open(options: SqliteOptions): Database {
   }
 }
 
-/**
- * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
- * file) means that later commits could look fine and still be lost.
- */
-function judge(error: unknown): Reply {
-  const { message, errcode } = error as Error & { errcode?: number }
-  if (error instanceof OutOfSpace) return { is: 'unavailable', why: message }
-  const why = errcode === undefined ? message : `${message} (SQLite ${errcode})`
-  const primary = (errcode ?? 0) & 0xff
-  const passing = primary === SQLITE_FULL || primary === SQLITE_BUSY || primary === SQLITE_LOCKED
-  return { is: passing ? 'unavailable' : 'failed', why }
-}
+/** Whether a signup was stored: one that is listed already, or a settlement, writes less, or nothing. */
+const proves = (request: Request, reply: Reply): boolean =>
+  request.do === 'check' || (reply.is === 'admitted' && /^[^=\n]/m.test(reply.batch))
 
 const port = parentPort
 if (port === null) throw new Error('worker.ts runs as a worker thread')
 const reply = (...replies: readonly Reply[]) => port.postMessage(replies)
+const news = (level: News['level']) => (details: object, text: string) =>
+  port.postMessage({ level, details, text } satisfies News)
 try {
-  const database = open(workerData as SqliteOptions)
+  const database = open(workerData as SqliteOptions, { info: news('info'), warn: news('warn') })
   let closing = false
   port.on('message', async (first: Request | 'close') => {
     // What comes now is answered when this thread has ended.
@@ -146,7 +199,9 @@ try {
   })
   reply({ is: 'done' })
 } catch (error) {
-  const { message } = error as Error
-  reply({ is: error instanceof OperatorError ? 'refused' : 'failed', why: message })
+  const { message, errcode = 0 } = error as Error & { errcode?: number }
+  const { path } = workerData as SqliteOptions
+  const full = saysNoRoom(error) || (CANNOT_WRITE.includes(errcode & 0xff) && hasNoRoom(path))
+  reply({ is: error instanceof OperatorError ? 'refused' : 'failed', why: full ? noRoom(message) : message })
   port.close()
 }

@@ -142,6 +142,9 @@ export function startProcess(parts: ProcessParts): Process {
     },
     check: () => store().check(),
     failure: store().failure,
+    refuse() {
+      throw new Error('a process does not refuse what others use')
+    },
     close: () => Promise.reject(new Error('a process does not close what others use')),
   }
   const vendor: Provider = {

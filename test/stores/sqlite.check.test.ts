@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { pendingNow, signup } from '../contracts/store.place.ts'
+import { withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { spawnProgram } from '../harness/program.ts'
+
+async function openStore(t: TestContext, rest: Partial<SqliteStoreOptions> = {}) {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
+  t.after(() => store.close())
+  return { store, path }
+}
+
+/** Changes with each commit of another connection that wrote something. */
+function commitsOn(t: TestContext, path: string): () => number {
+  const database = new DatabaseSync(path)
+  t.after(() => database.close())
+  const version = database.prepare('pragma data_version')
+  return () => version.get()?.data_version as number
+}
+
+const passes = (store: Store): Promise<boolean> =>
+  store.check().then(
+    () => true,
+    error => {
+      assert.ok(error instanceof StoreUnavailable)
+      return false
+    },
+  )
+
+describe('a check commits a signup that it takes back', { concurrency: true, timeout: 60_000 }, () => {
+  test('unless one was committed within the last second', async t => {
+    const { store, path } = await openStore(t)
+    const commits = commitsOn(t, path)
+    const before = commits()
+    await store.check()
+    assert.equal(commits(), before + 1)
+    for (let i = 0; i < 20; i++) await store.check()
+    assert.equal(commits(), before + 1)
+    await wait(1_000)
+    await store.check()
+    assert.equal(commits(), before + 2)
+    await wait(1_000)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    await store.check()
+    assert.equal(commits(), before + 3)
+  })
+
+  test('also after what proves nothing: a repeated signup, a claim and a settlement', async t => {
+    const { store, path } = await openStore(t, { provider: 'provider' })
+    const commits = commitsOn(t, path)
+    const delivery = await pendingNow(store)
+    await wait(1_000)
+    await pendingNow(store, 'bob@example.com')
+    await wait(1_000)
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'still pending')
+    await store.settle(delivery, { is: 'listed', joined: true })
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'already listed')
+    await store.claim('provider', 10)
+    const before = commits()
+    await store.check()
+    assert.equal(commits(), before + 1)
+  })
+
+  test('so it fails where a signup would: in a full file, at once after the first refusal', async t => {
+    const { store, path } = await openStore(t)
+    await store.check()
+    withDatabase(path, database => database.exec('create table bulk (content blob)'))
+    await store.close()
+    const pages = withDatabase(path, database => database.prepare('pragma page_count').get()?.page_count as number)
+    const full = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, maxPages: pages })
+    t.after(() => full.close())
+    for (let i = 0; ; i++) {
+      const refused = await full.admit(signup('V'.repeat(100), `visitor-${i}@example.com`)).catch(error => error)
+      if (refused instanceof StoreUnavailable) break
+    }
+    assert.equal(await passes(full), false)
+  })
+
+  test('in a database that another process has locked, and passes when it is let go', async t => {
+    const { store, path } = await openStore(t)
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    assert.equal(await passes(store), false)
+    other.exec('rollback')
+    assert.equal(await passes(store), true)
+  })
+
+  test('in a list that lets nobody in', async t => {
+    const { store, path } = await openStore(t)
+    withDatabase(path, database =>
+      database.exec("create trigger none before insert on contact begin select raise(abort, 'closed'); end"),
+    )
+    assert.equal(await passes(store), false)
+    assert.match((await store.failure).message, /closed/)
+  })
+})
+
+test('a file that may not be written is refused at the start, in a sentence', async t => {
+  if (process.getuid?.() !== 0) return t.skip('only root can run a program as another user')
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'waitlist.db')
+  await (await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })).close()
+  chmodSync(path, 0o444)
+  chmodSync(`${path}-lock`, 0o666)
+  chmodSync(cwd, 0o777)
+  const through = ['setpriv', '--reuid', '65534', '--clear-groups']
+  const [command, ...args] = [...through, process.execPath, '--version']
+  if (spawnSync(command!, args).status !== 0) return t.skip('no program can be run as another user')
+  const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite:waitlist.db' }
+  const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
+  assert.equal(await program.exited, 1)
+  assert.match(program.stderr(), /^waitlist: .*waitlist\.db cannot be written: EACCES/)
+  assert.doesNotMatch(program.stderr(), /\n\s+at /)
+})
