@@ -4,6 +4,7 @@ import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { complain } from './complain.ts'
 import type { ListFormat } from './formats.ts'
 import { print } from './print.ts'
+import { progressOn } from './progress.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -68,12 +69,18 @@ export async function showDelivery(config: Config, number: number): Promise<void
   return print(Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${text}\n`))
 }
 
+/** Deliveries. Fewer are replayed in a moment. */
+const MANY = 5_000
+
 export interface ReplayOptions {
   readonly abandoned?: true
   readonly destination?: string
 }
 
-/** Makes deliveries due again: those with these numbers, or all abandoned ones. */
+/**
+ * Makes deliveries due again: those with these numbers, or all abandoned ones. Of the latter, those that were replayed
+ * before it was stopped stay so, and the next call goes on.
+ */
 export async function replayDeliveries(
   config: Config,
   numbers: readonly number[],
@@ -85,9 +92,13 @@ export async function replayDeliveries(
   if (numbers.length === 0 && abandoned === undefined) {
     return fail('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
   }
-  const { replayed, underWay, unknown } = await (await operatorOf(config)).replay(
-    numbers.length > 0 ? { numbers } : { abandoned: true, destination },
-  )
+  const operator = await operatorOf(config)
+  const bar = progressOn(process.stderr)
+  const { replayed, underWay, unknown } = await operator
+    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, (done, total) => {
+      if (total > MANY) bar.show({ phase: 'replaying', done: Math.min(done, total), total })
+    })
+    .finally(bar.end)
   if (replayed > 0) await print([`${counted(replayed)} due now; the running service attempts what is due.\n`])
   const problems = [
     ...unknown.map(number => `There is no delivery ${number}.`),

@@ -1,4 +1,9 @@
-import type { Progress } from '../operator.ts'
+/** `done` and `total` count rows. */
+interface Progress {
+  readonly phase: string
+  readonly done: number
+  readonly total: number
+}
 
 /** The part of a stream that showing progress needs. */
 export interface Screen {

@@ -10,6 +10,7 @@ import type { Site } from './discovery/site.ts'
 import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
+import { overload } from './overload.ts'
 import { paths } from './paths.ts'
 import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './refusals.ts'
@@ -28,8 +29,8 @@ export interface RouterSettings {
 }
 
 export interface RouterParts {
-  /** For the health report. */
-  readonly store: Pick<Store, 'check'>
+  /** For the health report, and to refuse signups that would wait too long. */
+  readonly store: Pick<Store, 'check' | 'isBehind'>
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter
@@ -79,6 +80,7 @@ export function createRouter(
   const signup = signupRoute({
     ...settings,
     ...clients,
+    sheds: overload(store.isBehind),
     join,
     limiter,
     failed,

@@ -40,8 +40,8 @@ export interface ServerSettings {
 }
 
 export interface ServerParts {
-  /** For the health report. */
-  readonly store: Pick<Store, 'check'>
+  /** For the health report, and to refuse signups that would wait too long. */
+  readonly store: Pick<Store, 'check' | 'isBehind'>
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter

@@ -1,5 +1,5 @@
 import type { Joined } from '../waitlist/join.ts'
-import type { Limiter } from '../waitlist/ports.ts'
+import { type Limiter, StoreUnavailable } from '../waitlist/ports.ts'
 import { parseSignup, type Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
@@ -17,6 +17,8 @@ import {
 } from './refusals.ts'
 
 export interface SignupParts {
+  /** Null: a signup may enter; otherwise it is refused when the promise resolves. */
+  sheds(): Promise<void> | null
   join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
   /** The key under which a client's attempts are counted; null when its socket is gone. */
@@ -33,10 +35,13 @@ export interface SignupParts {
   failed(error: unknown, reqId: number): Answer
 }
 
+const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
+
 /**
- * `POST /api/waitlist`. The checks, in order: attempts, encoding, media type, size, syntax, name, email.
+ * `POST /api/waitlist`. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email.
  */
 export function signupRoute({
+  sheds,
   join,
   limiter,
   clientOf,
@@ -55,6 +60,11 @@ export function signupRoute({
     let common = corsFields(request)
     const answer = (answer: Answer) => withFields(answer, common)
     try {
+      const shed = sheds()
+      if (shed !== null) {
+        await shed
+        return answer(failed(overloaded, reqId))
+      }
       const client = clientOf(request)
       if (client === null) return answer(refuse(unavailable))
       const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))

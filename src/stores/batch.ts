@@ -4,17 +4,25 @@ import { StoreUnavailable } from '../waitlist/ports.ts'
 export interface Bounds {
   /** Items in one commit. */
   readonly batch: number
-  /** Items that may wait for their commit; one more is refused at once. */
+  /** Items that may wait for their commit; one more is refused at once. A waiting signup takes about 10 KB, its request included. */
   readonly queue: number
-  /** Milliseconds that an item may wait for its commit, and that a commit may take before all who wait are refused. */
+  /** Milliseconds in which an item is answered, the wait for its turn included; then it is refused. */
   readonly timeout: number
 }
 
-export const storeBounds: Bounds = { batch: 256, queue: 10_000, timeout: 5_000 }
+export const storeBounds: Bounds = { batch: 2_048, queue: 8_192, timeout: 5_000 }
+
+/**
+ * Milliseconds that the first in the queue may have waited. More than a commit takes on a slow disk, since what comes during
+ * one waits for its end. At three times what a store can take, it lets a queue grow to 300 ms.
+ */
+const TARGET = 100
 
 export interface Batches<Item, Answer> {
   /** Resolves with the answer for this item once the transaction that holds it is committed. */
   submit(item: Item): Promise<Answer>
+  /** Whether the queue is too old or too long for another item: one that is not submitted then leaves the others in time. */
+  isBehind(): boolean
   /** Refuses new items and resolves when every accepted one is answered. */
   drain(): Promise<void>
   /** Refuses every item now, also those whose commit is under way: they may yet be stored. */
@@ -28,12 +36,20 @@ interface Waiting<Item, Answer> {
   readonly reject: (reason: unknown) => void
 }
 
+interface Commit<Item, Answer> {
+  readonly batch: readonly Waiting<Item, Answer>[]
+  /** How many, from the first, were refused while it was under way. */
+  refused: number
+}
+
 export interface BatchesOptions<Item, Answer> {
   readonly bounds?: Bounds | undefined
   /** Commits that may be under way at once, where a store merges what waits for it. */
   readonly ahead?: number
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
   readonly unheard?: (item: Item, answer: Answer) => void
+  /** Milliseconds on a clock that never goes back. */
+  readonly clock?: () => number
 }
 
 /**
@@ -41,71 +57,79 @@ export interface BatchesOptions<Item, Answer> {
  * the batches grow by themselves.
  *
  * `commit` gets 1 to `bounds.batch` items in order of arrival and answers each of them. When it rejects, every item of
- * the batch is refused with that reason. When it is slower than `bounds.timeout`, its items are refused although they
- * may yet be stored: nothing untrue is said, and a repeated signup does no harm.
+ * the batch is refused with that reason. An item that is not answered within `bounds.timeout` is refused although it may
+ * yet be stored: nothing untrue is said, and a repeated signup does no harm.
  */
 export function naturalBatches<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { bounds = storeBounds, ahead = 1, unheard = () => {} }: BatchesOptions<Item, Answer> = {},
+  { bounds = storeBounds, ahead = 1, unheard = () => {}, clock = monotonic }: BatchesOptions<Item, Answer> = {},
 ): Batches<Item, Answer> {
   let queue: Waiting<Item, Answer>[] = []
-  const underWay = new Set<readonly Waiting<Item, Answer>[]>()
-  /** Commits that are late: while there is one, nothing more is accepted. */
+  const underWay = new Set<Commit<Item, Answer>>()
+  /** Commits whose items were all refused: while there is one, nothing more is accepted. */
   let late = 0
+  let timer: NodeJS.Timeout | undefined
   let scheduled = false
   let refusing = false
   let drained: (() => void) | undefined
 
-  const refuse = (waiting: readonly Waiting<Item, Answer>[], reason: unknown) => {
-    for (const { reject } of waiting) reject(reason)
-  }
-
+  /** Refuses all whose time is over, and comes back for the next. */
   function refuseLate(): void {
-    const oldest = performance.now() - bounds.timeout
-    if (queue.length === 0 || queue[0]!.since >= oldest) return
-    const inTime = queue.findIndex(({ since }) => since >= oldest)
-    const refused = queue.splice(0, inTime === -1 ? queue.length : inTime)
-    refuse(refused, new StoreUnavailable(`a signup waited longer than ${bounds.timeout} ms`))
+    // With those who are due within a moment, so that it does not come back for each of them.
+    const over = clock() - 0.99 * bounds.timeout
+    const reason = new StoreUnavailable(`a signup was not stored within ${bounds.timeout} ms`)
+    let next = Number.POSITIVE_INFINITY
+    for (const commit of underWay) {
+      const { batch } = commit
+      const wasLate = commit.refused === batch.length
+      while (commit.refused < batch.length && batch[commit.refused]!.since <= over) {
+        batch[commit.refused++]!.reject(reason)
+      }
+      if (commit.refused < batch.length) next = Math.min(next, batch[commit.refused]!.since)
+      else if (!wasLate) late++
+    }
+    const inTime = late > 0 ? -1 : queue.findIndex(({ since }) => since > over)
+    for (const { reject } of queue.splice(0, inTime === -1 ? queue.length : inTime)) reject(reason)
+    if (queue.length > 0) next = Math.min(next, queue[0]!.since)
+    clearTimeout(timer)
+    timer = next === Number.POSITIVE_INFINITY ? undefined : wake(next)
   }
+  const wake = (oldest: number) => setTimeout(refuseLate, oldest + bounds.timeout - clock())
 
   function run(): void {
     scheduled = false
-    refuseLate()
+    if (queue.length > 0 && queue[0]!.since <= clock() - bounds.timeout) refuseLate()
     while (queue.length > 0 && underWay.size < ahead) {
       const batch = queue.length <= bounds.batch ? queue : queue.slice(0, bounds.batch)
       queue = batch === queue ? [] : queue.slice(bounds.batch)
-      void carryOut(batch)
+      void carryOut({ batch, refused: 0 })
     }
-    if (drained !== undefined && underWay.size === 0) setImmediate(drained)
+    if (underWay.size > 0) return
+    clearTimeout(timer)
+    timer = undefined
+    if (drained !== undefined) setImmediate(drained)
   }
 
-  async function carryOut(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
-    underWay.add(batch)
-    let isLate = false
-    const timer = setTimeout(() => {
-      isLate = true
-      late++
-      const reason = new StoreUnavailable(`a transaction took longer than ${bounds.timeout} ms`)
-      refuse(batch, reason)
-      refuse(queue, reason)
-      queue = []
-    }, bounds.timeout)
+  async function carryOut(one: Commit<Item, Answer>): Promise<void> {
+    const { batch } = one
+    underWay.add(one)
+    timer ??= wake(batch[0]!.since)
     try {
       const answers = await commit(batch.map(({ item }) => item))
+      const { refused } = one
       // The next batch is sent first: while everybody is answered, the database would have nothing to do.
       setImmediate(() => {
         batch.forEach(({ item, resolve }, position) => {
           const answer = answers[position] as Answer
-          if (isLate) unheard(item, answer)
+          if (position < refused) unheard(item, answer)
           else resolve(answer)
         })
       })
     } catch (reason) {
-      refuse(batch, reason)
+      for (const { reject } of batch.slice(one.refused)) reject(reason)
     }
-    clearTimeout(timer)
-    if (isLate) late--
-    underWay.delete(batch)
+    if (one.refused === batch.length) late--
+    underWay.delete(one)
     run()
   }
 
@@ -115,12 +139,20 @@ export function naturalBatches<Item, Answer>(
       if (late > 0) return Promise.reject(new StoreUnavailable('the store does not answer'))
       if (queue.length >= bounds.queue) return Promise.reject(new StoreUnavailable('too many signups are waiting'))
       return new Promise((resolve, reject) => {
-        queue.push({ item, since: performance.now(), resolve, reject })
-        if (scheduled || underWay.size >= ahead) return
+        queue.push({ item, since: clock(), resolve, reject })
+        if (underWay.size >= ahead) return
+        if (queue.length >= bounds.batch) return run()
+        if (scheduled) return
         scheduled = true
         // After the requests that arrived in this turn of the event loop, so that they share the commit.
         setImmediate(run)
       })
+    },
+
+    isBehind() {
+      // What the next commit takes is no overload, however slow the disk is.
+      if (queue.length < bounds.batch) return false
+      return queue.length >= bounds.queue || clock() - queue[0]!.since > TARGET
     },
 
     drain() {
@@ -134,10 +166,17 @@ export function naturalBatches<Item, Answer>(
     refuse() {
       refusing = true
       const reason = new StoreUnavailable('the store is closing, and could not commit in time')
-      for (const batch of underWay) refuse(batch, reason)
-      refuse(queue, reason)
+      for (const commit of underWay) {
+        if (commit.refused === commit.batch.length) continue
+        while (commit.refused < commit.batch.length) commit.batch[commit.refused++]!.reject(reason)
+        late++
+      }
+      for (const { reject } of queue) reject(reason)
       queue = []
+      clearTimeout(timer)
       drained?.()
     },
   }
 }
+
+const monotonic = () => performance.now()

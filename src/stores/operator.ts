@@ -15,9 +15,10 @@ export interface Operator {
   /**
    * Makes deliveries due now, as if they were new. Replaying clears their doubt, which is the operator's decision; only
    * hand-overs keep it, since the provider can resolve it. A delivery that is under way is left alone, or it would be
-   * attempted twice at once.
+   * attempted twice at once. It goes in short steps, so that signups do not wait, and what was done stays done if it is
+   * stopped. `progress` is called after each step of `abandoned`.
    */
-  replay(wish: ReplayWish): Promise<Replay>
+  replay(wish: ReplayWish, progress?: ReplayProgress): Promise<Replay>
   /** Nothing where the first start has yet to make the tables. */
   backlog(): Promise<Backlog>
   /** Describes the store in a few words; changes nothing. */
@@ -42,6 +43,9 @@ export interface ContactDelivery {
 export type ReplayWish =
   | { readonly numbers: readonly number[] }
   | { readonly abandoned: true; readonly destination?: string | undefined }
+
+/** Deliveries that were looked at, of so many that are abandoned at first. */
+export type ReplayProgress = (done: number, total: number) => void
 
 /** The result of a replay. The numbers in `underWay` are leased now; those in `unknown` do not exist. */
 export interface Replay {

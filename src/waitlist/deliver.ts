@@ -1,4 +1,5 @@
 import { type Breaker, breaker } from './breaker.ts'
+import { givenUp } from './given-up.ts'
 import { type Loop, loop } from './loop.ts'
 import { type Outcomes, outcomes } from './outcomes.ts'
 import {
@@ -12,6 +13,7 @@ import {
   StoreUnavailable,
 } from './ports.ts'
 import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
+import { summary } from './summary.ts'
 
 export interface OutboxParts {
   readonly store: Pick<Store, 'claim' | 'settle'>
@@ -61,6 +63,15 @@ export interface Attempted<Result> {
   readonly stored: boolean
 }
 
+/** What the log says about one delivery. */
+interface Details {
+  readonly destination: string
+  readonly contact: string
+  readonly attempt: number
+  readonly why: string
+  readonly again?: string
+}
+
 /** Milliseconds between two claims when nothing wakes the loop. */
 const REST = 1_000
 /** The hard limit of one attempt in milliseconds, well within the lease. The destination's own timeouts are shorter. */
@@ -77,10 +88,12 @@ export function outbox<Result extends Creation | DeliveryResult>(
   const { name: destination, concurrency } = kind
   const state = breaker({ ...kind, log, clock, closed: () => background.wake() })
   const { settle, settled } = outcomes({ store, destination, log, announce })
+  const surrender = givenUp(clock)
 
   async function attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>> {
     const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
     const settlement = judge(result, delivery)
+    surrender.note(settlement)
     say(settlement, delivery)
     return { result, settlement, stored: await settle(delivery, settlement) }
   }
@@ -107,16 +120,26 @@ export function outbox<Result extends Creation | DeliveryResult>(
   function say(settlement: Settlement, { contact, attempts }: Delivery): void {
     if (!('why' in settlement) || settlement.is === 'removed') return
     const details = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
-    if (settlement.is === 'abandoned') log.error(details, 'a delivery was given up; it can be replayed')
+    if (settlement.is === 'abandoned') sayAbandoned(details)
     // The breaker logs an outage in one line; there is none for each delivery.
-    else if (!settlement.uncounted) {
-      log.warn({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` }, 'a delivery failed')
-    }
+    else if (!settlement.uncounted) sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
   }
+
+  const sayAbandoned = summary<Details>(
+    details => log.error(details, 'a delivery was given up; it can be replayed'),
+    (deliveries, { why }) =>
+      log.error({ destination, deliveries, why }, 'given up: see waitlist deliveries list --state abandoned'),
+    clock,
+  )
+  const sayFailed = summary<Details>(
+    details => log.warn(details, 'a delivery failed'),
+    (deliveries, { why }) => log.warn({ destination, deliveries, why }, 'deliveries failed and are tried again'),
+    clock,
+  )
 
   const background = loop<Delivery>({
     async take(most) {
-      const permitted = state.permits(most)
+      const permitted = surrender.permits(state.permits(most))
       return permitted === 0 ? [] : store.claim(destination, permitted)
     },
     async do(delivery, leave) {

@@ -77,6 +77,11 @@ export interface Store {
   admit(signup: Signup): Promise<Admission>
 
   /**
+   * Whether signups arrive faster than they can be stored. Who is refused then, before `admit`, leaves the others their time.
+   */
+  isBehind(): boolean
+
+  /**
    * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
    * delivery, due or not, unless it is leased.
    */

@@ -10,7 +10,8 @@ import type { Delivery, Store } from '../../src/waitlist/ports.ts'
 import { DAY, opened, pendingNow, signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { spawnProgram } from '../harness/program.ts'
+import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 
 async function run(t: TestContext, cwd: string, ...args: string[]) {
   const program = spawnProgram(t, {}, { cwd, args: ['deliveries', ...args] })
@@ -275,4 +276,69 @@ describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 },
       assert.doesNotMatch(program.stderr(), /\n\s+at /)
     }
   })
+
+  test('a replay of very many that is killed goes on when it is run again, and tells how far it is', async t => {
+    const { cwd, path } = await manyAbandoned(t, 30_000)
+    const args = ['deliveries', 'replay', '--abandoned']
+    const killed = spawnProgram(t, {}, { cwd, args })
+    await until(() => killed.stderr().includes('replaying: '))
+    killed.process.kill('SIGKILL')
+    assert.equal(await killed.exited, null)
+    const left = abandonedIn(path)
+    assert.ok(left > 0 && left < 30_000, `${left} are left`)
+    const { code, stdout, stderr } = await run(t, cwd, 'replay', '--abandoned')
+    assert.equal(code, 0)
+    assert.match(stdout, new RegExp(`^${left} deliveries are due now`))
+    assert.ok(stderr.endsWith(`replaying: ${left.toLocaleString('en')} of ${left.toLocaleString('en')} rows, 100 %\n`))
+    assert.equal(abandonedIn(path), 0)
+  })
 })
+
+test('signups go on during a replay of a million, and health stays good', {
+  timeout: 180_000,
+  skip: !isSlow && 'it takes a minute',
+}, async t => {
+  const { cwd } = await manyAbandoned(t, 1_000_000)
+  const env = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000' }
+  const program = await runProgram(t, env, { cwd })
+  let over = false
+  const replay = run(t, cwd, 'replay', '--abandoned').finally(() => {
+    over = true
+  })
+  const headers = { 'content-type': 'application/json' }
+  let longest = 0
+  for (let i = 0; !over; i++) {
+    const began = performance.now()
+    const body = JSON.stringify({ name: 'Zebulon', email: `z${i}@quixote.example` })
+    const answer = await fetch(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers, body })
+    longest = Math.max(longest, performance.now() - began)
+    assert.equal(answer.status, 200)
+    assert.equal((await fetch(`${program.baseUrl}/api/health`)).status, 200)
+  }
+  assert.equal((await replay).code, 0)
+  t.diagnostic(`no signup took longer than ${Math.round(longest)} ms`)
+  assert.equal(await program.end('SIGTERM'), 0)
+})
+
+/** A folder with `data/waitlist.db`, in which so many deliveries were given up. */
+async function manyAbandoned(t: TestContext, count: number) {
+  const { cwd, path, store } = await prepared(t)
+  await store.close()
+  withDatabase(path, database => {
+    database.exec(
+      'delete from delivery; delete from contact; begin;' +
+        ` with recursive row (n) as (select 1 union all select n + 1 from row where n < ${count})` +
+        ' insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)' +
+        " select printf('%036d', n), 'Ada', n || '@example.com', n || '@example.com', 'listed', n, 'waitlist.joined', n from row;" +
+        ' insert into delivery (contact, destination, state, due_at, why, settled_at)' +
+        " select number, 'webhook', 'abandoned', 0, 'HTTP 404', 0 from contact; commit",
+    )
+  })
+  return { cwd, path }
+}
+
+const abandonedIn = (path: string): number =>
+  withDatabase(path, database => {
+    const row = database.prepare("select count(*) as n from delivery where state = 'abandoned'").get()
+    return (row as { n: number }).n
+  })

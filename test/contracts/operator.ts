@@ -229,7 +229,11 @@ export function operatorContract(
       const handOvers = await Promise.all(crowd('visitor', 6_000))
       await Promise.all(handOvers.map(each => store.settle(each, abandoned)))
       const more = crowd('later', 500)
-      assert.equal((await operator.replay({ abandoned: true })).replayed, 6_000)
+      const seen: (readonly [number, number])[] = []
+      const progress = (...all: readonly [number, number]) => void seen.push(all)
+      assert.equal((await operator.replay({ abandoned: true }, progress)).replayed, 6_000)
+      assert.ok(seen.length > 1, 'in several steps')
+      assert.deepEqual(seen.at(-1), [6_000, 6_000])
       assert.equal((await Promise.all(more)).length, 500)
       assert.equal((await store.claim(provider, 10_000)).length, 6_000)
       assert.equal((await sql('select 1 from contact')).length, 6_500)

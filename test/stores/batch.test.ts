@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { type Bounds, naturalBatches, storeBounds } from '../../src/stores/batch.ts'
+import { describe, type TestContext, test } from 'node:test'
+import { type Bounds, naturalBatches } from '../../src/stores/batch.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports.ts'
 
 /** A commit that the test finishes by hand, one call after the other. */
@@ -26,7 +26,7 @@ function handCommit() {
 }
 
 const range = (length: number, from = 0) => Array.from({ length }, (_, i) => from + i)
-const patient: Bounds = { ...storeBounds, timeout: 60_000 }
+const patient: Bounds = { batch: 256, queue: 10_000, timeout: 60_000 }
 const unavailable = (sentence: RegExp) => (error: unknown) => {
   assert.ok(error instanceof StoreUnavailable)
   assert.match(error.message, sentence)
@@ -85,6 +85,20 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     third.finish()
     await assert.rejects(answers[0]!, unavailable(/full/))
     assert.deepEqual(await Promise.all(answers.slice(1)), ['1', '2', '3'])
+  })
+
+  test('a full batch is sent at once, though the turn of the event loop goes on', async () => {
+    const { commit, calls } = handCommit()
+    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 4 } })
+    const answers = range(5).map(item => batches.submit(item))
+    assert.deepEqual(
+      calls.map(({ items }) => items),
+      [range(4)],
+    )
+    calls[0]!.finish()
+    await Promise.all(answers.slice(0, 4))
+    calls[1]!.finish()
+    assert.equal(await answers[4], '4')
   })
 
   test('nobody is answered before the commit has', async () => {
@@ -240,58 +254,184 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
   })
 })
 
-// Alone, since it replaces the timers: the timeout of the commit itself must not end this test.
-test('what has waited longer than the timeout for a turn is refused; the rest of the queue is not', async t => {
+/** A clock that the test moves, timers included. Tests with it run one after the other. */
+function clockOf(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { commit, called, calls } = handCommit()
-  const batches = naturalBatches(commit, { bounds: { batch: 1, queue: 100, timeout: 50 } })
-  const early = range(3).map(item => batches.submit(item))
-  const settled = Promise.allSettled(early)
-  const first = await called(1)
-  for (const until = performance.now() + 60; performance.now() < until; ) await new Promise(setImmediate)
-  const late = batches.submit(3)
-  first.finish()
-  const second = await called(2)
-  second.finish()
-  assert.equal(await late, '3')
-  assert.deepEqual(
-    (await settled).map(({ status }) => status),
-    ['fulfilled', 'rejected', 'rejected'],
-  )
-  await assert.rejects(early[2]!, unavailable(/waited longer/))
-  assert.deepEqual(
-    calls.map(({ items }) => items),
-    [[0], [3]],
-  )
+  let now = 0
+  return {
+    clock: () => now,
+    pass(milliseconds: number) {
+      now += milliseconds
+      t.mock.timers.tick(milliseconds)
+    },
+    /** Time passes while the event loop is held up, and with it all timers. */
+    delay(milliseconds: number) {
+      now += milliseconds
+    },
+  }
+}
+
+describe('nobody waits longer than the timeout', { timeout: 10_000 }, () => {
+  const bounds: Bounds = { batch: 1, queue: 100, timeout: 5_000 }
+  /** What became of each so far. */
+  function outcomes(answers: readonly Promise<string>[]) {
+    const all: string[] = answers.map(() => 'waits')
+    for (const [i, answer] of answers.entries()) {
+      answer.then(
+        () => {
+          all[i] = 'answered'
+        },
+        ({ message }: Error) => {
+          all[i] = message
+        },
+      )
+    }
+    return all
+  }
+  const soon = () => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+  const refused = 'a signup was not stored within 5000 ms'
+
+  test('neither in its commit', async t => {
+    const { clock, pass } = clockOf(t)
+    const { commit, called } = handCommit()
+    const all = outcomes([naturalBatches(commit, { clock }).submit(1)])
+    await called(1)
+    pass(4_999)
+    await soon()
+    assert.deepEqual(all, ['waits'])
+    pass(1)
+    await soon()
+    assert.deepEqual(all, [refused])
+  })
+
+  test('nor in the queue and in its commit together', async t => {
+    const { clock, pass } = clockOf(t)
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { bounds, clock })
+    const all = outcomes([batches.submit(0), batches.submit(1)])
+    const first = await called(1)
+    pass(3_000)
+    first.finish()
+    const second = await called(2)
+    assert.deepEqual(second.items, [1])
+    pass(1_999)
+    await soon()
+    assert.deepEqual(all, ['answered', 'waits'])
+    pass(1)
+    await soon()
+    assert.deepEqual(all, ['answered', refused])
+  })
+
+  test('of a batch, those who came first are refused first, and the others are answered', async t => {
+    const { clock, pass } = clockOf(t)
+    const { commit, called, calls } = handCommit()
+    const unheard: [number, string][] = []
+    const batches = naturalBatches(commit, {
+      bounds: { ...bounds, batch: 10 },
+      clock,
+      unheard: (item, answer) => unheard.push([item, answer]),
+    })
+    const answers = [batches.submit(0)]
+    await called(1)
+    answers.push(batches.submit(1))
+    pass(2_000)
+    answers.push(batches.submit(2))
+    const all = outcomes(answers)
+    calls[0]!.finish()
+    const second = await called(2)
+    assert.deepEqual(second.items, [1, 2])
+    pass(3_000)
+    await soon()
+    assert.deepEqual(all, ['answered', refused, 'waits'])
+    second.finish()
+    await soon()
+    assert.deepEqual(all, ['answered', refused, 'answered'])
+    assert.deepEqual(unheard, [[1, '1']])
+  })
+
+  test('what has waited too long for its turn is not stored; the rest of the queue is', async t => {
+    const { clock, delay } = clockOf(t)
+    const { commit, called, calls } = handCommit()
+    const batches = naturalBatches(commit, { bounds: { ...bounds, timeout: 50 }, clock })
+    const answers = range(3).map(item => batches.submit(item))
+    const first = await called(1)
+    delay(60)
+    answers.push(batches.submit(3))
+    const all = outcomes(answers)
+    first.finish()
+    const second = await called(2)
+    second.finish()
+    await soon()
+    const why = 'a signup was not stored within 50 ms'
+    assert.deepEqual(all, ['answered', why, why, 'answered'])
+    assert.deepEqual(
+      calls.map(({ items }) => items),
+      [[0], [3]],
+    )
+  })
 })
 
-describe('natural batches with the bounds of a store', { timeout: 10_000 }, () => {
-  test('10,000 signups wait for their transaction, and one more is refused at once', async () => {
+describe('a queue is behind', { timeout: 10_000 }, () => {
+  test('when its first has waited for more than 100 ms, until the queue is younger', async t => {
+    const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit)
-    const answers = [batches.submit(0)]
+    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 100, timeout: 5_000 }, clock })
+    const answers = range(4).map(item => batches.submit(item))
     const first = await called(1)
-    for (const item of range(10_000, 1)) answers.push(batches.submit(item))
-    await assert.rejects(batches.submit(10_001), unavailable(/too many signups are waiting/))
+    pass(100)
+    answers.push(...range(2, 4).map(item => batches.submit(item)))
+    assert.equal(batches.isBehind(), false)
+    pass(1)
+    assert.equal(batches.isBehind(), true)
     first.finish()
-    for (let call = 2; call <= 1 + Math.ceil(10_000 / 256); call++) (await called(call)).finish()
-    assert.deepEqual(await Promise.all(answers), range(10_001).map(String))
+    const second = await called(2)
+    assert.equal(batches.isBehind(), false, 'its first now came 1 ms ago')
+    second.finish()
+    ;(await called(3)).finish()
+    await Promise.all(answers)
   })
 
-  test('nobody waits longer than 5 seconds', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
+  test('not while the next commit takes all that wait, however slow the disk is', async t => {
+    const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit)
-    let refused: unknown
-    const answer = batches.submit(1).catch(error => {
-      refused = error
-    })
-    await called(1)
-    t.mock.timers.tick(4_999)
-    await new Promise(resolve => setImmediate(resolve))
-    assert.equal(refused, undefined)
-    t.mock.timers.tick(1)
-    await answer
-    unavailable(/took longer than 5000 ms/)(refused)
+    const batches = naturalBatches(commit, { bounds: { batch: 10, queue: 100, timeout: 5_000 }, clock })
+    const answers = [batches.submit(0)]
+    const first = await called(1)
+    answers.push(...range(9, 1).map(item => batches.submit(item)))
+    pass(1_000)
+    assert.equal(batches.isBehind(), false)
+    answers.push(batches.submit(10))
+    assert.equal(batches.isBehind(), true)
+    first.finish()
+    ;(await called(2)).finish()
+    await Promise.all(answers)
   })
+
+  test('when it is full', async () => {
+    const { commit, called } = handCommit()
+    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 4, timeout: 60_000 } })
+    const answers = range(2).map(item => batches.submit(item))
+    const first = await called(1)
+    for (const item of range(4, 2)) {
+      assert.equal(batches.isBehind(), false)
+      answers.push(batches.submit(item))
+    }
+    assert.equal(batches.isBehind(), true)
+    first.finish()
+    ;(await called(2)).finish()
+    ;(await called(3)).finish()
+    await Promise.all(answers)
+  })
+})
+
+test('with the bounds of a store, 8,192 signups wait for their transaction, and one more is refused at once', async () => {
+  const { commit, called } = handCommit()
+  const batches = naturalBatches(commit)
+  const answers = [batches.submit(0)]
+  const first = await called(1)
+  for (const item of range(8_192, 1)) answers.push(batches.submit(item))
+  await assert.rejects(batches.submit(8_193), unavailable(/too many signups are waiting/))
+  first.finish()
+  for (let call = 2; call <= 1 + 8_192 / 2_048; call++) (await called(call)).finish()
+  assert.deepEqual(await Promise.all(answers), range(8_193).map(String))
 })

@@ -65,7 +65,12 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.match(row!.why!, /^refused; that was the last attempt/)
     assert.deepEqual(
       here.lines.map(({ level }) => level),
-      [...Array(9).fill('warn'), 'error'],
+      // The second came five seconds after the first, and is counted in the next line.
+      [...Array(8).fill('warn'), 'error'],
+    )
+    assert.deepEqual(
+      here.lines.slice(0, 3).map(({ details }) => (details as { deliveries?: number }).deliveries),
+      [undefined, 2, undefined],
     )
   })
 
@@ -81,6 +86,29 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.deepEqual([level, message], ['error', 'a delivery was given up; it can be replayed'])
     const id = here.told[0]!.id.replace('evt_', '')
     assert.deepEqual(details, { destination: 'webhook', contact: id, attempt: 1, why: 'answered with 422' })
+  })
+
+  test('one that refuses everything is asked ten times a second at most, in one line for ten seconds', async t => {
+    const here = await outbox(t)
+    await Promise.all(Array.from({ length: 500 }, here.joins))
+    let answer: DeliveryResult = { is: 'refused', why: 'answered with 422' }
+    const loop = here.to(() => answer, { concurrency: 16 })
+    while ((await loop.once()) > 0);
+    const first = here.told.length
+    assert.ok(first >= 50 && first < 80, `${first} at once`)
+    await here.pass(20, loop)
+    const asked = here.told.length - first
+    assert.ok(asked >= 100 && asked <= 200, `${asked} in 20 seconds`)
+    assert.ok(here.lines.length >= 2 && here.lines.length <= 4)
+    const { level, message, details } = here.lines[1]!
+    assert.deepEqual([level, message], ['error', 'given up: see waitlist deliveries list --state abandoned'])
+    const { deliveries, ...rest } = details as { deliveries: number }
+    assert.ok(deliveries > 100)
+    assert.deepEqual(rest, { destination: 'webhook', why: 'answered with 422' })
+
+    answer = delivered
+    await here.pass(2, loop)
+    assert.equal(here.rows().filter(({ state }) => state === 'waiting').length, 0, 'it is mended, and all follow')
   })
 
   test('a receiver that is gone is told nothing more until the next start; the others are', async t => {

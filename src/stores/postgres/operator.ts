@@ -10,9 +10,11 @@ import {
   NO_BACKLOG,
   type Operator,
   type Replay,
+  type ReplayProgress,
   type ReplayWish,
   renew,
 } from '../operator.ts'
+import { inSteps } from '../steps.ts'
 import { type Postgres, postgres, type Query } from './client.ts'
 import { reasonOf } from './errors.ts'
 import { isCurrent } from './schema.ts'
@@ -23,7 +25,7 @@ export const postgresOperator = (url: string): Operator => ({
   contacts: () => readContacts(url),
   deliveries: filter => listDeliveries(url, filter),
   delivery: number => showDelivery(url, number),
-  replay: wish => replay(url, wish),
+  replay: (wish, progress) => replay(url, wish, progress),
   backlog: () => backlog(url),
   look: () => lend(url, ({ lend }) => lend(client => look(client, nameOf(url)))),
   async backUp() {
@@ -83,7 +85,7 @@ interface Row {
   readonly created_at: Date
 }
 
-/** Rows in memory at once, or changed by one statement, well within its timeout. */
+/** Rows in memory at once. */
 const AT_ONCE = 5_000
 
 async function* readPages(url: string): AsyncGenerator<readonly Contact[], void> {
@@ -142,9 +144,11 @@ const once =
       return query(text, values)
     })
 
-function replay(url: string, wish: ReplayWish): Promise<Replay> {
+function replay(url: string, wish: ReplayWish, progress?: ReplayProgress): Promise<Replay> {
   return lend(url, database =>
-    'numbers' in wish ? renewSome(database, wish.numbers) : renewAbandoned(database, wish.destination ?? null),
+    'numbers' in wish
+      ? renewSome(database, wish.numbers)
+      : renewAbandoned(database, wish.destination ?? null, progress),
   )
 }
 
@@ -161,17 +165,37 @@ async function renewSome(database: Postgres, numbers: readonly number[]): Promis
   return { replayed: done.size, underWay, unknown: left.filter(number => !underWay.includes(number)) }
 }
 
-/** In parts, by ascending number, so that it ends even if replayed deliveries are abandoned again at once. */
-async function renewAbandoned(database: Postgres, destination: string | null): Promise<Replay> {
-  const text =
-    `${renew('now()')} where number in (select number from delivery where state = 'abandoned' and number > $1` +
-    ` and ($2::text is null or destination = $2) order by number limit ${AT_ONCE}) returning number`
-  for (let replayed = 0, last = 0; ; ) {
-    const renewed = await once(database)<{ number: string }>(text, [last, destination])
-    replayed += renewed.length
-    if (renewed.length < AT_ONCE) return { replayed, underWay: [], unknown: [] }
-    last = renewed.reduce((most, { number }) => Math.max(most, Number(number)), last)
-  }
+async function renewAbandoned(
+  database: Postgres,
+  destination: string | null,
+  progress: ReplayProgress = () => {},
+): Promise<Replay> {
+  const count = "select count(*)::int as total from delivery where state = 'abandoned'"
+  // Those to other destinations are looked at too, so that each step is short.
+  const step =
+    "with page as (select number, destination from delivery where state = 'abandoned' and number > $1" +
+    ` order by number limit $3), renewed as (${renew('now()')} from page where delivery.number = page.number` +
+    " and delivery.state = 'abandoned' and ($2::text is null or page.destination = $2) returning 1)" +
+    ' select max(number) as last, count(*)::int as count, (select count(*)::int from renewed) as replayed from page'
+  const [{ total }] = (await database.run<{ total: number }>(count)) as [{ total: number }]
+  let [done, replayed, last] = [0, 0, '0']
+  // By ascending number, so that it ends even if replayed deliveries are abandoned again at once.
+  await inSteps(async most => {
+    const [next] = await once(database)<Page>(step, [last, destination, most])
+    if (next?.last == null) return false
+    replayed += next.replayed
+    last = next.last
+    done += next.count
+    progress(done, total)
+    return next.count === most
+  })
+  return { replayed, underWay: [], unknown: [] }
+}
+
+interface Page {
+  readonly last: string | null
+  readonly count: number
+  readonly replayed: number
 }
 
 function backlog(url: string): Promise<Backlog> {

@@ -75,6 +75,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
 
   return {
     admit: signups.submit,
+    isBehind: signups.isBehind,
     refuse: signups.refuse,
     claim: adoptAndClaim,
     settle,

@@ -11,9 +11,11 @@ import {
   NO_BACKLOG,
   type Operator,
   type Replay,
+  type ReplayProgress,
   type ReplayWish,
   renew,
 } from '../operator.ts'
+import { inSteps } from '../steps.ts'
 import { createPrivately, requireReleased, sync } from './schema.ts'
 
 /** The operator's side of a database file. Each call opens it separately; a service goes on meanwhile. */
@@ -21,7 +23,7 @@ export const sqliteOperator = (path: string): Operator => ({
   contacts: async () => readContacts(path),
   deliveries: async filter => listDeliveries(path, filter),
   delivery: async number => showDelivery(path, number),
-  replay: async wish => replay(path, wish, Date.now()),
+  replay: (wish, progress) => replay(path, wish, Date.now(), progress),
   backlog: async () => backlog(path),
   async look() {
     if (!existsSync(path)) return `${path}, which is made at the first start`
@@ -60,11 +62,14 @@ function lend<T>(path: string, database: DatabaseSync, use: (database: DatabaseS
   try {
     return use(database)
   } catch (error) {
-    throw new OperatorError(`${path} cannot be used: ${(error as Error).message}`)
+    throw cannotUse(path, error)
   } finally {
     database.close()
   }
 }
+
+const cannotUse = (path: string, error: unknown) =>
+  new OperatorError(`${path} cannot be used: ${(error as Error).message}`)
 
 /** Contacts in memory at once. */
 const PAGE = 1_000
@@ -131,13 +136,17 @@ function showDelivery(path: string, number: number): ContactDelivery | undefined
   })
 }
 
-/** Deliveries in one transaction, so that signups get a turn in between. */
-const AT_ONCE = 5_000
-
-const replay = (path: string, wish: ReplayWish, now: number): Replay =>
-  lend(path, openForWriting(path), database =>
-    'numbers' in wish ? renewSome(database, wish.numbers, now) : renewAbandoned(database, wish.destination, now),
-  )
+async function replay(path: string, wish: ReplayWish, now: number, progress?: ReplayProgress): Promise<Replay> {
+  const database = openForWriting(path)
+  try {
+    if ('numbers' in wish) return renewSome(database, wish.numbers, now)
+    return await renewAbandoned(database, wish.destination ?? null, now, progress)
+  } catch (error) {
+    throw cannotUse(path, error)
+  } finally {
+    database.close()
+  }
+}
 
 function renewSome(database: DatabaseSync, numbers: readonly number[], now: number): Replay {
   const update = database.prepare(`${renew('?')} where number = ? and (token is null or due_at <= ?)`)
@@ -151,20 +160,34 @@ function renewSome(database: DatabaseSync, numbers: readonly number[], now: numb
   return { replayed: wanted.length - left.length, underWay, unknown }
 }
 
-function renewAbandoned(database: DatabaseSync, destination: string | undefined, now: number): Replay {
-  const update = database.prepare(
-    `${renew('?')} where number in (select number from delivery where state = 'abandoned' and number > ?` +
-      `${destination === undefined ? '' : ' and destination = ?'} order by number limit ${AT_ONCE}) returning number`,
+async function renewAbandoned(
+  database: DatabaseSync,
+  destination: string | null,
+  now: number,
+  progress: ReplayProgress = () => {},
+): Promise<Replay> {
+  const count = database.prepare("select count(*) as total from delivery where state = 'abandoned'")
+  // Apart from the change, since it needs no lock. Those to other destinations are looked at too, so each step is short.
+  const page = database.prepare(
+    'select max(number) as last, count(*) as count from' +
+      " (select number from delivery where state = 'abandoned' and number > ? order by number limit ?)",
   )
-  let replayed = 0
+  const update = database.prepare(
+    `${renew('?')} where state = 'abandoned' and number > ? and number <= ? and (? is null or destination = ?)`,
+  )
+  const { total } = count.get() as { total: number }
+  let [done, replayed, last] = [0, 0, 0]
   // By ascending number, so that it ends even if replayed deliveries are abandoned again at once.
-  for (let last = 0; ; ) {
-    const values = destination === undefined ? [now, last] : [now, last, destination]
-    const renewed = update.all(...values) as unknown as { number: number }[]
-    replayed += renewed.length
-    if (renewed.length < AT_ONCE) return { replayed, underWay: [], unknown: [] }
-    last = renewed.reduce((most, { number }) => Math.max(most, number), last)
-  }
+  await inSteps(most => {
+    const next = page.get(last, most) as { last: number | null; count: number }
+    if (next.last === null) return false
+    replayed += Number(update.run(now, last, next.last, destination, destination).changes)
+    last = next.last
+    done += next.count
+    progress(done, total)
+    return next.count === most
+  })
+  return { replayed, underWay: [], unknown: [] }
 }
 
 /** Empty without a file, or without tables in it. */

@@ -78,6 +78,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
   return {
     admit: signups.submit,
+    isBehind: signups.isBehind,
     refuse: signups.refuse,
     claim: (destination, most, contact) =>
       claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,

@@ -116,6 +116,7 @@ export function startProcess(parts: ProcessParts): Process {
           if (admission.is === 'pending now') given(admission.delivery)
         },
       ),
+    isBehind: () => store().isBehind(),
     claim(destination, most, contact) {
       const whole = destination === provider.name ? 'claim' : 'claim events'
       return askStore(

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { overload } from '../../src/http/overload.ts'
+import { unavailable } from '../../src/http/refusals.ts'
+import { naturalBatches, storeBounds } from '../../src/stores/batch.ts'
+import type { Admission, Store } from '../../src/waitlist/ports.ts'
+import type { Signup } from '../../src/waitlist/signup.ts'
+import { clientOf } from '../harness/client.ts'
+import { openLoop } from '../harness/open-loop.ts'
+import { exchange, readAnswers } from '../harness/raw.ts'
+import { openTestServer } from '../harness/server.ts'
+import { isSlow } from '../harness/slow.ts'
+
+describe('the door', () => {
+  /** A door with a clock and a store that the test moves by hand. */
+  function door() {
+    const state = { now: 0, behind: false }
+    const sheds = overload(
+      () => state.behind,
+      () => state.now,
+    )
+    const admitted = (count: number) => Array.from({ length: count }, sheds).filter(shed => shed === null).length
+    return { state, sheds, admitted }
+  }
+  const endOfTurn = () => new Promise(resolve => setImmediate(resolve))
+
+  test('admits everybody while the store keeps up and turns are short', async () => {
+    const { state, admitted } = door()
+    for (let turn = 0; turn < 10; turn++, state.now += 250) {
+      assert.equal(admitted(1_000), 1_000)
+      await endOfTurn()
+    }
+  })
+
+  test('refuses while the store is behind, each at the end of its turn, and admits again when it is not', async () => {
+    const { state, sheds } = door()
+    assert.equal(sheds(), null)
+    state.behind = true
+    const shed = sheds()
+    assert.notEqual(shed, null)
+    let isOver = false
+    const over = shed!.then(() => {
+      isOver = true
+    })
+    await Promise.resolve()
+    assert.equal(isOver, false)
+    await endOfTurn()
+    await over
+    assert.notEqual(sheds(), null)
+    state.behind = false
+    assert.equal(sheds(), null)
+  })
+
+  test('refuses the rest of a turn that has lasted for more than 250 ms, and admits in the next', async () => {
+    const { state, admitted } = door()
+    assert.equal(admitted(1_000), 1_000)
+    state.now += 250
+    assert.equal(admitted(1_000), 1_000)
+    state.now += 1
+    assert.equal(admitted(1_000), 0)
+    await endOfTurn()
+    assert.equal(admitted(1_000), 1_000)
+  })
+
+  test('refuses nobody because the process was suspended for an hour', () => {
+    const { state, admitted } = door()
+    assert.equal(admitted(1), 1)
+    state.now += 3_600_000
+    assert.equal(admitted(200), 200)
+  })
+})
+
+/** A server whose store is behind when the test says so. */
+async function overloadable(t: TestContext, env: Record<string, string> = {}) {
+  const state = { behind: false }
+  const server = await openTestServer(t, {}, env, store => ({ ...store, isBehind: () => state.behind }))
+  return { server, state, client: await clientOf(server) }
+}
+
+test('C-62: a signup is refused with 500 while the store is behind; health and documents are not', async t => {
+  const { server, state, client } = await overloadable(t)
+  state.behind = true
+  const refused = await client.signUp({ name: 'Ada', email: 'ada@example.com' })
+  assert.deepEqual([refused.status, refused.json], [500, { error: unavailable.error }])
+  for (const path of ['/api/health', '/api/waitlist', '/docs/api']) {
+    assert.equal((await client.request(path)).status, 200, path)
+  }
+  state.behind = false
+  const admitted = await client.signUp({ name: 'Ada', email: 'ada@example.com' })
+  assert.deepEqual([admitted.status, admitted.json.alreadyExisted], [200, false], 'nothing was stored before')
+  const lines = server.logged.filter(({ level }) => level === 50)
+  assert.deepEqual(
+    lines.map(({ msg, reason, refused }) => ({ msg, reason, refused })),
+    [{ msg: 'signups are refused', reason: 'more signups arrive than can be stored in time', refused: 1 }],
+  )
+})
+
+test('it is refused before it counts as an attempt, and before its body is looked at', async t => {
+  const { state, client } = await overloadable(t, { RATE_LIMIT: '1' })
+  state.behind = true
+  for (let i = 0; i < 3; i++) assert.equal((await client.signUp('no JSON')).status, 500)
+  state.behind = false
+  assert.equal((await client.signUp({ name: 'Ada', email: 'ada@example.com' })).status, 200)
+  assert.equal((await client.signUp({ name: 'Ada', email: 'ada@example.com' })).status, 429)
+})
+
+test('a landing page on another origin can read the refusal', async t => {
+  const { state, client } = await overloadable(t, { CORS_ORIGINS: 'https://example.com' })
+  state.behind = true
+  const { status, headers } = await client.signUp({}, { origin: 'https://example.com' })
+  assert.deepEqual([status, headers.get('access-control-allow-origin')], [500, 'https://example.com'])
+})
+
+test('the connection stays', async t => {
+  const { server, state } = await overloadable(t)
+  state.behind = true
+  const body = '{"name":"Ada","email":"ada@example.com"}'
+  const post = `POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+  const received = await exchange(
+    server.baseUrl,
+    `${post}\r\n${body}${post}\r\n${body}${post}Connection: close\r\n\r\n${body}`,
+  )
+  assert.deepEqual(
+    readAnswers(received).map(({ status, headers }) => [status, headers.get('connection')]),
+    [
+      [500, 'keep-alive'],
+      [500, 'keep-alive'],
+      [500, 'close'],
+    ],
+  )
+})
+
+/** A store that commits at most `batch` signups each 40 ms. */
+function slowed(store: Store, batch: number): Store {
+  const { submit, isBehind } = naturalBatches<Signup, Admission>(
+    async signups => {
+      await wait(40)
+      return Promise.all(signups.map(store.admit))
+    },
+    { bounds: { ...storeBounds, batch } },
+  )
+  return { ...store, admit: submit, isBehind }
+}
+
+test('at three times what the store can take, each is answered with 200 or 500; afterwards all with 200', async t => {
+  // 32 in 40 ms: 800 a second.
+  const { baseUrl } = await openTestServer(t, {}, {}, store => slowed(store, 32))
+  const load = { baseUrl, connections: isSlow ? 4_000 : 500, addresses: 64 }
+  const [during] = await openLoop({ ...load, stages: [{ rate: 2_400, seconds: isSlow ? 10 : 1 }] })
+  assert.deepEqual([Object.keys(during!.answers), during!.lost], [['200', '500'], 0])
+  await wait(isSlow ? 5_000 : 500)
+  const [after] = await openLoop({ ...load, stages: [{ rate: 50, seconds: 0.5 }] })
+  assert.deepEqual([Object.keys(after!.answers), after!.lost], [['200'], 0])
+})
