@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Outgoing } from './protocol.ts'
+import { awaitReader } from './unread.ts'
 
 /** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case (HTTP/2). */
 export type FieldList = readonly string[]
@@ -41,4 +42,5 @@ export function send(response: Outgoing, { status, fields, body, isAscii }: Answ
   raw.writeHead(status, fields as string[])
   if (body === null) raw.end()
   else raw.end(body, isAscii === true ? 'latin1' : 'utf8')
+  awaitReader(response)
 }

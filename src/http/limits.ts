@@ -10,8 +10,10 @@ export const REQUEST_TIMEOUT = 15_000
 export const TIMEOUT_CHECK = 2_000
 /** Longer than a load balancer's (usually 60 s), so that we never close a connection that it is about to use. */
 export const KEEP_ALIVE_TIMEOUT = 75_000
-/** A client that does not read its answer is cut off. Longer than a signup may wait for its answer. */
-export const STALL_TIMEOUT = 90_000
+/** A client that has not read its answer by then is cut off. */
+export const UNREAD_TIMEOUT = 60_000
+/** How long we go on reading after the last answer of a connection. */
+export const LINGER = 2_000
 export const TLS_HANDSHAKE_TIMEOUT = 10_000
 
 export const HEADER_BYTES = 8_192
@@ -19,12 +21,28 @@ export const HEADER_COUNT = 64
 export const CONNECTIONS = 10_000
 /** Enough for all who share one IPv4 address, since those that are idle make room. Sixteen clients are needed to take all. */
 export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
-/** Requests that may wait for their answers on one HTTP/1 connection. */
-export const PIPELINED = 64
-/** HTTP/2 (RFC 9113 §6.5.2), for each connection. */
-export const STREAMS = 100
+/**
+ * HTTP/2, for each connection. RFC 9113 §6.5.2 recommends no less than 100, so that a page can load its parts at once: a
+ * landing page sends one signup, and each open stream is an answer that a client may leave unread.
+ */
+export const STREAMS = 16
 /** Memory of one HTTP/2 connection, in megabytes. */
-export const SESSION_MEMORY = 4
+export const SESSION_MEMORY = 2
+
+/** Answers that wait for their readers, in the whole process: all of them, and once the oldest has stalled. */
+export const UNREAD_BYTES = 32 * 1024 * 1024
+export const STALLED_BYTES = 8 * 1024 * 1024
+/** Milliseconds. A batch of answers, all sent at once, is taken within less. */
+export const STALLED_AFTER = 100
+/** What an HTTP/2 stream holds, and an HTTP/1 response besides its own bytes, measured. */
+export const STREAM_BYTES = 16 * 1024
+export const RESPONSE_BYTES = 4 * 1024
+
+/** Pipelined requests that wait for the answers before them, in the whole process. */
+export const WAITING_BYTES = 16 * 1024 * 1024
+/** What a parsed request holds, measured; and what one piece of input may hold that was parsed with it. */
+export const REQUEST_BYTES = 4 * 1024
+export const INPUT_BYTES = 64 * 1024
 
 /** How long the result of a health check is used, and how long a check may take. */
 export const HEALTH_FRESH = 1_000

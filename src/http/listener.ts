@@ -2,11 +2,13 @@ import { constants } from 'node:crypto'
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
 import { securityFields } from './headers.ts'
 import * as limits from './limits.ts'
 import { createServer, METHODS } from './node-http.ts'
+import { handleInTurn } from './pipelining.ts'
 import { endStreamAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
 import {
   expectationFailed,
@@ -19,6 +21,7 @@ import {
   refuseUnrouted,
   timedOut,
 } from './refusals.ts'
+import { rememberSocket } from './unread.ts'
 
 export type NodeServer = Server | Http2SecureServer
 
@@ -42,15 +45,16 @@ const http1Limits = {
  */
 export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
   const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
-  server.setTimeout(limits.STALL_TIMEOUT)
+  // A client may say that it has sent all (a half-closed connection), and still wants its answer.
+  Object.assign(server, { httpAllowHalfOpen: true })
   // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
   if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT + 1
 
-  const checked = checkRequest(handler) as RequestListener
+  const checked = inTurn(checkRequest(handler)) as RequestListener
   server.on('request', checked)
   // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
   server.on('checkContinue', checked)
-  server.on('checkExpectation', (_: Incoming, response: ServerResponse) => refuseUnrouted(response, expectationFailed))
+  server.on('checkExpectation', inTurn((_, response) => refuseUnrouted(response, expectationFailed)) as RequestListener)
   server.on('clientError', answerClientError)
   return server
 }
@@ -80,7 +84,14 @@ function secureServer(certificate: Certificate): Http2SecureServer {
     maxSessionMemory: limits.SESSION_MEMORY,
     settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
   })
+  let newest: TLSSocket
+  // Before Node's own listener, which makes the session.
+  server.prependListener('secureConnection', socket => {
+    newest = socket
+    if (socket.alpnProtocol !== 'h2') socket.allowHalfOpen = true
+  })
   server.on('session', (session: Http2Session) => {
+    rememberSocket(session, newest)
     // close() would wait for a client that reads nothing.
     session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.destroy())
   })
@@ -95,31 +106,23 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
   server.setTicketKeys(ticketKeys)
 }
 
+/** One request of an HTTP/1 connection is handled at a time. Node gives a response its socket when its turn has come. */
+function inTurn(handle: Handler): Handler {
+  return (request, response) => {
+    if (isHttp2(request) || response.socket !== null) handle(request, response)
+    else handleInTurn(request, response as ServerResponse, () => handle(request, response))
+  }
+}
+
 /** The checks before routing. HTTP/2 has `:authority` instead of Host, and accepts any token as a method. */
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
     if (isHttp2(request)) endStreamAfter(request, response)
-    else if (!mayQueue(request.socket, response)) {
-      request.socket.destroy()
-      return
-    }
     const refusal = isHttp2(request) ? whyNotHttp2(request) : whyNotHttp1(request)
     if (refusal !== null) refuseUnrouted(response, refusal)
     else if (request.url === '*') send(response, asterisk)
     else next(request, response)
   }
-}
-
-/** Requests that wait on each connection: a client that pipelines without reading must not fill the memory. */
-const waiting = new WeakMap<Socket, number>()
-
-function mayQueue(socket: Socket, response: Outgoing): boolean {
-  // Node gives a response its socket once the earlier ones have been sent.
-  if (response.socket !== null) return true
-  const count = (waiting.get(socket) ?? 0) + 1
-  waiting.set(socket, count)
-  response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
-  return count <= limits.PIPELINED
 }
 
 function whyNotHttp2({ method, url }: Incoming): Refusal | null {
@@ -171,15 +174,16 @@ const asterisk: Answer = {
 }
 
 /** Gives our own answer to what Node's parser refuses, and ends the connection. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET') return void socket.destroy()
+function answerClientError({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
+  // The connection is lost, or its TLS handshake has failed: nobody could read an answer.
+  if (!code.startsWith('HPE_') && code !== REQUEST_TIMEOUT) return void socket.destroy()
   // The parser reports the error again with every further packet.
   if (broken.has(socket)) return
   broken.add(socket)
-  const deadline = setTimeout(() => socket.destroy(), limits.STALL_TIMEOUT)
-  socket.once('close', () => clearTimeout(deadline))
-  refuseInTurn(socket, parserRefusals[error.code ?? ''] ?? malformedRequest)
+  refuseInTurn(socket, parserRefusals[code] ?? malformedRequest)
 }
+
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 const broken = new WeakSet<Socket>()
 
@@ -198,5 +202,5 @@ function refuseInTurn(socket: Socket, refusal: Refusal): void {
 const parserRefusals: Readonly<Record<string, Refusal>> = {
   HPE_INVALID_METHOD: methodUnknown,
   HPE_HEADER_OVERFLOW: fieldsTooLarge,
-  ERR_HTTP_REQUEST_TIMEOUT: timedOut,
+  [REQUEST_TIMEOUT]: timedOut,
 }

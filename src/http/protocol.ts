@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import { linger } from './linger.ts'
 
 export type Incoming = IncomingMessage | Http2ServerRequest
 export type Outgoing = ServerResponse | Http2ServerResponse
@@ -9,7 +10,11 @@ export const isHttp2 = (request: Incoming): request is Http2ServerRequest => 'st
 
 /** Closes an HTTP/1 connection after the answer (RFC 9112 §9.6). */
 export function closeAfter(response: Outgoing): void {
-  if (!isHttp2(response.req) && !response.headersSent) response.setHeader('connection', 'close')
+  const { req } = response
+  if (isHttp2(req) || response.headersSent) return
+  response.setHeader('connection', 'close')
+  // What Node calls after the last answer. Its own would not wait for a client that is still sending.
+  req.socket.destroySoon = () => linger(req.socket)
 }
 
 /**

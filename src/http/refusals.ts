@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { type Answer, fieldList, jsonAnswer, send } from './answer.ts'
 import { securityFields } from './headers.ts'
 import { BODY_LIMIT } from './limits.ts'
+import { linger } from './linger.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { closeAfter, type Outgoing } from './protocol.ts'
 
@@ -118,10 +119,6 @@ export function refuseBytes(socket: Socket, refusal: Refusal): void {
   const { status, fields, body } = refuse(refusal)
   const lines = ['date', new Date().toUTCString(), ...fields, 'connection', 'close']
   const head = lines.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
-  // Reads and drops what still arrives for a while, so that a reset does not overtake the answer.
-  setTimeout(() => socket.destroy(), LINGER).unref()
-  socket.resume()
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
+  linger(socket)
 }
-
-const LINGER = 2_000

@@ -5,7 +5,8 @@ import {
   type DeliveryState,
   eventId,
 } from '../waitlist/contact.ts'
-import type { Settlement } from '../waitlist/ports.ts'
+import { LEASE, type Settlement } from '../waitlist/ports.ts'
+import { LONGEST_WAIT } from '../waitlist/retry.ts'
 
 /** Rows of contacts and deliveries as both engines return them. */
 
@@ -85,3 +86,11 @@ export const givenBack = (doubt: boolean): Settlement => ({
   why: 'claimed too late to begin',
   uncounted: true,
 })
+
+/**
+ * Milliseconds ahead of now that a delivery may be due, or its lease may end. What lies further ahead was stored before
+ * the clock was set back, so it is due now. For a lease that is twice its length: clocks are adjusted by a little, and
+ * transactions may see the time in another order than they commit. A lease that has just begun must not be taken for one
+ * of last year.
+ */
+export const FARTHEST = { due: LONGEST_WAIT, lease: 2 * LEASE } as const

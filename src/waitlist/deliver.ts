@@ -1,5 +1,6 @@
 import { type Breaker, breaker } from './breaker.ts'
 import { givenUp } from './given-up.ts'
+import { type Leases, leases } from './leases.ts'
 import { type Loop, loop } from './loop.ts'
 import { type Outcomes, outcomes } from './outcomes.ts'
 import {
@@ -49,6 +50,7 @@ export interface Outbox<Result> {
   /** Attempts the deliveries that are due. */
   readonly loop: Loop
   readonly breaker: Breaker
+  readonly claim: Leases['claim']
   readonly settle: Outcomes['settle']
   readonly settled: Outcomes['settled']
   /** Makes one attempt for a leased delivery. Rejects only when the store does. */
@@ -87,10 +89,13 @@ export function outbox<Result extends Creation | DeliveryResult>(
 ): Outbox<Result> {
   const { name: destination, concurrency } = kind
   const state = breaker({ ...kind, log, clock, closed: () => background.wake() })
-  const { settle, settled } = outcomes({ store, destination, log, announce })
+  const own = leases(store, clock)
+  const { claim } = own
+  const { settle, settled } = outcomes({ store: own, destination, log, announce })
   const surrender = givenUp(clock)
 
   async function attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>> {
+    own.begin(delivery)
     const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
     const settlement = judge(result, delivery)
     surrender.note(settlement)
@@ -140,7 +145,7 @@ export function outbox<Result extends Creation | DeliveryResult>(
   const background = loop<Delivery>({
     async take(most) {
       const permitted = surrender.permits(state.permits(most))
-      return permitted === 0 ? [] : store.claim(destination, permitted)
+      return permitted === 0 ? [] : claim(destination, permitted)
     },
     async do(delivery, leave) {
       try {
@@ -161,7 +166,7 @@ export function outbox<Result extends Creation | DeliveryResult>(
     failed: error => log.error({ destination, why: String(error) }, 'the outbox does not work'),
   })
 
-  return { loop: background, breaker: state, settle, settled, attempt }
+  return { loop: background, breaker: state, claim, settle, settled, attempt }
 }
 
 const isFailure = (result: Creation | DeliveryResult): result is Failure =>

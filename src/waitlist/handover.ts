@@ -54,14 +54,14 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     tell: ({ contact, doubt }, leave, mayBegin) => provider.createContact(contact, doubt, leave, mayBegin),
     judge,
   }
-  const { loop, breaker, settle, settled, attempt } = outbox(kind, parts)
+  const { loop, breaker, claim, settle, settled, attempt } = outbox(kind, parts)
 
   return {
     loop,
     settled,
     refusal: breaker.refusal,
     async claim(contact) {
-      const [delivery] = await parts.store.claim(provider.name, 1, contact)
+      const [delivery] = await claim(provider.name, 1, contact)
       return delivery
     },
     async attempt(delivery, leave) {

@@ -42,7 +42,7 @@ export interface Delivery {
 /** How an attempt ended. */
 export type Settlement =
   | { readonly is: 'delivered' }
-  /** To be tried again in `wait` milliseconds. */
+  /** To be tried again in `wait` milliseconds, at most `LONGEST_WAIT`. */
   | {
       readonly is: 'waiting'
       readonly wait: number
@@ -58,8 +58,9 @@ export type Settlement =
   | { readonly is: 'removed'; readonly why: string }
 
 /**
- * Milliseconds for which a delivery is leased. Longer than any attempt, so two are never under way at once. What a dead
- * process held is due again when its lease ends, so others find it within a minute.
+ * Milliseconds for which a delivery is leased. Longer than any attempt, so two are never under way at once, unless the
+ * store's clock is set meanwhile and another process takes over. What a dead process held is due again when its lease
+ * ends, so others find it within a minute.
  */
 export const LEASE = 55_000
 
@@ -84,6 +85,9 @@ export interface Store {
   /**
    * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
    * delivery, due or not, unless it is leased.
+   *
+   * Times are those of the store's clock, which may be set. A delivery that is due later than any wait allows, or leased
+   * for longer than leases last, was stored before the clock was set back: it is due now, after all others.
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 
@@ -91,8 +95,8 @@ export interface Store {
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
   /**
-   * Resolves when a signup could be committed now, even if nobody signed up lately. It finds out by a commit that leaves
-   * nothing to see, at most one a second.
+   * Resolves when a signup could be committed now. If none was within the last second, it finds out by a commit that leaves
+   * nothing to see.
    */
   check(): Promise<void>
 

@@ -32,8 +32,9 @@ export function operatorContract(
   name: string,
   open: (t: TestContext) => Promise<Desk>,
   nowhere: (t: TestContext) => Promise<Operator>,
-  /** A moment long ago, as the engine keeps it. */
+  /** A moment long ago, and one in a year, as the engine keeps them. */
   longAgo: string,
+  nextYear: string,
 ): void {
   describe(`what an operator asks, of ${name}`, { timeout: 60_000 }, () => {
     test('all contacts that joined before, in the order in which they did', async t => {
@@ -202,6 +203,18 @@ export function operatorContract(
       assert.equal(await store.settle(died!, { is: 'delivered' }), false)
       const again = (await store.claim('webhook', 9)).find(({ number }) => number === died!.number)
       assert.deepEqual([again?.attempts, again?.doubt], [0, false])
+    })
+
+    test('what is due next year, or leased until then, as the clock was set back since, is replayed', async t => {
+      const { store, operator, sql } = await open(t)
+      await busy({ store, operator, sql })
+      const [held, waits] = await store.claim('webhook', 2)
+      await store.settle(waits!, later(DAY, false))
+      const numbers = numbersOf([held!, waits!])
+      await sql(`update delivery set due_at = ${nextYear} where number in (${numbers})`)
+      assert.deepEqual(await operator.replay({ numbers }), { replayed: 2, underWay: [], unknown: [] })
+      assert.equal(await store.settle(held!, { is: 'delivered' }), false)
+      assert.equal((await store.claim('webhook', 9)).length, 3)
     })
 
     test('all that are abandoned, or those to one destination; nothing else', async t => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { byHandContract } from './store.by-hand.ts'
+import { clockContract } from './store.clock.ts'
 import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { dueContract } from './store.due.ts'
@@ -254,6 +255,7 @@ export function storeContract(name: string, place: MakePlace): void {
   })
   handOverContract(name, place)
   dueContract(name, place)
+  clockContract(name, place)
   deliveryContract(name, place)
   crowdContract(name, place)
   byHandContract(name, place)

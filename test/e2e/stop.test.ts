@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -115,17 +115,19 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   test('whatever is asked during the delay, the answer ends its connection', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2000' })
     const connections = await Promise.all(requests.map(() => open(t, program)))
-    program.process.kill('SIGTERM')
-    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
-    for (const [i, sent] of requests.entries()) {
-      const socket = connections[i]!
+    const answers = connections.map(async socket => {
       let received = ''
       socket.on('data', text => {
         received += text
       })
-      socket.write(sent)
       await once(socket, 'close')
-      assert.match(received, /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, sent)
+      return received
+    })
+    program.process.kill('SIGTERM')
+    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
+    for (const [i, sent] of requests.entries()) connections[i]!.write(sent)
+    for (const [i, received] of (await Promise.all(answers)).entries()) {
+      assert.match(received, /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, requests[i]!)
     }
     assert.equal(await exitsInTime(program), 0)
   })
@@ -253,18 +255,11 @@ describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(logOf(program).at(-1)?.msg, 'stopped')
     assert.equal(contactsIn(program.path).length, 2)
   })
-
-  test('with TLS reads the certificate again', async t => {
-    const { env } = pairIn(t)
-    const program = await start(t, { ...env, SHUTDOWN_DELAY: '0' })
-    program.process.kill('SIGHUP')
-    await until(() => logOf(program).some(({ msg }) => msg === 'the TLS certificate was reloaded'))
-    assert.equal(await program.end('SIGTERM'), 0)
-  })
 })
 
 describe('a log that cannot be written', { concurrency: true, timeout: 60_000 }, () => {
-  test('loses its lines alone: signups are stored, and a stop ends with 0', async t => {
+  const skip = !existsSync('/dev/full') && 'it needs /dev/full'
+  test('loses its lines alone: signups are stored, and a stop ends with 0', { skip }, async t => {
     const cwd = temporaryFolder(t)
     const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
     const env = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug' }

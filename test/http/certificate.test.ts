@@ -60,17 +60,13 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await certificateOf(service), 'CN=first')
   })
 
-  test('SIGHUP reloads it at once; without TLS it ends the process, as it does by default', async t => {
+  test('SIGHUP reloads it at once', async t => {
     const { env } = pairIn(t)
     const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
     const tls = await runProgram(t, { ...common, ...env }, { cwd: temporaryFolder(t) })
     tls.process.kill('SIGHUP')
     await until(() => logOf(tls).some(({ msg }) => msg === 'the TLS certificate was reloaded'))
     assert.equal(await certificateOf(tls), 'CN=first')
-
-    const clear = await runProgram(t, common, { cwd: temporaryFolder(t) })
-    await clear.end('SIGHUP')
-    assert.equal(clear.process.signalCode, 'SIGHUP', 'a closed terminal leaves nothing behind')
   })
 
   for (const order of [

@@ -33,6 +33,7 @@ operatorContract(
   },
   async t => sqliteOperator(join(temporaryFolder(t), 'none.db')),
   '0',
+  '(unixepoch() + 31536000) * 1000',
 )
 
 const server = await startPostgres()
@@ -49,6 +50,7 @@ operatorContract(
   },
   async () => postgresOperator(await server.database()),
   'to_timestamp(0)',
+  "now() + interval '1 year'",
 )
 
 /** A database that the first start has yet to fill. */

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
-import { idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
+import { emailsOf, idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
-import { session } from './postgres.stage.ts'
+import { openedOn, session } from './postgres.stage.ts'
 
 const listed = { is: 'listed', joined: true } as const
 const removed = { is: 'removed', why: 'no such domain' } as const
@@ -151,4 +151,24 @@ test('a signup that an instance with the earlier provider takes is handed to the
     (await later.claim('b', 10)).map(({ contact, doubt }) => [contact.email, doubt]),
     [['ada@example.com', false]],
   )
+})
+
+test("by the server's own clock: what is due next year, or was leased until then, is due now", async t => {
+  const { store, url } = await openedOn(server)(t)
+  for (const who of ['waits', 'held', 'new']) await store.admit(signup('Visitor', `${who}@example.com`))
+  const claimed = await store.claim('webhook', 2)
+  await store.settle(claimed[0]!, { is: 'waiting', wait: 0, doubt: false, why: 'HTTP 503' })
+  const set = (interval: string) =>
+    server.run(url, `update delivery set due_at = due_at + interval '${interval}' where number <> 3`)
+  // Those that wait for a day at most go on waiting, and a lease may seem longer by as much as clocks are adjusted.
+  await set('50 s')
+  assert.deepEqual(emailsOf(await store.claim('webhook', 10)), ['new@example.com'])
+  await set('1 year')
+  const due = await store.claim('webhook', 10)
+  assert.deepEqual(due.map(({ contact, doubt }) => [contact.email, doubt]).sort(), [
+    ['held@example.com', true],
+    ['waits@example.com', false],
+  ])
+  assert.equal(await store.settle(claimed[1]!, { is: 'delivered' }), false)
+  assert.deepEqual(await store.claim('webhook', 10), [])
 })

@@ -187,19 +187,27 @@ describe('a connection that is cut after any message', { timeout: 120_000, concu
   })
 })
 
-// Alone, since it moves the clock.
-test('a lease that was lost in sleep: what another attempt came to is not called ours', async t => {
-  const { proxy, url, open } = await stage(t)
-  const [store, other] = [await open(true, provider), await open(false, provider)]
-  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-  for (let number = 1, last = {} as object | undefined; last !== undefined; number++) {
-    const delivery = await pendingNow(store, `visitor-${number}@example.com`)
-    await endLeasesAt(url)
-    const taken = await only(other, provider)
-    assert.equal(await other.settle(taken, { is: 'listed', joined: number % 2 === 0 }), true)
-    t.mock.timers.tick(LEASE)
-    proxy.after(number, 'cut')
-    assert.equal(await store.settle(delivery, listed), false)
-    last = proxy.end()
-  }
-})
+// Alone, since it moves the clocks.
+for (const [what, wall, monotonic] of [
+  ['in sleep', LEASE, 0],
+  ['while the clock was set back', LEASE - DAY, LEASE],
+] as const) {
+  test(`a lease that was lost ${what}: what another attempt came to is not called ours`, async t => {
+    const { proxy, url, open } = await stage(t)
+    const [store, other] = [await open(true, provider), await open(false, provider)]
+    const [date, stopwatch] = [Date.now, performance.now.bind(performance)]
+    let leases = 0
+    t.mock.method(Date, 'now', () => date() + leases * wall)
+    t.mock.method(performance, 'now', () => stopwatch() + leases * monotonic)
+    for (let number = 1, last = {} as object | undefined; last !== undefined; number++) {
+      const delivery = await pendingNow(store, `visitor-${number}@example.com`)
+      await endLeasesAt(url)
+      const taken = await only(other, provider)
+      assert.equal(await other.settle(taken, { is: 'listed', joined: number % 2 === 0 }), true)
+      leases++
+      proxy.after(number, 'cut')
+      assert.equal(await store.settle(delivery, listed), false)
+      last = proxy.end()
+    }
+  })
+}

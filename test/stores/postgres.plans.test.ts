@@ -85,6 +85,9 @@ for (const programs of new Set([undefined, installedPostgres()])) {
         proxy.after(5, 'silent')
         assert.equal((await store.claim('provider', 1)).length, 1)
         await until(async () => (await rowsIn(url, givenBack, [dueNumbers])).length > 0)
+        // More than are due: thousands wait until tomorrow, and none of them is read.
+        const left = await store.claim('provider', 200)
+        assert.ok(left.length > 0 && left.length <= dueNumbers.length, `${left.length} were claimed`)
         await store.close()
 
         const operator = postgresOperator(url)

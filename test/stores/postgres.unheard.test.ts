@@ -20,7 +20,8 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
   test('the signup was stored and its answer never comes: it is listed now, once', async t => {
     const { proxy, url, open } = await stage(t)
     const store = await open(true)
-    await store.check()
+    // So that there is a connection, on which no signup was prepared yet.
+    await store.claim('webhook', 1)
     proxy.after(COMMITTING, 'silent')
     assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
     assert.deepEqual(proxy.end(), { side: 'frontend', name: 'Sync' })
@@ -62,7 +63,8 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
   test('a signup of which everybody was told that it failed is not in doubt later', async t => {
     const { proxy, url, open } = await stage(t)
     const [store, other] = [await open(true, provider), await open(false, provider)]
-    await store.check()
+    // So that there is a connection, on which no signup was prepared yet.
+    await store.claim('webhook', 1)
     proxy.after(COMMITTING, 'silent')
     proxy.refuse(true)
     await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)

@@ -21,12 +21,14 @@ export interface Row {
 /** The real store with two destinations, without a provider, so that a signup gives an event at once; a stepped clock. */
 export async function outbox(t: TestContext) {
   const path = join(quickFolder(t), 'waitlist.db')
-  const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
+  /** `now` only grows, for this process; what is on the wall is ahead of it by `ahead`. */
+  const clock = { now: Date.parse('2026-11-21T12:00:00Z'), ahead: 0 }
+  const wall = () => clock.now + clock.ahead
   const store = await sqliteStore({
     path,
     eventName: 'waitlist.joined',
     destinations: ['webhook', 'crm'],
-    clock: () => clock.now,
+    clock: wall,
   })
   t.after(() => store.close())
   const { log, lines } = keptLog()
@@ -37,7 +39,7 @@ export async function outbox(t: TestContext) {
     answer: (event: JoinedEvent) => DeliveryResult | Promise<DeliveryResult>,
     parts: Partial<Destination> = {},
     other: Pick<Store, 'claim' | 'settle'> = store,
-    now = () => clock.now,
+    now = wall,
   ) {
     const destination: Destination = {
       name: 'webhook',

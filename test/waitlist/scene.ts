@@ -40,7 +40,8 @@ export interface Pending {
 
 export interface Scene {
   readonly store: Store
-  readonly clock: { now: number }
+  /** `now` only grows, for each process; what is on the wall is ahead of it by `ahead`. */
+  readonly clock: { now: number; ahead: number }
   /** What the provider says; may be changed at any time. */
   readonly provider: { answer: Answer }
   /** Every question to the provider: the address and whether there was doubt. */
@@ -64,7 +65,7 @@ export interface Scene {
 /** The real store in a file of its own, the real hand-over, a provider that says what the test wants, a stepped clock. */
 export async function scene(t: TestContext, answer: Answer = () => ({ is: 'created' })): Promise<Scene> {
   const path = joinPath(quickFolder(t), 'waitlist.db')
-  const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
+  const clock = { now: Date.parse('2026-11-21T12:00:00Z'), ahead: 0 }
   const provider = { answer }
   const asked: { email: string; doubt: boolean; at: number }[] = []
   const { log, lines } = keptLog()
@@ -84,7 +85,7 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
     eventName: 'waitlist.joined',
     provider: 'fake',
     destinations: ['webhook'],
-    clock: () => clock.now,
+    clock: () => clock.now + clock.ahead,
   })
   t.after(() => store.close())
   const announce = () => void announced++

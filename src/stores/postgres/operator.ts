@@ -1,7 +1,15 @@
 import type { ClientBase } from 'pg'
 import type { Contact, ContactState, DeliveryRecord } from '../../waitlist/contact.ts'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from '../deliveries.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  FARTHEST,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../deliveries.ts'
 import { storeName } from '../location.ts'
 import {
   type Backlog,
@@ -154,7 +162,8 @@ function replay(url: string, wish: ReplayWish, progress?: ReplayProgress): Promi
 
 async function renewSome(database: Postgres, numbers: readonly number[]): Promise<Replay> {
   const wanted = [...new Set(numbers)]
-  const text = `${renew('now()')} where number = any($1::bigint[]) and (token is null or due_at <= now()) returning number`
+  const tooFar = `due_at > now() + ${FARTHEST.lease} * interval '1 millisecond'`
+  const text = `${renew('now()')} where number = any($1::bigint[]) and (token is null or due_at <= now() or ${tooFar}) returning number`
   const renewed = await once(database)<{ number: string }>(text, [wanted])
   const done = new Set(renewed.map(({ number }) => Number(number)))
   const left = wanted.filter(number => !done.has(number))

@@ -1,22 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, LEASE, type Settlement, type Store } from '../../waitlist/ports.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, IN_PLACE } from '../deliveries.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, IN_PLACE } from '../deliveries.ts'
 import type { Postgres } from './client.ts'
+import { elapsed, type Moment, moment } from './moment.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
  * due and still has a token was held by a process that died, so there is doubt. The provider gets pending contacts, the
  * others those with an event; any other row was made by hand.
+ *
+ * A row is in one of `which` at most, and the next is only looked into when those before it were too few.
  */
-const claiming = (which: string) => `
+const claiming = (...which: readonly string[]) => `
 with taken as (
-  select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
-  from delivery join contact on contact.number = delivery.contact
-  where destination = $4 and delivery.state = 'waiting' and ${which}
-    and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
-  order by due_at limit $5 for update of delivery skip locked
+  ${which.map(candidates).join('\n  union all\n  ')} limit $5
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
@@ -24,8 +23,23 @@ with taken as (
 select taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
 from taken join contact on contact.number = taken.contact cross join durable order by taken.due_at, taken.number`
 
-const CLAIM = claiming(`due_at <= ${NOW}`)
-const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $7`)
+/** A subquery, since the parts of a union may not lock rows. */
+const candidates = (which: string) => `select * from (
+    select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
+    from delivery join contact on contact.number = delivery.contact
+    where destination = $4 and delivery.state = 'waiting' and ${which}
+      and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
+    order by due_at limit $5 for update of delivery skip locked
+  ) as candidate`
+
+const IS_DUE = `due_at <= ${NOW}`
+/** Where the clock was set back; otherwise there are none. */
+const IS_TOO_FAR = `due_at > ${inMilliseconds(String(FARTHEST.due))}`
+/** The same for a lease. */
+const LASTS_TOO_LONG = `due_at > ${inMilliseconds(String(FARTHEST.lease))}`
+
+const CLAIM = claiming(IS_DUE, `${IS_TOO_FAR} and token is null`, `${LASTS_TOO_LONG} and token is not null`)
+const CLAIM_CONTACT = claiming(`(${IS_DUE} or ${LASTS_TOO_LONG} or token is null) and contact = $7`)
 
 /** Nothing was sent, so there is no doubt. The bounds of `due_at` are for the index. */
 const GIVE_BACK = `
@@ -88,7 +102,7 @@ interface Options {
 
 interface Outbox extends Pick<Store, 'claim' | 'settle'> {
   /** Notes a lease of this process, taken by a statement that began at that time. */
-  leased(delivery: Delivery, since: number): Delivery
+  leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
   lost(tokens: readonly string[]): void
   /** Refuses new settlements, stores every accepted one, and gives back what it can. */
@@ -99,10 +113,10 @@ interface Outbox extends Pick<Store, 'claim' | 'settle'> {
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
   const { eventName, destinations, provider, now, bounds } = options
   const lost = lostLeases(database, now)
-  /** When each lease ends, by a clock that goes on while the machine sleeps. */
-  const leases = new WeakMap<Delivery, number>()
-  const leased = (delivery: Delivery, since: number) => {
-    leases.set(delivery, since + LEASE)
+  /** When each lease began. */
+  const leases = new WeakMap<Delivery, Moment>()
+  const leased = (delivery: Delivery, since: Moment) => {
+    leases.set(delivery, since)
     return delivery
   }
 
@@ -127,7 +141,8 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         const held = new Set((await query<{ ord: number }>(SETTLE, values)).map(({ ord }) => ord))
         return all.map(({ delivery }, i) => {
           // If an earlier try may have settled it, a missing lease is our own doing, until others could have claimed it.
-          const ours = held.has(i + 1) || (again && Date.now() < (leases.get(delivery) ?? 0))
+          const since = leases.get(delivery)
+          const ours = held.has(i + 1) || (again && since !== undefined && elapsed(since) < LEASE)
           if (ours) leases.delete(delivery)
           return ours
         })
@@ -140,7 +155,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     /** The token is made here, so that the lease can be given back if the answer is lost. */
     async claim(destination, most, contact) {
       const tokens: string[] = []
-      const since = Date.now()
+      const since = moment()
       try {
         const rows = await database.attempt(async (query, again) => {
           if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])

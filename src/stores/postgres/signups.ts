@@ -3,6 +3,7 @@ import { type Admission, type Delivery, LEASE, StoreUnavailable } from '../../wa
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
 import type { Postgres, Query } from './client.ts'
+import { type Moment, moment } from './moment.ts'
 import { listing } from './outbox.ts'
 import { DURABLE, NOW } from './sql.ts'
 
@@ -70,7 +71,7 @@ interface Insertable {
 
 interface Item extends Insertable {
   /** When storing it began. */
-  readonly since: number
+  readonly since: Moment
 }
 
 /** The hand-over's number and the time are only returned for pending contacts. */
@@ -92,7 +93,7 @@ interface Options {
   readonly provider: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
-  leased(delivery: Delivery, since: number): Delivery
+  leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received. */
   lost(tokens: readonly string[]): void
 }
@@ -119,7 +120,7 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
-    const since = Date.now()
+    const since = moment()
     const items: readonly Item[] = signups.map(signup => ({
       id: randomUUIDv7(),
       signup,

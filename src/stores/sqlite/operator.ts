@@ -3,7 +3,15 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Contact, ContactState, DeliveryRecord } from '../../waitlist/contact.ts'
 import { OperatorError } from '../../waitlist/ports.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from '../deliveries.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  FARTHEST,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../deliveries.ts'
 import {
   type Backlog,
   type ContactDelivery,
@@ -149,11 +157,11 @@ async function replay(path: string, wish: ReplayWish, now: number, progress?: Re
 }
 
 function renewSome(database: DatabaseSync, numbers: readonly number[], now: number): Replay {
-  const update = database.prepare(`${renew('?')} where number = ? and (token is null or due_at <= ?)`)
+  const update = database.prepare(`${renew('?')} where number = ? and (token is null or due_at <= ? or due_at > ?)`)
   const exists = database.prepare('select 1 from delivery where number = ?')
   const wanted = [...new Set(numbers)]
   database.exec('begin immediate')
-  const left = wanted.filter(number => update.run(now, number, now).changes === 0)
+  const left = wanted.filter(number => update.run(now, number, now, now + FARTHEST.lease).changes === 0)
   const underWay = left.filter(number => exists.get(number) !== undefined)
   database.exec('commit')
   const unknown = left.filter(number => !underWay.includes(number))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { type Delivery, LEASE, type Settlement } from '../../waitlist/ports.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf } from '../deliveries.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST } from '../deliveries.ts'
 import { listing, type Surroundings } from './signups.ts'
 
 /** The steps of deliveries. Each is atomic within its transaction. */
@@ -26,16 +26,21 @@ interface DeliveryRow extends ContactRow {
 /** Prepares the statements, and returns the function that does one step inside an open transaction. */
 export function stepping(database: DatabaseSync, surroundings: Surroundings): (step: Step, now: number) => Result {
   /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
-  const claimable = (which: string) =>
+  const claimable = (which: string, index = '') =>
     database.prepare(
       `select delivery.number, attempts, doubt, token, ${CONTACT_COLUMNS}` +
-        ' from delivery join contact on contact.number = delivery.contact' +
+        ` from delivery ${index} join contact on contact.number = delivery.contact` +
         ` where destination = ? and delivery.state = 'waiting' and ${which}` +
         " and case when destination is ? then contact.state = 'pending' else event_at is not null end order by due_at limit ?",
     )
-  const due = claimable('due_at <= ?')
-  // A lease holds while there is a token and the due time lies ahead.
-  const ofContact = claimable('(due_at <= ? or token is null) and contact = ?')
+  /** A row is in one of them at most. The last two are empty unless the clock was set back. */
+  const due = [
+    { rows: claimable('due_at <= ?'), ahead: 0 },
+    { rows: claimable('due_at > ? and token is null', 'indexed by delivery_due'), ahead: FARTHEST.due },
+    { rows: claimable('due_at > ? and token is not null', 'indexed by delivery_leased'), ahead: FARTHEST.lease },
+  ]
+  // A lease holds while there is a token and the due time lies ahead, but not too far.
+  const ofContact = claimable('(due_at <= ? or due_at > ? or token is null) and contact = ?')
   const lease = database.prepare(
     'update delivery set token = ?, due_at = ?, doubt = ?, attempts = attempts + 1 where number = ?',
   )
@@ -49,11 +54,12 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
-    const rows =
-      contact === undefined
-        ? due.all(destination, now, provider, most)
-        : ofContact.all(destination, now, contact, provider, most)
-    return (rows as unknown as DeliveryRow[]).map(row => {
+    const rows: DeliveryRow[] = []
+    const take = (statement: StatementSync, ...values: SQLInputValue[]) =>
+      rows.push(...(statement.all(destination, ...values, provider, most - rows.length) as unknown as DeliveryRow[]))
+    if (contact !== undefined) take(ofContact, now, now + FARTHEST.lease, contact)
+    else for (const { rows: found, ahead } of due) if (rows.length < most) take(found, now + ahead)
+    return rows.map(row => {
       const token = randomUUID()
       // A row that is due and still has a token was held by a process that died with the outcome.
       const doubt = row.doubt === 1 || row.token !== null

@@ -8,6 +8,7 @@ import {
 } from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
+import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
 import type { Result, Results, Step } from './outbox.ts'
 import { startThread } from './thread.ts'
@@ -56,25 +57,33 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   // Where that fails too, the lease ends by itself.
   const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
 
-  const signups = naturalBatches<Signup, Admission>(
-    async signups => {
-      const now = clock()
-      const names = signups.map(({ name }) => name).join('\n')
-      const emails = signups.map(({ email }) => email).join('\n')
-      const reply = await thread.ask({ do: 'admit', batch: { names, emails }, now })
-      if (reply.is !== 'admitted') throw unavailable(reply)
-      return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
+  const admit = async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
+    const now = clock()
+    const names = signups.map(({ name }) => name).join('\n')
+    const emails = signups.map(({ email }) => email).join('\n')
+    const reply = await thread.ask({ do: 'admit', batch: { names, emails }, now })
+    if (reply.is !== 'admitted') throw unavailable(reply)
+    return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
+  }
+  const trial = async () => {
+    const reply = await thread.ask({ do: 'try', now: clock() })
+    if (reply.is !== 'done') throw unavailable(reply)
+  }
+  const able = checked(admit, trial)
+  const signups = naturalBatches<Signup, Admission>(able.admit, {
+    bounds,
+    ahead: AHEAD,
+    unheard(_, admission) {
+      if (admission.is === 'pending now') giveBack(admission.delivery)
     },
-    {
-      bounds,
-      ahead: AHEAD,
-      unheard(_, admission) {
-        if (admission.is === 'pending now') giveBack(admission.delivery)
-      },
-    },
-  )
+  })
 
-  let checking: Promise<Reply> | undefined
+  let closed: Promise<void> | undefined
+
+  async function close(): Promise<void> {
+    await Promise.all([signups.drain(), claims.drain(), settlements.drain()])
+    await thread.close()
+  }
 
   return {
     admit: signups.submit,
@@ -84,18 +93,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,
     settle,
     failure: thread.failure,
-    async check() {
-      // While a slow disk owes an answer, nobody asks again.
-      checking ??= thread.ask({ do: 'check', now: clock() }).finally(() => {
-        checking = undefined
-      })
-      const reply = await checking
-      if ('why' in reply) throw new StoreUnavailable(reply.why)
-    },
-    async close() {
-      await Promise.all([signups.drain(), claims.drain(), settlements.drain()])
-      await thread.close()
-    },
+    check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
+    close: () => (closed ??= close()),
   }
 }
 

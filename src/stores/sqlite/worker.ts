@@ -1,6 +1,6 @@
 /**
  * The thread that owns the embedded database: the one connection that writes. Requests that wait share a transaction;
- * each is answered with one reply, in order.
+ * each is refusals with one reply, in order.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -21,7 +21,8 @@ export interface SqliteOptions extends OpenOptions, Surroundings {
 export type Request =
   | { readonly do: 'admit'; readonly batch: AdmitBatch; readonly now: number }
   | { readonly do: 'step'; readonly steps: readonly Step[]; readonly now: number }
-  | { readonly do: 'check'; readonly now: number }
+  /** A signup that is taken back in the same transaction. */
+  | { readonly do: 'try'; readonly now: number }
 
 export type Reply =
   | { readonly is: 'done' }
@@ -53,9 +54,6 @@ const noRoom = (why: string): string => `the disk is full, or a quota is used up
 /** 100 characters of 4 bytes. */
 const LONGEST_NAME = '-'.repeat(400)
 
-/** Milliseconds for which a signup that was committed proves that another one could be. */
-const PROOF = 1_000
-
 /** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
 const MERGED = 32
 
@@ -79,7 +77,6 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const inMemory = options.path === ':memory:'
   const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
   const log = disk && writeAheadLog(database, file.path, disk, news)
-  let provenUntil = 0
 
   function carryOut(request: Request): Reply {
     switch (request.do) {
@@ -87,8 +84,8 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
         return { is: 'admitted', batch: admit(request.batch, request.now) }
       case 'step':
         return { is: 'stepped', results: request.steps.map(each => step(each, request.now)) }
-      case 'check':
-        rehearse(request.now)
+      case 'try':
+        trySignup(request.now)
         return { is: 'done' }
     }
   }
@@ -97,7 +94,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
    * A signup as long as any, which is taken back: it needs all that a signup needs, and leaves nothing but a gap in the
    * numbers. Nobody can have such an address (RFC 2606 §2).
    */
-  function rehearse(now: number): void {
+  function trySignup(now: number): void {
     const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
     admit({ names: LONGEST_NAME, emails: email }, now)
     takeBack.run(email)
@@ -113,13 +110,13 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
     }
   }
 
-  /** The answer to a request that needs no transaction, such as why it must not be carried out. */
-  function early(request: Request): Reply | null {
+  /** Why a request must not be carried out; null: it may. */
+  function refusal(request: Request): Reply | null {
     try {
       // An attempt is ended on a disk that is too full to begin another, whose end might not be stored.
       if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle')) disk?.requireFiles()
       else requireRoom()
-      return request.do === 'check' && performance.now() < provenUntil ? { is: 'done' } : null
+      return null
     } catch (error) {
       return judge(error)
     }
@@ -139,25 +136,21 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
 
   return {
     answer(requests) {
-      const answered = requests.map(early)
-      if (!answered.includes(null)) return answered as Reply[]
+      const refusals = requests.map(refusal)
+      if (!refusals.includes(null)) return refusals as Reply[]
       try {
         begin.run()
-        const replies = requests.map((request, i) => answered[i] ?? carryOut(request))
+        const replies = requests.map((request, i) => refusals[i] ?? carryOut(request))
         commit.run()
-        if (replies.some((reply, i) => answered[i] === null && proves(requests[i]!, reply))) {
-          provenUntil = performance.now() + PROOF
-        }
         log?.shorten()
         return replies
       } catch (error) {
-        provenUntil = 0
         const reply = judge(error)
         if (reply.is === 'unavailable') {
           if (database.isTransaction) rollback.run()
           log?.release()
         }
-        return requests.map((_, i) => answered[i] ?? reply)
+        return requests.map((_, i) => refusals[i] ?? reply)
       }
     },
     async close() {
@@ -166,10 +159,6 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
     },
   }
 }
-
-/** Whether a signup was stored: one that is listed already, or a settlement, writes less, or nothing. */
-const proves = (request: Request, reply: Reply): boolean =>
-  request.do === 'check' || (reply.is === 'admitted' && /^[^=\n]/m.test(reply.batch))
 
 const port = parentPort
 if (port === null) throw new Error('worker.ts runs as a worker thread')
@@ -180,7 +169,7 @@ try {
   const database = open(workerData as SqliteOptions, { info: news('info'), warn: news('warn') })
   let closing = false
   port.on('message', async (first: Request | 'close') => {
-    // What comes now is answered when this thread has ended.
+    // What comes now is refusals when this thread has ended.
     if (closing) return
     const requests: Request[] = []
     let message: Request | 'close' | undefined = first

@@ -1,5 +1,6 @@
 import type { Joined } from '../../../src/waitlist/join.ts'
 import type { Loop } from '../../../src/waitlist/loop.ts'
+import { LEASE } from '../../../src/waitlist/ports.ts'
 import { emailKey } from '../../../src/waitlist/signup.ts'
 import { signup } from '../../contracts/store.place.ts'
 import { watchLeases } from './leases.ts'
@@ -126,7 +127,9 @@ export function createWorld(place: Place, time: Time, witness: Witness, abilitie
       const email = emailKey(parsed.email)
       const by = processes.running().at(-1)!
       const safe = by.state() === 'alive' && !processes.isDestined() && by.wasAnswered()
-      const unhindered = safe && current.creating.isClear() && !place.isLeased(email, time.now())
+      // A process that holds a lease goes by its own time, which may begin later than the store's.
+      const isHeld = place.isLeased(email, time.now() - LEASE)
+      const unhindered = safe && current.creating.isClear() && !isHeld
       const visit: Visit = {
         email,
         vendor: current,

@@ -36,4 +36,5 @@ create table delivery (
   unique (contact, destination)
 ) strict;
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
+create index delivery_leased on delivery (destination, due_at) where state = 'waiting' and token is not null;
 create index delivery_abandoned on delivery (number) where state = 'abandoned';

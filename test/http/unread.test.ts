@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import * as limits from '../../src/http/limits.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { runProgram, until } from '../harness/program.ts'
+import { startService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { http1, json, pairIn, someone, startTls } from '../harness/tls.ts'
+import { pipelineUnread, streamUnread, type UnreadClients } from '../harness/unread.ts'
+
+const attack = async (t: TestContext, clients: Promise<UnreadClients>) => {
+  const started = await clients
+  t.after(started.close)
+  return started
+}
+
+/** What a TLS connection costs on which nothing is ever asked, measured. */
+const TLS_BYTES = 70_000
+
+/** Signs up one after the other until told to stop, each on a connection of its own. Returns how many were taken. */
+function signUpAndUp(baseUrl: string): () => Promise<number> {
+  let isOver = false
+  const signups = (async () => {
+    let taken = 0
+    for (; !isOver || taken === 0; taken++) {
+      const url = `${baseUrl}/api/waitlist`
+      const init = { method: 'POST', headers: { ...json, connection: 'close' }, body: someone(`honest-${taken}`) }
+      const status = baseUrl.startsWith('https:')
+        ? (await http1(baseUrl, '/api/waitlist', 'POST', json, init.body)).status
+        : (await fetch(url, init)).status
+      assert.equal(status, 200)
+      await wait(20)
+    }
+    return taken
+  })()
+  return () => {
+    isOver = true
+    return signups
+  }
+}
+
+describe('C-61: clients that do not read', () => {
+  test('pipelined requests hold so much memory at most; the connections that wait longest are cut', {
+    timeout: 30_000,
+  }, async t => {
+    const { baseUrl } = await startService(t)
+    const honest = signUpAndUp(baseUrl)
+    const clients = await attack(t, pipelineUnread(baseUrl, { connections: 60, requests: 400, signs: 200 }))
+    // The kernel takes some answers for each of them; hundreds still wait on each.
+    await until(() => clients.open() <= limits.WAITING_BYTES / (limits.INPUT_BYTES + 200 * limits.REQUEST_BYTES))
+    await honest()
+  })
+
+  test('C-99: answers hold so much memory at most; the sessions of HTTP/2 that do not take theirs are cut', {
+    timeout: 30_000,
+  }, async t => {
+    const { baseUrl } = await startTls(t)
+    const honest = signUpAndUp(baseUrl)
+    const clients = await attack(t, streamUnread(baseUrl, { connections: 60, requests: limits.STREAMS, signs: 200 }))
+    await until(() => clients.open() <= limits.STALLED_BYTES / (limits.STREAMS * limits.STREAM_BYTES))
+    await honest()
+  })
+
+  test(`an answer is waited for ${limits.UNREAD_TIMEOUT / 1_000} s, whatever else the client sends`, {
+    skip: !isSlow && 'it takes a minute, in .ci/run',
+  }, async t => {
+    const [clear, secure] = [await startService(t), await startTls(t)]
+    const few = { connections: 2, requests: 100, signs: 1_000 }
+    const started = performance.now()
+    const clients = await Promise.all([
+      attack(t, pipelineUnread(clear.baseUrl, few)),
+      attack(t, pipelineUnread(secure.baseUrl, few)),
+      attack(t, streamUnread(secure.baseUrl, { ...few, requests: limits.STREAMS })),
+    ])
+    await wait(limits.UNREAD_TIMEOUT - (performance.now() - started) - 2_000)
+    assert.deepEqual(
+      clients.map(({ open }) => open()),
+      [2, 2, 2],
+    )
+    await wait(6_000)
+    assert.deepEqual(
+      clients.map(({ open }) => open()),
+      [0, 0, 0],
+    )
+  })
+
+  for (const heap of [null, 192]) {
+    for (const [what, start, options] of [
+      ['1,436 pipelines', pipelineUnread, { connections: 1_436, requests: 64, signs: null }],
+      ['1,436 pipelines over TLS', pipelineUnread, { connections: 1_436, requests: 64, signs: null }],
+      ['683 sessions of HTTP/2', streamUnread, { connections: 683, requests: 100, signs: null }],
+      ['683 sessions of HTTP/2 that send PING', streamUnread, { connections: 683, requests: 100, signs: 1_000 }],
+    ] as const) {
+      test(`${what} cost at most 100 MB beside their TLS, with ${heap === null ? 'the default heap' : `a heap of ${heap} MB`}, and no honest signup`, {
+        skip: !isSlow && 'it runs in .ci/run',
+        timeout: 60_000,
+      }, async t => {
+        const { env } = pairIn(t)
+        const flags = heap === null ? {} : { NODE_OPTIONS: `--max-old-space-size=${heap}` }
+        const base = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', LOG_LEVEL: 'info', ...flags }
+        const isClear = what === '1,436 pipelines'
+        const program = await runProgram(t, { ...base, ...(isClear ? {} : env) }, { cwd: temporaryFolder(t) })
+        await wait(1_000)
+        const before = residentBytes(program.process.pid!)
+        const honest = signUpAndUp(program.baseUrl)
+        await attack(t, start(program.baseUrl, options))
+        let most = 0
+        for (let second = 0; second < 10; second++) {
+          most = Math.max(most, residentBytes(program.process.pid!))
+          await wait(1_000)
+        }
+        await honest()
+        const allowed = 100e6 + (isClear ? 0 : options.connections * TLS_BYTES)
+        assert.ok(most - before <= allowed, `${Math.round((most - before) / 1e6)} MB`)
+        assert.equal(program.process.exitCode, null)
+      })
+    }
+  }
+})
+
+function residentBytes(pid: number): number {
+  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
+  return Number(kibibytes) * 1_024
+}
