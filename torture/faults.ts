@@ -40,28 +40,19 @@ export function faultsOf(counts: ReadonlyMap<string, number>): Fault[] {
 export function faulty(folder: string, fault?: Fault): readonly string[] {
   if (fault?.call === LIMIT) return ['prlimit', `--fsize=${fault.nth}`]
   const data = join(folder, 'data')
-  const files = ['', '-wal', '-shm', '-journal', '-lock'].map(suffix => join(data, `waitlist.db${suffix}`))
-  const command = [
-    'strace',
-    '-D',
-    '-f',
-    '-qq',
-    '--seccomp-bpf',
-    '-s',
-    '0',
-    '-e',
-    'signal=none',
-    '-o',
-    join(folder, 'trace'),
-  ]
-  const watched = fault === undefined ? '%desc,%file' : fault.call
-  const injected =
-    fault && `inject=${fault.call}:${answers[fault.answer]}:when=${fault.nth}${fault.lasting === 'once' ? '' : '+'}`
+  const files = ['', '-wal', '-shm', '-journal', '-lock', '-probe'].map(end => join(data, `waitlist.db${end}`))
   return [
-    ...[...command, '-e', `trace=${watched}`],
-    ...(injected ? ['-e', injected] : []),
+    ...['strace', '-D', '-f', '-qq', '--seccomp-bpf', '-s', '0', '-e', 'signal=none', '-o', join(folder, 'trace')],
+    ...(fault === undefined ? ['-e', 'trace=%desc,%file'] : injected(fault)),
     ...[data, ...files].flatMap(path => ['-P', path]),
   ]
+}
+
+function injected({ call, answer, nth, lasting }: Fault): readonly string[] {
+  const inject = ['-e', `inject=${call}:${answers[answer]}:when=${nth}${lasting === 'once' ? '' : '+'}`]
+  if (call !== 'pwrite64' || answer === 'EIO') return ['-e', `trace=${call}`, ...inject]
+  // Whoever asks, by another file, whether there is room is told the same.
+  return ['-e', 'trace=pwrite64,write', ...inject, '-e', 'inject=write:error=ENOSPC']
 }
 
 /** How often each call was made. */

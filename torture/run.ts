@@ -1,7 +1,9 @@
 /** `npm run torture`: the usage is in options.ts. Each scenario runs alone, one after the other. */
 
 import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { machineFacts } from '../bench/machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { type Entry, keep, tableOf } from './report.ts'
@@ -16,9 +18,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 
 const { list, seconds, seed, only, write, program } = options()
 const scenarios = new Map<string, Scenario>()
-for (const name of only.length > 0 ? only : names) scenarios.set(name, await scenarioNamed(name))
+for (const name of only.length > 0 ? only : names) {
+  const scenario = await scenarioNamed(name)
+  if (scenario.byHand === undefined || only.includes(name) || list) scenarios.set(name, scenario)
+}
 if (list) {
-  for (const [name, { promise }] of scenarios) process.stdout.write(`${name}: ${promise}\n`)
+  for (const [name, { promise, byHand }] of scenarios) {
+    process.stdout.write(`${name}: ${promise}${byHand === undefined ? '' : ` By hand: ${byHand}`}\n`)
+  }
   process.exit()
 }
 
@@ -31,11 +38,16 @@ for (const [name, { needs = [] }] of scenarios) {
 }
 say(`seed ${seed}`)
 
-const machine = machineFacts(tmpdir())
-const weights = [...scenarios.values()].reduce((sum, { weight = 1 }) => sum + weight, 0)
+const short = [...scenarios].filter(([name, { least = 0 }]) => !only.includes(name) && secondsOf(name) < least)
+for (const [name, { least }] of short) {
+  say(`${name} is skipped: it needs ${least} s, which are more minutes for all`)
+  scenarios.delete(name)
+}
+
+const machine = factsHere()
 const entries: Entry[] = []
 for (const [name, scenario] of scenarios) {
-  const mine = (seconds * (scenario.weight ?? 1)) / weights
+  const mine = secondsOf(name)
   say(`\n${name}: ${scenario.promise}`)
   const start = performance.now()
   const result = await outcome(name, scenario, mine)
@@ -49,16 +61,18 @@ for (const [name, scenario] of scenarios) {
     took,
     ...result,
   })
-  say(tableOf(result.figures))
+  say(`${tableOf(result.figures)}\n${took.toFixed(0)} s`)
   for (const broken of result.broken ?? []) say(`BROKEN: ${broken}`)
 }
 
 if (write) keep(entries)
 const broken = entries.filter(({ broken = [] }) => broken.length > 0)
 for (const { name } of broken) {
-  say(`\n${name} broke its promise. Again: npm run torture -- --only ${name} --seed ${seed} --minutes ${minutes(name)}`)
+  // As much time as it had: some choices depend on it.
+  const again = `--only ${name} --seed ${seed} --minutes ${(secondsOf(name) / 60).toFixed(3)}${program === undefined ? '' : ` --program ${program}`}`
+  say(`\n${name} broke its promise. Again: npm run torture -- ${again}`)
 }
-if (broken.length === 0) say(`\nevery promise was held (${entries.length} scenarios)`)
+if (broken.length === 0) say('\nevery promise was held')
 process.exit(broken.length === 0 ? 0 : 1)
 
 /** Its choices do not depend on which others run. */
@@ -81,10 +95,19 @@ async function outcome(name: string, scenario: Scenario, seconds: number): Promi
   }
 }
 
-/** As many as it had, by itself. */
-function minutes(name: string): string {
-  const mine = (seconds * (scenarios.get(name)!.weight ?? 1)) / weights
-  return String(Math.ceil(mine / 6) / 10)
+function factsHere(): readonly string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'waitlist-torture-'))
+  try {
+    return machineFacts(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Its share. */
+function secondsOf(name: string): number {
+  const weights = [...scenarios.values()].reduce((sum, { weight = 1 }) => sum + weight, 0)
+  return (seconds * (scenarios.get(name)!.weight ?? 1)) / weights
 }
 
 function options(): Options {

@@ -12,6 +12,10 @@ export interface Scenario {
   readonly promise: string
   /** Without one of these it is skipped, with a line that says so. */
   readonly needs?: readonly Need[]
+  /** Why it runs only where `--only` names it. */
+  readonly byHand?: string
+  /** Seconds without which it says nothing: with less it is skipped, unless `--only` names it. */
+  readonly least?: number
   /** Its part of the time, beside that of the others; 1 if it does not say. */
   readonly weight?: number
   /** What it throws is a broken promise, too: the assertions of the tests' harness can be used as they are. */

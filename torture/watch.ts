@@ -33,6 +33,8 @@ export function watch(pid: number): Watch {
   const look = () => {
     try {
       const { now, peak: most } = memoryOf(pid)
+      // It has ended, and was not waited for yet.
+      if (Number.isNaN(most) && process.platform === 'linux') return stop()
       peak = Math.max(peak, most / 1e6)
       samples.push({
         at: (performance.now() - start) / 1000,

@@ -27,6 +27,8 @@ export const scenario: Scenario = {
   promise:
     'However the clock of the machine is set, by an hour or a year, signups are stored, and each event is tried again after seconds.',
   needs: [faketime],
+  least: 24,
+  weight: 5,
   async run(scene) {
     const clock = join(scene.folder, 'clock')
     const set = (seconds: number) => writeFileSync(clock, `${seconds < 0 ? '' : '+'}${seconds}\n`)

@@ -12,7 +12,8 @@ const LASTS = 3_000
 export const scenario: Scenario = {
   promise:
     'PostgreSQL is locked, read-only, without rights, stopped, stands still, or fails over: nothing acknowledged is lost, and health tells it within five seconds.',
-  weight: 2,
+  least: 18,
+  weight: 4,
   async run(scene) {
     const server = await startPostgres()
     scene.after(() => server.remove())

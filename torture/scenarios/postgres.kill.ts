@@ -4,6 +4,8 @@ import { underLoad } from '../../test/harness/under-load.ts'
 import type { Scenario } from '../scenario.ts'
 
 const KILLS = 100
+/** However little time there is. */
+const LEAST = 2
 const INSTANCES = 3
 
 export const scenario: Scenario = {
@@ -18,7 +20,7 @@ export const scenario: Scenario = {
       entry: scene.entry,
     })
     let kills = 0
-    for (; kills < KILLS && !scene.isOver(); kills++) {
+    for (; kills < LEAST || (kills < KILLS && !scene.isOver()); kills++) {
       await during(async () => {
         await wait(scene.random() * 250)
         await replace(Math.floor(scene.random() * INSTANCES))

@@ -23,6 +23,8 @@ const faults: readonly Fault[] = [
 export const scenario: Scenario = {
   promise:
     'The links of three instances to PostgreSQL are cut at any byte, slow, mute or lose one way: every answer is true, and all of them come back.',
+  least: 8,
+  weight: 2,
   async run(scene) {
     const server = await startPostgres()
     scene.after(() => server.remove())

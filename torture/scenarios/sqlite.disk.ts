@@ -21,6 +21,8 @@ export const scenario: Scenario = {
   promise:
     'While its disk is full, it refuses and health says so, and both end within five seconds after there is room, also where a reader held the log.',
   needs: [linux, root],
+  least: 18,
+  weight: 4,
   async run(scene) {
     const disk = join(scene.folder, 'disk')
     mkdirSync(disk)

@@ -11,6 +11,8 @@ const HELD = 8_000
 export const scenario: Scenario = {
   promise:
     'While somebody else holds the lock for writing, signups are refused in time and health says so; afterwards it goes on by itself.',
+  least: 8,
+  weight: 2,
   async run(scene) {
     const path = join(scene.folder, 'data', 'waitlist.db')
     const program = await scene.service()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { shortLog } from '../build.ts'
+import { shortLog, syncsNever } from '../build.ts'
 import { Disk, losses } from '../disk.ts'
 import { strace } from '../needs.ts'
 import type { Scenario, Scene } from '../scenario.ts'
@@ -21,7 +21,7 @@ export const scenario: Scenario = {
   needs: [strace],
   weight: 2,
   async run(scene) {
-    const signups = Math.min(1_000, Math.ceil(scene.seconds * 5))
+    const signups = Math.min(400, Math.ceil(scene.seconds * 3))
     const calls: Call[] = []
     // A new file, one that was closed well, and one whose process was killed; with checkpoints, so that both files change.
     const entry = scene.changed(shortLog)
@@ -39,7 +39,7 @@ export const scenario: Scenario = {
       const acknowledged = new Set<string>()
       for (const [i, call] of calls.entries()) {
         disk.apply(call)
-        if (call.is === 'answer' && call.status === 200 && call.email !== undefined) acknowledged.add(call.email)
+        note(acknowledged, call)
         for (const [j, loss] of losses.entries()) {
           if ((i * losses.length + j) % stride !== first || scene.isOver(1.5)) continue
           tried.set(loss, tried.get(loss)! + 1)
@@ -55,7 +55,9 @@ export const scenario: Scenario = {
         }
       }
     }
+    const caught = await isCaught(scene)
     return {
+      broken: caught ? [] : ['A build that runs at synchronous=NORMAL was not caught.'],
       figures: [
         { name: 'system calls replayed', value: calls.length },
         { name: 'syncs of the database itself', value: calls.filter(isCheckpoint).length },
@@ -67,6 +69,29 @@ export const scenario: Scenario = {
       ],
     }
   },
+}
+
+/** Whether a build is caught that loses what it acknowledged; or the rest says nothing. */
+async function isCaught(scene: Scene): Promise<boolean> {
+  const data = join(scene.folder, 'data')
+  rmSync(data, { recursive: true })
+  const calls = await traced(scene, { round: 3, signups: 50, end: 'SIGKILL', entry: scene.changed(syncsNever) })
+  const disk = new Disk(data)
+  const acknowledged = new Set<string>()
+  for (const call of calls) {
+    disk.apply(call)
+    note(acknowledged, call)
+  }
+  try {
+    requireAll(put(scene, disk.after('all lost', scene.random)), acknowledged, 'at the end')
+    return false
+  } catch {
+    return true
+  }
+}
+
+function note(acknowledged: Set<string>, call: Call): void {
+  if (call.is === 'answer' && call.status === 200 && call.email !== undefined) acknowledged.add(call.email)
 }
 
 const isCheckpoint = (call: Call) => call.is === 'sync' && call.file.endsWith('.db')

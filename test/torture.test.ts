@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { withRun } from '../bench/report.ts'
+import { answersEarly, changedCopy } from '../torture/build.ts'
+import { readOptions } from '../torture/options.ts'
+import { textOf } from '../torture/report.ts'
+import { names } from '../torture/scenarios.ts'
+import { temporaryFolder } from './harness/folder.ts'
+
+const root = new URL('../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+
+/** Runs the command to its end, with a folder for its files. */
+async function torture(t: TestContext, ...args: string[]) {
+  const folder = temporaryFolder(t)
+  const run = spawn(process.execPath, [fileURLToPath(new URL('torture/run.ts', root)), ...args], {
+    env: { PATH: process.env.PATH, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => run.kill('SIGKILL'))
+  const exited = new Promise(resolve => run.once('exit', resolve))
+  const said = await text(run.stdout!)
+  return { said, code: await exited, left: readdirSync(folder).filter(name => name.startsWith('waitlist-')) }
+}
+
+test('every scenario is listed with its promise, and is in the README', { concurrency: true }, async t => {
+  const { said, code } = await torture(t, '--list')
+  assert.equal(code, 0)
+  const listed = said.trimEnd().split('\n')
+  assert.deepEqual(
+    listed.map(line => line.split(': ')[0]),
+    names,
+  )
+  for (const line of listed) assert.match(line, /^\S+: [A-Z].{20,}\.$/)
+  const rows = [...read('torture/README.md').matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)
+  assert.deepEqual(rows.sort(), [...names].sort())
+})
+
+test('a build that answers before it commits is caught when it is killed, and told with its seed', {
+  timeout: 60_000,
+}, async t => {
+  const broken = changedCopy(undefined, temporaryFolder(t), [answersEarly])
+  const options = ['--only', 'sqlite.kill', '--seed', '7', '--minutes', '0.01']
+  const [theirs, ours] = await Promise.all([torture(t, ...options, '--program', broken), torture(t, ...options)])
+  assert.equal(theirs.code, 1)
+  assert.match(theirs.said, /^BROKEN: acknowledged, and not in the database/m)
+  assert.match(
+    theirs.said,
+    /^sqlite\.kill broke its promise\. Again: npm run torture -- --only sqlite\.kill --seed 7 /m,
+  )
+  assert.equal(ours.code, 0, ours.said)
+  assert.match(ours.said, /^seed 7$/m)
+  assert.match(ours.said, /^\| kills \| [1-9]/m)
+  assert.deepEqual([...theirs.left, ...ours.left], [])
+})
+
+test('the command accepts what the pages show, and refuses what it does not know', () => {
+  const pages = ['torture/README.md', 'CONTRIBUTING.md', 'docs/engineering/reliability.md', '.ci/run']
+  const commands = pages.flatMap(path => [...read(path).matchAll(/npm run torture(?: -- ([^`\n#]+))?/g)])
+  assert.ok(commands.length >= 6)
+  for (const [, args = ''] of commands) readOptions(args.trim().split(/\s+/).filter(Boolean), names)
+  assert.throws(() => readOptions(['--only', 'sqlite.hug'], names), /there is no scenario sqlite\.hug/)
+  assert.throws(() => readOptions(['--minutes', '0'], names), /--minutes must be a number above 0/)
+  assert.throws(() => readOptions(['--seed', 'x'], names), /--seed must be a whole number/)
+})
+
+test('the page says what the record says, of scenarios that there are', () => {
+  const entries = JSON.parse(read('docs/engineering/reliability.json'))
+  for (const { name } of entries) assert.ok(names.includes(name), name)
+  const page = read('docs/engineering/reliability.md')
+  assert.equal(withRun(page, textOf(entries)), page)
+})

@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import type { Program } from '../test/harness/program.ts'
+import { until } from '../test/harness/program.ts'
+
+/** What a program is started with so that its heap can be asked for. */
+export const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' }
+
+export interface Heap {
+  /** Millions of bytes of the main thread that are in use, after garbage was collected. */
+  used(): Promise<number>
+  close(): void
+}
+
+/** Looks into an inspected program. */
+export async function heapOf({ stderr }: Program): Promise<Heap> {
+  const address = () => /ws:\/\/\S+/.exec(stderr())?.[0]
+  await until(() => address() !== undefined)
+  const socket = new WebSocket(address()!)
+  await once(socket, 'open')
+  let asked = 0
+  const ask = async (method: string, params = {}) => {
+    const id = ++asked
+    socket.send(JSON.stringify({ id, method, params }))
+    for (;;) {
+      const [{ data }] = (await once(socket, 'message')) as [{ data: string }]
+      const answer = JSON.parse(data) as { id?: number; result: { usedSize: number } }
+      if (answer.id === id) return answer.result
+    }
+  }
+  return {
+    async used() {
+      await ask('HeapProfiler.collectGarbage')
+      return (await ask('Runtime.getHeapUsage')).usedSize / 1e6
+    },
+    close: () => socket.close(),
+  }
+}
