@@ -34,9 +34,9 @@ export interface Service {
  */
 const VISITORS_GRACE = 4_000
 const GRACE = 5_500
-/** Whoever still waits is answered now, with a refusal: a signup or an outcome could not be stored. */
+/** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
 const ANSWERS = 6_500
-/** What still waits for the database is left: nobody was told that it is stored. */
+/** The database is no longer waited for. Nobody was told that what it still owes is stored. */
 const LEFT = 8_500
 
 /**
@@ -96,7 +96,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
             visits.refuse()
           }, ANSWERS),
           setTimeout(() => {
-            log.warn('the database does not answer: attempts whose outcome is not stored are repeated')
+            log.warn('the database does not answer: attempts whose outcome was not stored will be repeated')
             left.resolve()
           }, LEFT),
         ]

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 const root = new URL('../', import.meta.url)
-const text = readFileSync(new URL('SECURITY.md', root), 'utf8').replaceAll(/<!--[\s\S]*?-->/g, '')
+const text = readFileSync(new URL('SECURITY.md', root), 'utf8')
 
 test('every door of the security policy names a test, and each of them exists', () => {
   const rows = text.split('\n').filter(line => /^\| (?!door|-)/.test(line) && !line.startsWith('|---'))

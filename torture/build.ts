@@ -26,12 +26,12 @@ export function changedCopy(entry = ours, folder: string, edits: readonly Edit[]
   return join(folder, 'bin', 'waitlist.js')
 }
 
-/** Answers 20 ms before it commits. */
+/** Answers 50 ms before it commits: more than passes between an acknowledgement and a kill. */
 export const answersEarly: Edit = {
   file: 'stores/sqlite/worker.ts',
   from: '        commit.run()\n',
   to: `        port!.postMessage(replies)
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
         commit.run()
         replies.length = 0
 `,

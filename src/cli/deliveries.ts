@@ -69,7 +69,7 @@ export async function showDelivery(config: Config, number: number): Promise<void
   return print(Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${text}\n`))
 }
 
-/** Deliveries. Fewer are replayed in a moment. */
+/** Deliveries. For fewer, which takes a moment, no progress is shown. */
 const MANY = 5_000
 
 export interface ReplayOptions {
@@ -78,8 +78,8 @@ export interface ReplayOptions {
 }
 
 /**
- * Makes deliveries due again: those with these numbers, or all abandoned ones. Of the latter, those that were replayed
- * before it was stopped stay so, and the next call goes on.
+ * Makes deliveries due again: those with these numbers, or all abandoned ones. If it is stopped half-way through the
+ * latter, the next call goes on where it ended.
  */
 export async function replayDeliveries(
   config: Config,

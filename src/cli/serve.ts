@@ -77,8 +77,8 @@ export const signupCommand = (url: string): string =>
 const STOPPING = ['SIGTERM', 'SIGINT'] as const
 
 /**
- * In place of who listened before, in bin/waitlist.js too. Somebody listens at every moment: a signal that has come and was
- * not heard yet would be lost.
+ * Takes the place of the earlier listeners, that of bin/waitlist.js too. There is one at every moment: otherwise a signal
+ * that has come, but was not heard yet, would be lost.
  */
 function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): void {
   for (const signal of signals) {

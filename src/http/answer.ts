@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Outgoing } from './protocol.ts'
+import { endStream, isHttp2, type Outgoing } from './protocol.ts'
 import { awaitReader } from './unread.ts'
 
 /** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case (HTTP/2). */
@@ -42,5 +42,6 @@ export function send(response: Outgoing, { status, fields, body, isAscii }: Answ
   raw.writeHead(status, fields as string[])
   if (body === null) raw.end()
   else raw.end(body, isAscii === true ? 'latin1' : 'utf8')
+  if (isHttp2(response.req)) endStream(response.req)
   awaitReader(response)
 }

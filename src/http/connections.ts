@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
+import { CUT, type Cut } from './cut.ts'
 import type { NodeServer } from './listener.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 
@@ -27,12 +28,14 @@ interface Connection {
 
 /** Milliseconds between two lines in the log. */
 const QUIET = 10_000
+/** How many connections were cut since the last line, and why. */
+const none = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
 
 /**
  * Bounds the open connections of several servers together, so that no client can shut the others out. A client with more
  * than its share loses that of its connections that has been idle for longest. When all are taken, the one that has been
  * idle for longest makes room, whoever opened it. If none is idle, the new one is refused. Idle is a connection without a
- * request under way, so also one in its TLS handshake.
+ * request under way, so also one in its TLS handshake. It also logs the connections that were cut for other reasons.
  *
  * The function that it returns adds a server.
  */
@@ -43,9 +46,7 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
   const idle = new Set<Connection>()
   let times = 0
   const mayTell = throttle(QUIET)
-  let overShare = 0
-  let overAll = 0
-  let refused = 0
+  let counts = { ...none }
 
   function accept(socket: Socket): void {
     const { remoteAddress } = socket
@@ -53,8 +54,7 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
     if (remoteAddress === undefined) return void socket.destroy()
     const client = clientOf(remoteAddress)
     if (!hasRoom(client)) {
-      refused++
-      tell()
+      tell('refused')
       socket.destroy()
       return
     }
@@ -81,22 +81,20 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
     if (own !== undefined && own.size >= share) {
       const longest = longestIdle(own)
       if (longest === undefined) return false
-      overShare++
-      drop(longest)
+      drop(longest, 'overShare')
     } else if (open.size >= all) {
       const longest = idle.values().next().value
       if (longest === undefined) return false
-      overAll++
-      drop(longest)
+      drop(longest, 'overAll')
     }
     return true
   }
 
-  function drop(connection: Connection): void {
+  function drop(connection: Connection, why: keyof typeof none): void {
     // At once, since a socket closes later.
     forget(connection)
     connection.socket.destroy()
-    tell()
+    tell(why)
   }
 
   function forget(connection: Connection): void {
@@ -126,19 +124,18 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
     idle.add(connection)
   }
 
-  function tell(): void {
+  function tell(why: keyof typeof none): void {
+    counts[why]++
     if (!mayTell()) return
-    const counts = { overShare, overAll, refused, open: open.size, clients: clients.size }
-    log.warn(counts, 'connections were closed: a client had more than its share, or all were taken')
-    overShare = 0
-    overAll = 0
-    refused = 0
+    log.warn({ ...counts, open: open.size, clients: clients.size }, 'connections were cut, for these reasons')
+    counts = { ...none }
   }
 
   return server => {
     server.on('connection', accept)
     server.on('request', begin)
     server.on('checkContinue', begin)
+    server.on(CUT, (why: Cut) => tell(why))
   }
 }
 

@@ -26,6 +26,9 @@ export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
  * landing page sends one signup, and each open stream is an answer that a client may leave unread.
  */
 export const STREAMS = 16
+/** HTTP/2: streams that each connection may have reset at once, and in each second. Node's own are 1,000 and 33. */
+export const RESETS = 100
+export const RESET_RATE = 33
 /** Memory of one HTTP/2 connection, in megabytes. */
 export const SESSION_MEMORY = 2
 
@@ -39,7 +42,7 @@ export const STREAM_BYTES = 16 * 1024
 export const RESPONSE_BYTES = 4 * 1024
 
 /** Pipelined requests that wait for the answers before them, in the whole process. */
-export const WAITING_BYTES = 16 * 1024 * 1024
+export const WAITING_BYTES = 8 * 1024 * 1024
 /** What a parsed request holds, measured; and what one piece of input may hold that was parsed with it. */
 export const REQUEST_BYTES = 4 * 1024
 export const INPUT_BYTES = 64 * 1024

@@ -9,7 +9,7 @@ import { securityFields } from './headers.ts'
 import * as limits from './limits.ts'
 import { createServer, METHODS } from './node-http.ts'
 import { handleInTurn } from './pipelining.ts'
-import { endStreamAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
+import { type Incoming, isBehindLast, isHttp2, type Outgoing } from './protocol.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -82,6 +82,9 @@ function secureServer(certificate: Certificate): Http2SecureServer {
     allowHTTP1: true,
     handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT,
     maxSessionMemory: limits.SESSION_MEMORY,
+    // Node heeds the one only beside the other.
+    streamResetBurst: limits.RESETS,
+    streamResetRate: limits.RESET_RATE,
     settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
   })
   let newest: TLSSocket
@@ -91,7 +94,16 @@ function secureServer(certificate: Certificate): Http2SecureServer {
     if (socket.alpnProtocol !== 'h2') socket.allowHalfOpen = true
   })
   server.on('session', (session: Http2Session) => {
-    rememberSocket(session, newest)
+    const socket = newest
+    rememberSocket(session, socket)
+    const { destroy } = session
+    // Node waits for its last write, which does not end where the client has gone without a word: then for ever.
+    session.destroy = (...why) => {
+      destroy.apply(session, why)
+      if (socket.destroyed) return
+      const timer = setTimeout(() => socket.destroy(), limits.LINGER)
+      socket.once('close', () => clearTimeout(timer))
+    }
     // close() would wait for a client that reads nothing.
     session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.destroy())
   })
@@ -106,10 +118,15 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
   server.setTicketKeys(ticketKeys)
 }
 
-/** One request of an HTTP/1 connection is handled at a time. Node gives a response its socket when its turn has come. */
+/**
+ * One request of an HTTP/1 connection is handled at a time, and none after the last. Node gives a response its socket when
+ * its turn has come.
+ */
 function inTurn(handle: Handler): Handler {
   return (request, response) => {
-    if (isHttp2(request) || response.socket !== null) handle(request, response)
+    if (isHttp2(request)) handle(request, response)
+    else if (isBehindLast(response)) request.resume()
+    else if (response.socket !== null) handle(request, response)
     else handleInTurn(request, response as ServerResponse, () => handle(request, response))
   }
 }
@@ -117,7 +134,6 @@ function inTurn(handle: Handler): Handler {
 /** The checks before routing. HTTP/2 has `:authority` instead of Host, and accepts any token as a method. */
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
-    if (isHttp2(request)) endStreamAfter(request, response)
     const refusal = isHttp2(request) ? whyNotHttp2(request) : whyNotHttp1(request)
     if (refusal !== null) refuseUnrouted(response, refusal)
     else if (request.url === '*') send(response, asterisk)

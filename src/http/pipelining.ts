@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { cut } from './cut.ts'
 import { INPUT_BYTES, REQUEST_BYTES, WAITING_BYTES } from './limits.ts'
 
 /** How many requests wait on each connection; the one that was answered longest ago comes first. */
@@ -28,7 +29,7 @@ export function handleInTurn({ socket }: IncomingMessage, response: ServerRespon
   while (waiting.size * INPUT_BYTES + requests * REQUEST_BYTES > WAITING_BYTES) {
     const [slowest] = waiting.keys() as Iterable<Socket> as [Socket]
     dropWaiting(slowest)
-    slowest.destroy()
+    cut(slowest, 'waiting')
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { cut } from './cut.ts'
 import * as limits from './limits.ts'
 import { isHttp2, type Outgoing } from './protocol.ts'
 
@@ -57,7 +58,7 @@ function cutSlowest(): void {
     if (!isStalled && total <= limits.UNREAD_BYTES && age <= limits.UNREAD_TIMEOUT) return
     settled.call(response)
     // Not the session of HTTP/2, which would wait until its socket is read.
-    socket.destroy()
+    cut(socket, 'unread')
   }
   clearInterval(sweep)
   sweep = undefined

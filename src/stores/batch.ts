@@ -18,10 +18,14 @@ export const storeBounds: Bounds = { batch: 2_048, queue: 8_192, timeout: 5_000 
  */
 const TARGET = 100
 
+/** Milliseconds; a commit that takes longer has too many items, unless it has no more than so many: then the disk is slow. */
+const LONG = 100
+const LEAST = 256
+
 export interface Batches<Item, Answer> {
   /** Resolves with the answer for this item once the transaction that holds it is committed. */
   submit(item: Item): Promise<Answer>
-  /** Whether the queue is too old or too long for another item: one that is not submitted then leaves the others in time. */
+  /** Whether the queue is too old or too long for another item. Not to submit it keeps the others in time. */
   isBehind(): boolean
   /** Refuses new items and resolves when every accepted one is answered. */
   drain(): Promise<void>
@@ -48,6 +52,8 @@ export interface BatchesOptions<Item, Answer> {
   readonly ahead?: number
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
   readonly unheard?: (item: Item, answer: Answer) => void
+  /** Milliseconds that the last commit took by the store's own clock, for one that takes long where there is much to store. */
+  readonly took?: () => number
   /** Milliseconds on a clock that never goes back. */
   readonly clock?: () => number
 }
@@ -62,8 +68,10 @@ export interface BatchesOptions<Item, Answer> {
  */
 export function naturalBatches<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { bounds = storeBounds, ahead = 1, unheard = () => {}, clock = monotonic }: BatchesOptions<Item, Answer> = {},
+  { bounds = storeBounds, ahead = 1, unheard = () => {}, took, clock = monotonic }: BatchesOptions<Item, Answer> = {},
 ): Batches<Item, Answer> {
+  /** Items in the next commit. */
+  let most = bounds.batch
   let queue: Waiting<Item, Answer>[] = []
   const underWay = new Set<Commit<Item, Answer>>()
   /** Commits whose items were all refused: while there is one, nothing more is accepted. */
@@ -100,8 +108,8 @@ export function naturalBatches<Item, Answer>(
     scheduled = false
     if (queue.length > 0 && queue[0]!.since <= clock() - bounds.timeout) refuseLate()
     while (queue.length > 0 && underWay.size < ahead) {
-      const batch = queue.length <= bounds.batch ? queue : queue.slice(0, bounds.batch)
-      queue = batch === queue ? [] : queue.slice(bounds.batch)
+      const batch = queue.length <= most ? queue : queue.slice(0, most)
+      queue = batch === queue ? [] : queue.slice(most)
       void carryOut({ batch, refused: 0 })
     }
     if (underWay.size > 0) return
@@ -110,12 +118,19 @@ export function naturalBatches<Item, Answer>(
     if (drained !== undefined) setImmediate(drained)
   }
 
+  /** Half as many after a long commit, since who comes during one waits for it and for the next; twice as many after a short one. */
+  function adapted(most: number, size: number, took: number): number {
+    if (took > LONG) return Math.max(Math.min(LEAST, bounds.batch), Math.floor(Math.min(most, size) / 2))
+    return size === most && took < LONG / 4 ? Math.min(bounds.batch, 2 * most) : most
+  }
+
   async function carryOut(one: Commit<Item, Answer>): Promise<void> {
     const { batch } = one
     underWay.add(one)
     timer ??= wake(batch[0]!.since)
     try {
       const answers = await commit(batch.map(({ item }) => item))
+      if (took !== undefined) most = adapted(most, batch.length, took())
       const { refused } = one
       // The next batch is sent first: while everybody is answered, the database would have nothing to do.
       setImmediate(() => {
@@ -141,7 +156,7 @@ export function naturalBatches<Item, Answer>(
       return new Promise((resolve, reject) => {
         queue.push({ item, since: clock(), resolve, reject })
         if (underWay.size >= ahead) return
-        if (queue.length >= bounds.batch) return run()
+        if (queue.length >= most) return run()
         if (scheduled) return
         scheduled = true
         // After the requests that arrived in this turn of the event loop, so that they share the commit.
@@ -151,7 +166,7 @@ export function naturalBatches<Item, Answer>(
 
     isBehind() {
       // What the next commit takes is no overload, however slow the disk is.
-      if (queue.length < bounds.batch) return false
+      if (queue.length < most) return false
       return queue.length >= bounds.queue || clock() - queue[0]!.since > TARGET
     },
 

@@ -5,6 +5,7 @@ import type { Signup } from '../waitlist/signup.ts'
 const STORED = 1_000
 /** Milliseconds for which a refused signup counts for more than a trial, which is small and may find room where it did not. */
 const REFUSED = 2_000
+const NEVER = Number.NEGATIVE_INFINITY
 
 export interface Checked {
   admit(signups: readonly Signup[]): Promise<readonly Admission[]>
@@ -13,7 +14,7 @@ export interface Checked {
 }
 
 /**
- * Whether a store could commit a signup now. What became of the last ones tells; when there were none, `trial` commits
+ * Whether a store could commit a signup now. What became of the last one tells; when there was none lately, `trial` commits
  * one that leaves nothing behind. So a busy store pays nothing for its health checks. `clock`: milliseconds that only grow.
  */
 export function checked(
@@ -21,8 +22,9 @@ export function checked(
   trial: () => Promise<void>,
   clock: () => number = () => performance.now(),
 ): Checked {
-  let storedAt = Number.NEGATIVE_INFINITY
-  let refusedAt = Number.NEGATIVE_INFINITY
+  /** Only the last signup counts, so there is one of them at most. */
+  let storedAt = NEVER
+  let refused: { readonly at: number; readonly reason: StoreUnavailable } | null = null
   let trying: Promise<void> | undefined
 
   return {
@@ -30,17 +32,23 @@ export function checked(
       try {
         const admissions = await admit(signups)
         // Nothing is written for a known address.
-        if (admissions.some(({ is }) => is === 'listed now' || is === 'pending now')) storedAt = clock()
+        if (admissions.some(({ is }) => is === 'listed now' || is === 'pending now')) {
+          storedAt = clock()
+          refused = null
+        }
         return admissions
       } catch (error) {
-        if (error instanceof StoreUnavailable) refusedAt = clock()
+        if (error instanceof StoreUnavailable) {
+          refused = { at: clock(), reason: error }
+          storedAt = NEVER
+        }
         throw error
       }
     },
     async check() {
       const now = clock()
       if (now - storedAt < STORED) return
-      if (now - refusedAt < REFUSED) throw new StoreUnavailable('signups were refused a moment ago')
+      if (refused !== null && now - refused.at < REFUSED) throw refused.reason
       // While the last trial is unanswered, there is no other.
       trying ??= trial().finally(() => {
         trying = undefined

@@ -6,7 +6,7 @@ import {
   eventId,
 } from '../waitlist/contact.ts'
 import { LEASE, type Settlement } from '../waitlist/ports.ts'
-import { LONGEST_WAIT } from '../waitlist/retry.ts'
+import { LONGEST_WAITS } from '../waitlist/retry.ts'
 
 /** Rows of contacts and deliveries as both engines return them. */
 
@@ -88,9 +88,18 @@ export const givenBack = (doubt: boolean): Settlement => ({
 })
 
 /**
- * Milliseconds ahead of now that a delivery may be due, or its lease may end. What lies further ahead was stored before
- * the clock was set back, so it is due now. For a lease that is twice its length: clocks are adjusted by a little, and
- * transactions may see the time in another order than they commit. A lease that has just begun must not be taken for one
- * of last year.
+ * Milliseconds ahead of now that a lease may end. Twice its length, since clocks are adjusted by a little, and transactions
+ * may see the time in another order than they commit: a lease that has just begun must not be taken for one of last year.
  */
-export const FARTHEST = { due: LONGEST_WAIT, lease: 2 * LEASE } as const
+export const FARTHEST_LEASE = 2 * LEASE
+
+/** Milliseconds ahead of now that any delivery may be due. */
+export const NEAR = LONGEST_WAITS[0]!
+
+/** The same for one delivery. What is due later was stored before the clock was set back. */
+export const FARTHEST =
+  `case when token is not null then ${FARTHEST_LEASE}` +
+  LONGEST_WAITS.slice(0, -1)
+    .map((wait, attempts) => ` when attempts <= ${attempts} then ${wait}`)
+    .join('') +
+  ` else ${LONGEST_WAITS.at(-1)} end`

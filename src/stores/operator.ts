@@ -44,7 +44,7 @@ export type ReplayWish =
   | { readonly numbers: readonly number[] }
   | { readonly abandoned: true; readonly destination?: string | undefined }
 
-/** Deliveries that were looked at, of so many that are abandoned at first. */
+/** `done`: the deliveries that were looked at so far. `total`: those that were abandoned at the start. */
 export type ReplayProgress = (done: number, total: number) => void
 
 /** The result of a replay. The numbers in `underWay` are leased now; those in `unknown` do not exist. */

@@ -92,13 +92,13 @@ export function outbox<Result extends Creation | DeliveryResult>(
   const own = leases(store, clock)
   const { claim } = own
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
-  const surrender = givenUp(clock)
+  const streak = givenUp(clock)
 
   async function attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>> {
     own.begin(delivery)
     const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
     const settlement = judge(result, delivery)
-    surrender.note(settlement)
+    streak.note(settlement)
     say(settlement, delivery)
     return { result, settlement, stored: await settle(delivery, settlement) }
   }
@@ -130,21 +130,19 @@ export function outbox<Result extends Creation | DeliveryResult>(
     else if (!settlement.uncounted) sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
   }
 
-  const sayAbandoned = summary<Details>(
-    details => log.error(details, 'a delivery was given up; it can be replayed'),
-    (deliveries, { why }) =>
-      log.error({ destination, deliveries, why }, 'given up: see waitlist deliveries list --state abandoned'),
-    clock,
-  )
-  const sayFailed = summary<Details>(
-    details => log.warn(details, 'a delivery failed'),
-    (deliveries, { why }) => log.warn({ destination, deliveries, why }, 'deliveries failed and are tried again'),
-    clock,
-  )
+  const sayAbandoned = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.error(last, 'a delivery was given up; it can be replayed')
+    else
+      log.error({ destination, deliveries, why: last.why }, 'given up: see waitlist deliveries list --state abandoned')
+  }, clock)
+  const sayFailed = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.warn(last, 'a delivery failed')
+    else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
+  }, clock)
 
   const background = loop<Delivery>({
     async take(most) {
-      const permitted = surrender.permits(state.permits(most))
+      const permitted = streak.permits(state.permits(most))
       return permitted === 0 ? [] : claim(destination, permitted)
     },
     async do(delivery, leave) {

@@ -1,13 +1,13 @@
 import type { Settlement } from './ports.ts'
 
-/** Deliveries given up in a row, and how many are attempted in so many milliseconds from then on. */
+/** After `MANY` deliveries given up in a row, `FEW` are attempted in each `INTERVAL` of milliseconds. */
 const MANY = 50
 const FEW = 10
 const INTERVAL = 1_000
 
 /**
- * Bounds the attempts at a destination for which one delivery after the other is given up: it answers, so no outage holds
- * them back, but its operator may still be about to mend it. A delivery that arrives ends it.
+ * Slows down a destination whose deliveries are given up one after the other. It answers, so the breaker stays closed, but
+ * its operator may be about to repair it. The first delivery that arrives ends this.
  */
 export function givenUp(clock: () => number) {
   let inARow = 0

@@ -42,7 +42,7 @@ export interface Delivery {
 /** How an attempt ended. */
 export type Settlement =
   | { readonly is: 'delivered' }
-  /** To be tried again in `wait` milliseconds, at most `LONGEST_WAIT`. */
+  /** To be tried again in `wait` milliseconds: no more than `LONGEST_WAITS` has for its attempts. */
   | {
       readonly is: 'waiting'
       readonly wait: number
@@ -78,7 +78,7 @@ export interface Store {
   admit(signup: Signup): Promise<Admission>
 
   /**
-   * Whether signups arrive faster than they can be stored. Who is refused then, before `admit`, leaves the others their time.
+   * Whether signups arrive faster than they can be stored. To refuse one then, before `admit`, keeps the others fast.
    */
   isBehind(): boolean
 
@@ -86,8 +86,9 @@ export interface Store {
    * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
    * delivery, due or not, unless it is leased.
    *
-   * Times are those of the store's clock, which may be set. A delivery that is due later than any wait allows, or leased
-   * for longer than leases last, was stored before the clock was set back: it is due now, after all others.
+   * Times are those of the store's clock, which may be set. When that was set back, also before the store was opened, the
+   * claims of the next seconds find out: deliveries that would wait longer than their attempts allow, or be leased for
+   * longer than leases last, become due.
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 
@@ -135,8 +136,8 @@ export interface Allowance {
 /** Counts attempts per client, and per network of many clients, which has 16 times the quota of a client. */
 export interface Limiter {
   /**
-   * Counts one attempt of `client`, and of its `network` if it is in one (opaque keys; no client is named like a network). It is admitted if both have
-   * some quota left. A refused attempt costs neither of them anything.
+   * Counts one attempt of `client`, and of its `network` if it is in one (opaque keys; no client is named like a network).
+   * It is admitted if both have some quota left. A refused attempt costs neither of them anything.
    */
   take(client: string, network?: string): Promise<Allowance>
   close(): Promise<void>

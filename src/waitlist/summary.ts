@@ -2,15 +2,14 @@
 const QUIET = 10_000
 
 /**
- * Keeps what happens to many deliveries alike from filling the log. The first time `each` is called; what follows within
- * ten seconds is counted, and `all` is then called once, with the last one's details.
+ * Keeps what happens again and again from filling the log. The first time, `line` is called at once. What follows within
+ * ten seconds is counted, and `line` is then called once, with the last one's details.
  *
  * `clock` counts milliseconds and never goes back.
  */
 export function summary<Details>(
-  each: (details: Details) => void,
-  all: (count: number, last: Details) => void,
-  clock: () => number,
+  line: (count: number, last: Details) => void,
+  clock: () => number = () => performance.now(),
 ): (details: Details) => void {
   let quietUntil = Number.NEGATIVE_INFINITY
   let count = 0
@@ -21,8 +20,7 @@ export function summary<Details>(
     clearTimeout(timer)
     timer = undefined
     quietUntil = clock() + QUIET
-    if (count === 1) each(last)
-    else all(count, last)
+    line(count, last)
     count = 0
   }
   return details => {

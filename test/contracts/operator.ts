@@ -167,8 +167,8 @@ export function operatorContract(
       const doubts = { abandoned: true, doubtful: true, clear: false, died: true }
       const deliveries = await Promise.all(Object.keys(doubts).map(who => pendingNow(store, `${who}@example.com`)))
       const [given, doubtful, clear] = deliveries
-      await store.settle(doubtful!, later(DAY, true))
-      await store.settle(clear!, later(DAY, false))
+      await store.settle(doubtful!, later(20_000, true))
+      await store.settle(clear!, later(20_000, false))
       await store.settle(given!, later(0, true))
       await store.settle(await only(store, provider), abandoned)
       await sql("update delivery set doubt = (1 = 1) where state = 'abandoned'")

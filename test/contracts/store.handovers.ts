@@ -226,7 +226,7 @@ export function handOverContract(name: string, place: MakePlace): void {
       const first = await pendingNow(store)
       await pendingNow(store, 'leased@example.com')
       const contact = await numberOf(store)
-      await store.settle(first, later(DAY, true))
+      await store.settle(first, later(20_000, true))
       assert.deepEqual(await store.claim(provider, 10), [])
       const second = await only(store, provider, contact)
       assert.deepEqual([second.doubt, second.attempts, bare(second.contact)], [true, 1, first.contact])

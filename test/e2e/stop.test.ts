@@ -275,22 +275,25 @@ describe('a log that cannot be written', { concurrency: true, timeout: 60_000 },
 })
 
 describe('a signal during the start', { concurrency: true, timeout: 60_000 }, () => {
-  /** Says when the program begins to load its own code, and holds that up, in this process or as the first of its own. */
+  /** Says when the program begins to load its own code, and holds that up until it is told to go on. */
   const slowStart = (folder: string) => {
     const hook = join(folder, 'slow.mjs')
     writeFileSync(
       hook,
-      `import { registerHooks } from 'node:module'
+      `import { existsSync } from 'node:fs'
+      import { registerHooks } from 'node:module'
       registerHooks({ load(url, context, next) {
         if (url.endsWith('/src/main.ts')) {
           process.stderr.write('loading')
-          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+          const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
+          for (let i = 0; i < 1_000 && !existsSync('go on'); i++) wait()
         }
         return next(url, context)
       } })`,
     )
     return { HOST: '127.0.0.1', PORT: '0', NODE_OPTIONS: `--import=${pathToFileURL(hook)}` }
   }
+  const goOn = (folder: string) => writeFileSync(join(folder, 'go on'), '')
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} before its code is loaded ends it with 0`, async t => {
@@ -298,6 +301,7 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
       const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['serve'] })
       await until(() => program.stderr().includes('loading'))
       program.process.kill(signal)
+      goOn(cwd)
       assert.equal(await program.exited, 0)
       assert.equal(program.stdout(), '')
     })
@@ -321,6 +325,7 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
     const { pid } = program.process
     const first = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
     process.kill(Number(first), 'SIGTERM')
+    goOn(cwd)
     assert.equal(await program.exited, 0)
     assert.equal(program.stdout(), '')
   })

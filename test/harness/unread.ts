@@ -9,6 +9,8 @@ export interface UnreadOptions {
   readonly requests: number
   /** Milliseconds between two signs of life (empty lines, PING frames); null: none. */
   readonly signs: number | null
+  /** How many addresses they come from, in turn, since each has a share. Without it, 127.0.0.1. */
+  readonly addresses?: number
 }
 
 /** Clients that ask, and never take the answers. */
@@ -40,15 +42,16 @@ const AT_ONCE = 50
 async function openAll(
   baseUrl: string,
   protocol: 'h2' | 'http/1.1',
-  { connections, signs }: Omit<UnreadOptions, 'requests'>,
+  { connections, signs, addresses }: Omit<UnreadOptions, 'requests'>,
   bytes: Buffer,
   sign: Buffer,
 ): Promise<UnreadClients> {
   const open = new Set<Socket>()
   const { protocol: scheme, hostname, port } = new URL(baseUrl)
-  const place = { host: hostname, port: Number(port) }
-  const begin = () =>
+  const begin = (_: unknown, i: number) =>
     new Promise<void>(resolve => {
+      const from = addresses && { localAddress: `127.2.0.${1 + (i % addresses)}` }
+      const place = { host: hostname, port: Number(port), ...from }
       const isSecure = scheme === 'https:'
       const socket = isSecure ? connectTls({ ...place, ca, ALPNProtocols: [protocol] }) : connect(place)
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { contactsIn } from '../harness/database.ts'
+import { until } from '../harness/program.ts'
 import { readAnswers } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -64,6 +66,21 @@ for (const [scheme, start] of [
       assert.equal(contactsIn(databasePath).length, 1)
     })
 
+    test('a connection that its client ends between two requests is not kept', async t => {
+      const { baseUrl } = await start(t)
+      for (const bytes of ['', get, get + get]) {
+        const { socket, closed, received } = await open(t, baseUrl)
+        if (bytes !== '') {
+          socket.write(bytes)
+          await until(() => received().length > 0 && statuses(received()).length === bytes.length / get.length)
+        }
+        const ended = performance.now()
+        socket.end()
+        await closed
+        assert.ok(performance.now() - ended < 2_000)
+      }
+    })
+
     test('a client that goes on sending garbage reads the refusal first, and has two seconds for it', async t => {
       const { baseUrl } = await start(t)
       const { socket, closed, received } = await open(t, baseUrl)
@@ -75,6 +92,42 @@ for (const [scheme, start] of [
       await closed
       // A little less, as the answer takes a moment to arrive.
       assert.ok(performance.now() - ended > 1_500)
+    })
+
+    const chunked = 'Transfer-Encoding: chunked\r\n\r\n'
+    for (const [what, bytes] of [
+      ['chunks of another type', `${head.replace('json', 'text')}${chunked}1\r\nx\r\n0\r\n\r\n`],
+      ['a chunk that is too large', `${head}${chunked}4e20\r\n${'x'.repeat(20_000)}\r\n0\r\n\r\n`],
+      ['a body that is too large', `${head}Content-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
+    ] as const) {
+      test(`a request behind ${what} is not carried out`, async t => {
+        const { baseUrl, databasePath } = await start(t)
+        // Whole, and in two packets, since the refusal may leave between them.
+        for (const at of [0, head.length + 10, bytes.length, bytes.length + 1]) {
+          const { socket, closed, received } = await open(t, baseUrl)
+          socket.write(bytes.slice(0, at))
+          if (at > 0) await wait(20)
+          socket.end((bytes + signup).slice(at))
+          await closed
+          assert.equal(statuses(received()).length, 1)
+        }
+        assert.deepEqual(contactsIn(databasePath), [])
+      })
+    }
+
+    test('during a stop, a request behind one that is answered with "close" is not carried out', async t => {
+      const { baseUrl, databasePath, stop } = await start(t, { SHUTDOWN_DELAY: '500' })
+      const { socket, closed, received } = await open(t, baseUrl)
+      const stopped = stop()
+      socket.end(`GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n${signup}${signup}`)
+      await closed
+      const answers = readAnswers(received())
+      assert.deepEqual(
+        answers.map(({ status, headers }) => [status, headers.get('connection')]),
+        [[404, 'close']],
+      )
+      await stopped
+      assert.deepEqual(contactsIn(databasePath), [])
     })
 
     const tries = isSlow ? 200 : 10

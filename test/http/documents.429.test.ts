@@ -21,7 +21,7 @@ async function admitted(client: Client, addresses: readonly string[]): Promise<b
   return answers.map(({ status }) => status === 200)
 }
 
-test('C-8: a client that has fetched too many documents is told when it may fetch one more', async t => {
+test('C-8, C-53: a client that has fetched too many documents is told when it may fetch one more', async t => {
   const { request } = await readerOf(t, 2 * documents.length)
   for (const path of documents) {
     const { status, headers } = await request(path)

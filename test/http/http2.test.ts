@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { OutgoingHttpHeaders } from 'node:http2'
+import { constants, type OutgoingHttpHeaders } from 'node:http2'
 import { describe, test } from 'node:test'
-import { STREAMS } from '../../src/http/limits.ts'
+import { RESETS, STREAMS } from '../../src/http/limits.ts'
 import { contactsIn } from '../harness/database.ts'
 import { type ApiDocument, assertDocumented } from '../harness/document.ts'
 import { http2, http2Session, post, someone, startTls } from '../harness/tls.ts'
@@ -50,6 +50,45 @@ describe('over HTTP/2', { concurrency: true, timeout: 60_000 }, () => {
       assert.equal((await http2(session, '/api/waitlist', { ...post, ...told }, long)).status, 413)
     }
     assert.equal((await http2(session, '/api/waitlist', post, someone('ada'))).status, 200)
+  })
+
+  test('C-99: a stream that is answered before its client has ended it ends all the same, without an error', async t => {
+    const { baseUrl } = await startTls(t)
+    const session = await http2Session(t, baseUrl)
+    for (const [fields, bytes, expected] of [
+      [{ 'content-type': 'text/plain' }, 'x', 415],
+      [{}, 'x'.repeat(20_000), 413],
+      [{ 'content-length': 30_000 }, 'x', 413],
+      [{ ':path': '/nowhere' }, 'x', 404],
+      [{ ':method': 'HEAD' }, 'x', 200],
+      [{ ':method': 'OPTIONS' }, 'x', 204],
+      [{ ':method': 'OPTIONS', ':path': '*' }, 'x', 204],
+    ] as const) {
+      const stream = session.request({ ':path': '/api/waitlist', ...post, ...fields }, { endStream: false })
+      stream.resume().write(bytes)
+      const [{ ':status': status }] = await once(stream, 'response')
+      await once(stream, 'close')
+      assert.deepEqual([status, stream.rstCode], [expected, constants.NGHTTP2_NO_ERROR])
+    }
+  })
+
+  test(`C-99: a client may reset ${RESETS} streams at once; one that goes on is cut`, async t => {
+    const { baseUrl } = await startTls(t)
+    const session = await http2Session(t, baseUrl)
+    const reset = async () => {
+      const stream = session.request({ ':path': '/api/waitlist', ...post }, { endStream: false })
+      stream.on('error', () => {}).close(constants.NGHTTP2_CANCEL)
+      // An error is the end that is waited for.
+      await new Promise(resolve => stream.once('close', resolve))
+    }
+    for (let i = 0; i < RESETS; i++) await reset()
+    assert.equal((await http2(session, '/api/waitlist', post, someone('ada'))).status, 200)
+    const end = performance.now() + 10_000
+    let more = 0
+    for (; !session.closed && !session.destroyed && performance.now() < end; more++) await reset()
+    assert.ok(session.closed || session.destroyed)
+    // Besides those of each second.
+    assert.ok(more < 8 * RESETS, `after ${more} more`)
   })
 
   test('429 comes with Retry-After, before the body is looked at', async t => {

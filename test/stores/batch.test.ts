@@ -68,6 +68,22 @@ describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
     )
   })
 
+  test('after a commit that took long there are half as many in the next one, and after short ones twice as many', async () => {
+    let took = 500
+    const sizes: number[] = []
+    const bounds = { ...patient, batch: 1_000 }
+    const commit = async (items: readonly number[]) => {
+      sizes.push(items.length)
+      return items.map(String)
+    }
+    const batches = naturalBatches(commit, { bounds, took: () => took })
+    await Promise.all(range(3_000).map(batches.submit))
+    assert.deepEqual(sizes.splice(0), [1_000, 500, 256, 256, 256, 256, 256, 220])
+    took = 5
+    await Promise.all(range(3_000).map(batches.submit))
+    assert.deepEqual(sizes, [256, 512, 1_000, 1_000, 232])
+  })
+
   test('as many commits as the store merges are under way at once, and each answers its own items', async () => {
     const { commit, called, calls } = handCommit()
     const batches = naturalBatches(commit, { bounds: patient, ahead: 2 })

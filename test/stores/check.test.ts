@@ -64,27 +64,38 @@ test('for two seconds after a signup was refused, a trial is not believed, nor m
   }
   await refused()
   here.now += 1_999
-  await assert.rejects(check(), StoreUnavailable)
+  await assert.rejects(check(), full)
   assert.equal(here.trials, 0)
   here.now += 1
   await check()
   assert.equal(here.trials, 1)
 })
 
-test('while some are stored, those that are refused do not count; nor does a bug that one of them met', async () => {
+test('the last signup tells: a refusal ends what the one before it showed, and a stored one ends a refusal', async () => {
   const { here, admit, check, refused } = stage()
+  const stored = here.answer
   await admit([])
   here.answer = () => {
     throw full
   }
   await refused()
+  await assert.rejects(check(), StoreUnavailable)
+  here.answer = stored
+  await admit([])
   await check()
-  const { here: other, check: checkOther, refused: bug } = stage()
-  other.answer = () => {
+  here.now += 1_000
+  await check()
+  assert.equal(here.trials, 1)
+})
+
+test('a bug that a signup met is no refusal', async () => {
+  const { here, check, refused } = stage()
+  here.answer = () => {
     throw new Error('a bug')
   }
-  await bug()
-  await checkOther()
+  await refused()
+  await check()
+  assert.equal(here.trials, 1)
 })
 
 test('checks at the same time share a trial', async () => {

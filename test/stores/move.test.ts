@@ -465,10 +465,10 @@ describe('what cannot be moved', { timeout: 120_000 }, () => {
     const { from, to, folder, url } = await scene(t, 1)
     const old = join(folder, 'old.db')
     writeList(old, {})
-    withDatabase(old, database => database.exec('create table event (x)'))
+    withDatabase(old, database => database.exec('drop index delivery_abandoned'))
     const oldServer = await server.database()
     await (await open(oldServer)).close()
-    await server.run(oldServer, 'create table registration (x int)')
+    await server.run(oldServer, 'drop index delivery_abandoned')
     const ways: readonly (readonly [StoreLocation, StoreLocation])[] = [
       [sqlite(old), to],
       [from, sqlite(old)],

@@ -33,7 +33,7 @@ const exchange = <Begun, Answer>(parts: Exchange<Begun, Answer>) => parts as Exc
 
 const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
 const later = { is: 'waiting', wait: 0, doubt: false, why: 'no connection' } as const
-const tomorrow = { is: 'waiting', wait: DAY, doubt: true, why: 'timed out' } as const
+const soon = { is: 'waiting', wait: 20_000, doubt: true, why: 'timed out' } as const
 
 /** Leased as if for the first time, and it can be ended. */
 async function isOurs(store: Store, delivery: Delivery | undefined, attempts: number): Promise<void> {
@@ -58,7 +58,7 @@ const handedOver = (settlement: Settlement, events: number | 'gone') =>
     async holds(store, answer, delivery) {
       const { email } = delivery.contact
       assert.equal(answer, true)
-      for (const each of [listed, tomorrow]) {
+      for (const each of [listed, soon]) {
         assert.equal(await store.settle(delivery, each), false, 'the token is used up')
       }
       assert.deepEqual(await store.claim(provider, 10), [])
@@ -130,11 +130,11 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
   'settle a hand-over: listed with its event': handedOver(listed, 1),
   'settle a hand-over: listed without one': handedOver({ is: 'listed', joined: false }, 0),
   'settle a hand-over: removed': handedOver({ is: 'removed', why: 'no such domain' }, 'gone'),
-  'settle a hand-over: waiting': handedOver(tomorrow, 0),
-  'settle a hand-over: waiting, uncounted': handedOver({ ...tomorrow, uncounted: true }, 0),
+  'settle a hand-over: waiting': handedOver(soon, 0),
+  'settle a hand-over: waiting, uncounted': handedOver({ ...soon, uncounted: true }, 0),
   'settle a hand-over: abandoned': handedOver({ is: 'abandoned', why: 'given up' }, 0),
   'settle a delivery: delivered': told({ is: 'delivered' }),
-  'settle a delivery: waiting': told(tomorrow),
+  'settle a delivery: waiting': told(soon),
   'settle a delivery: abandoned': told({ is: 'abandoned', why: 'HTTP 404' }),
 }
 

@@ -5,6 +5,7 @@ import { signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 import { openedOn } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: { max_connections: '20' } })
@@ -40,16 +41,19 @@ test('while a synchronous standby is away, checks and signups say so, nothing is
       ),
     )
 
-  await away()
-  await told()
-  await back()
-  await over()
-  assert.equal((await contactsIn(url)).length, 1, 'checks leave nothing behind')
+  if (isSlow) {
+    // Before any signup meets it.
+    await away()
+    await told()
+    await back()
+    await over()
+    assert.equal((await contactsIn(url)).length, 1, 'checks leave nothing behind')
+  }
 
   await away()
   await assert.rejects(store.admit(name(1)), StoreUnavailable)
-  await told()
   for (let i = 2; i < 40; i++) await assert.rejects(store.admit(name(i)), /standby/)
+  await told()
   const [held] = await rowsIn<{ n: number }>(
     url,
     "select count(*)::int as n from pg_stat_activity where application_name = 'waitlist'",

@@ -78,6 +78,19 @@ describe('a clock that is set', { timeout: 60_000, concurrency: true }, () => {
         assert.deepEqual([here.told.length, here.rows()[0]!.state], [1, 'delivered'])
       })
 
+      test('while a delivery waits to be tried again: it is within seconds', async t => {
+        const here = await outbox(t)
+        await here.to(() => delivered, { name: 'crm' }).once()
+        await here.joins()
+        let answer: DeliveryResult = unreached
+        const loop = here.to(() => answer)
+        await loop.once()
+        answer = delivered
+        here.clock.ahead += jump
+        await here.pass(6, loop)
+        assert.deepEqual([here.told.length, here.rows()[0]!.state], [2, 'delivered'])
+      })
+
       test('what joins then is told at once', async t => {
         const here = await outbox(t)
         const loop = here.to(() => delivered)

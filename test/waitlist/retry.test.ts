@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import type { Contact } from '../../src/waitlist/contact.ts'
+import { judgeFailure } from '../../src/waitlist/deliver.ts'
+import type { Failure } from '../../src/waitlist/ports.ts'
 import {
   eventSchedule,
   handOverSchedule,
+  LONGEST_WAITS,
   type Schedule,
   untilNext,
   untilOutageEnds,
@@ -39,6 +43,41 @@ describe('when to try again', () => {
   test('during an outage within half a minute, and no later than without one', () => {
     assert.equal(untilOutageEnds(2_000, MIDDLE), 2_000)
     assert.equal(untilOutageEnds(DAY, MIDDLE), 20_000)
+  })
+
+  test('no stored wait is longer than its attempts allow, whatever the failure', () => {
+    const failures: readonly Failure[] = [
+      { is: 'unreached', why: '429', retryAfter: 1e12 },
+      { is: 'unreached', why: 'not sent', notSent: true },
+      { is: 'unclear', why: '503', retryAfter: 1e12 },
+      { is: 'misconfigured', why: '401' },
+    ]
+    const delivery = { number: 1, token: '', contact: {} as Contact, doubt: false }
+    const all = fc.record({
+      attempts: fc.integer({ min: 0, max: 30 }),
+      random: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
+      failure: fc.constantFrom(...failures),
+      schedule: fc.constantFrom(handOverSchedule, eventSchedule),
+      blame: fc.constantFrom('destination' as const, 'delivery' as const),
+    })
+    const longest = new Map<number, number>()
+    fc.assert(
+      fc.property(all, ({ attempts, random, failure, schedule, blame }) => {
+        const kind = { schedule, mayRepeat: () => true }
+        const settlement = judgeFailure(failure, { ...delivery, attempts }, kind, blame, random)
+        if (settlement.is !== 'waiting') return
+        const counted = attempts + (settlement.uncounted ? 0 : 1)
+        longest.set(counted, Math.max(settlement.wait, longest.get(counted) ?? 0))
+        assert.ok(settlement.wait <= (LONGEST_WAITS[counted] ?? LONGEST_WAITS.at(-1)!))
+      }),
+      { numRuns: 5_000 },
+    )
+    const [, ...counted] = LONGEST_WAITS
+    assert.deepEqual(
+      counted.map((_, i) => longest.get(i + 1)),
+      counted,
+      'and some are as long',
+    )
   })
 
   test('always whole milliseconds, as a store keeps them, within the bounds', () => {

@@ -11,12 +11,11 @@ test('the first is told at once, what follows within ten seconds is counted, and
   }
   const lines: unknown[] = []
   const say = summary<string>(
-    one => lines.push(one),
     (count, last) => lines.push([count, last]),
     () => now,
   )
   say('a')
-  assert.deepEqual(lines.splice(0), ['a'])
+  assert.deepEqual(lines.splice(0), [[1, 'a']])
   for (const each of ['b', 'c', 'd']) say(each)
   pass(9_999)
   assert.deepEqual(lines, [])
@@ -24,10 +23,10 @@ test('the first is told at once, what follows within ten seconds is counted, and
   assert.deepEqual(lines.splice(0), [[3, 'd']])
   say('e')
   pass(10_000)
-  assert.deepEqual(lines.splice(0), ['e'], 'one alone is told as it is')
+  assert.deepEqual(lines.splice(0), [[1, 'e']])
   pass(10_000)
   say('f')
-  assert.deepEqual(lines.splice(0), ['f'])
+  assert.deepEqual(lines.splice(0), [[1, 'f']])
   pass(60_000)
   assert.deepEqual(lines, [])
 })

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import * as limits from '../../src/http/limits.ts'
 import { gather } from '../crowd.ts'
 import type { Scenario } from '../scenario.ts'
 import { underAttack } from '../under-attack.ts'
@@ -7,13 +8,20 @@ import { underAttack } from '../under-attack.ts'
 const CONNECTIONS = 11_000
 /** Seconds at least for which they all stay. */
 const HOLD = 8
+/**
+ * Seconds until no connection is left. The kernel completes some for clients that have gone, when its queue is full: to the
+ * service they are clients that say nothing, and are refused in time.
+ */
+const GONE = (limits.HEADERS_TIMEOUT + limits.TIMEOUT_CHECK + limits.LINGER) / 1000 + 1
 
 export const scenario: Scenario = {
   promise: 'Idle connections of one address, as many as it can open, keep nobody else out.',
+  least: 24,
+  weight: 5,
   async run(scene) {
     const program = await scene.service()
     const port = Number(new URL(program.baseUrl).port)
-    return underAttack(scene, program, { memory: 200, gone: 10 }, async () => {
+    return underAttack(scene, program, { memory: 200, gone: GONE }, async () => {
       let cuts = 0
       const crowd = await gather({
         port,

@@ -11,6 +11,7 @@ const CLIENTS = 60
 export const scenario: Scenario = {
   promise:
     'A malformed request is answered as RFC 9112 allows or its connection closes, and no request that hides in it is ever answered or stored.',
+  weight: 4,
   run(scene) {
     const over = (env: Record<string, string>) => async () => {
       const program = await scene.service(env)

@@ -1,24 +1,12 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Fault } from '../../test/harness/fault-proxy.ts'
 import { becomes, busy } from '../busy.ts'
 import { assertKept } from '../checker.ts'
+import { networkFaults as faults } from '../network-faults.ts'
 import type { Scenario } from '../scenario.ts'
 
 /** Milliseconds, fewer than a client waits for its answer. */
 const LASTS = 2_000
-
-const faults: readonly Fault[] = [
-  { is: 'reset', most: 2_000 },
-  { is: 'reset', most: 200 },
-  { is: 'slice', most: 5 },
-  { is: 'delay', most: 100 },
-  { is: 'slow', bytesPerSecond: 5_000 },
-  { is: 'pause' },
-  { is: 'black hole', loses: 'requests' },
-  { is: 'black hole', loses: 'answers' },
-  { is: 'black hole', loses: 'both' },
-]
 
 export const scenario: Scenario = {
   promise:

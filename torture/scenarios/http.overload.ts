@@ -18,7 +18,7 @@ const NORMAL = 300
 const LATE = 2_000
 /** Millions of bytes, all in all: wanted, and at most. So many connections take 150 by themselves. */
 const MEMORY = 250
-const MOST_MEMORY = 400
+const MOST_MEMORY = 500
 
 export const scenario: Scenario = {
   promise: `When ${TIMES} times more arrives than it can serve, it serves what it can, quickly, refuses the rest at once, and is normal again within 5 s.`,

@@ -27,6 +27,8 @@ const readers: Readonly<Record<string, Readers>> = {
 
 export const scenario: Scenario = {
   promise: `Clients by the thousand that ask and read nothing cost at most 100 MB, also with a heap of ${HEAP} MB, and nobody else notices.`,
+  least: 30,
+  weight: 7,
   run(scene) {
     const each = scene.seconds / Object.keys(readers).length
     const attack =

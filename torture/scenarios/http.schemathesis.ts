@@ -11,8 +11,8 @@ export const scenario: Scenario = {
   promise:
     'Schemathesis, with all its checks, finds nothing in the running service that its OpenAPI document does not say.',
   needs: [schemathesis.need],
-  least: 15,
-  weight: 2,
+  least: 14,
+  weight: 3,
   async run(scene) {
     const program = await scene.service()
     return underAttack(scene, program, { memory: 150 }, () => examine(scene, program.baseUrl))

@@ -51,6 +51,8 @@ const tls: Readonly<Record<string, Slow>> = {
 
 export const scenario: Scenario = {
   promise: `Clients that send slowly, by the thousand, are cut within ${headers} s in a head or a handshake and ${request} s in a body (${LATE} s of grace), and cost little.`,
+  least: 18,
+  weight: 4,
   run(scene) {
     const over = (env: Record<string, string>, kinds: typeof plain) => async () => {
       const program = await scene.service(env)

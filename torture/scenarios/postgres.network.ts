@@ -1,24 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Fault } from '../../test/harness/fault-proxy.ts'
 import { startPostgres } from '../../test/harness/postgres.ts'
 import { underLoad } from '../../test/harness/under-load.ts'
+import { networkFaults as faults } from '../network-faults.ts'
 import type { Scenario } from '../scenario.ts'
 
 const INSTANCES = 3
 /** Milliseconds: longer than one statement may take. */
 const LONGEST = 5_000
-
-const faults: readonly Fault[] = [
-  { is: 'reset', most: 4_000 },
-  { is: 'reset', most: 400 },
-  { is: 'slice', most: 5 },
-  { is: 'delay', most: 150 },
-  { is: 'slow', bytesPerSecond: 20_000 },
-  { is: 'pause' },
-  { is: 'black hole', loses: 'requests' },
-  { is: 'black hole', loses: 'answers' },
-  { is: 'black hole', loses: 'both' },
-]
 
 export const scenario: Scenario = {
   promise:

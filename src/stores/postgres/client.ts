@@ -15,8 +15,8 @@ export interface Postgres {
   run<Row>(text: string, values?: readonly unknown[], options?: QueryOptions): Promise<readonly Row[]>
   /**
    * The same for several statements on one connection, each of which commits by itself. All of them are tried again;
-   * `again` then says that an earlier try may have taken effect. `within`: milliseconds in which all must end, not
-   * counting the wait for a connection.
+   * `again` then says that an earlier try may have taken effect. `within`: milliseconds in which all must end; only
+   * the wait for a connection may take longer.
    */
   attempt<T>(use: (query: Query, again: boolean) => Promise<T>, within?: number): Promise<T>
   /** Lends one connection for several statements, which are not tried again. */

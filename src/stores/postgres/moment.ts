@@ -6,6 +6,6 @@ export interface Moment {
 
 export const moment = (): Moment => ({ wall: Date.now(), monotonic: performance.now() })
 
-/** Milliseconds since then: no fewer than there were, unless the clock was set back while the machine slept. */
+/** Milliseconds since then: at least as many as have passed, unless the clock was set back while the machine slept. */
 export const elapsed = ({ wall, monotonic }: Moment): number =>
   Math.max(Date.now() - wall, performance.now() - monotonic)

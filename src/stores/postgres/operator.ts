@@ -5,7 +5,7 @@ import {
   CONTACT_COLUMNS,
   type ContactRow,
   contactOf,
-  FARTHEST,
+  FARTHEST_LEASE,
   RECORD_COLUMNS,
   type RecordRow,
   recordOf,
@@ -162,7 +162,7 @@ function replay(url: string, wish: ReplayWish, progress?: ReplayProgress): Promi
 
 async function renewSome(database: Postgres, numbers: readonly number[]): Promise<Replay> {
   const wanted = [...new Set(numbers)]
-  const tooFar = `due_at > now() + ${FARTHEST.lease} * interval '1 millisecond'`
+  const tooFar = `due_at > now() + ${FARTHEST_LEASE} * interval '1 millisecond'`
   const text = `${renew('now()')} where number = any($1::bigint[]) and (token is null or due_at <= now() or ${tooFar}) returning number`
   const renewed = await once(database)<{ number: string }>(text, [wanted])
   const done = new Set(renewed.map(({ number }) => Number(number)))

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, LEASE, type Settlement, type Store } from '../../waitlist/ports.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, IN_PLACE } from '../deliveries.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, IN_PLACE, NEAR } from '../deliveries.ts'
+import { mending, PAGE } from '../mending.ts'
 import type { Postgres } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
@@ -9,37 +10,48 @@ import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
  * due and still has a token was held by a process that died, so there is doubt. The provider gets pending contacts, the
- * others those with an event; any other row was made by hand.
- *
- * A row is in one of `which` at most, and the next is only looked into when those before it were too few.
+ * others those with an event; any other row was made by hand. Without a row to take, it returns the time alone.
  */
-const claiming = (...which: readonly string[]) => `
+const claiming = (which: string) => `
 with taken as (
-  ${which.map(candidates).join('\n  union all\n  ')} limit $5
+  select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
+  from delivery join contact on contact.number = delivery.contact
+  where destination = $4 and delivery.state = 'waiting' and ${which}
+    and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
+  order by due_at limit $5 for update of delivery skip locked
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
 ), ${DURABLE}
-select taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
-from taken join contact on contact.number = taken.contact cross join durable order by taken.due_at, taken.number`
+select ${NOW} as time, taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
+from durable left join (taken join contact on contact.number = taken.contact) on true order by taken.due_at, taken.number`
 
-/** A subquery, since the parts of a union may not lock rows. */
-const candidates = (which: string) => `select * from (
-    select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
-    from delivery join contact on contact.number = delivery.contact
-    where destination = $4 and delivery.state = 'waiting' and ${which}
-      and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
-    order by due_at limit $5 for update of delivery skip locked
-  ) as candidate`
+const CLAIM = claiming(`due_at <= ${NOW}`)
+const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $7`)
 
-const IS_DUE = `due_at <= ${NOW}`
-/** Where the clock was set back; otherwise there are none. */
-const IS_TOO_FAR = `due_at > ${inMilliseconds(String(FARTHEST.due))}`
-/** The same for a lease. */
-const LASTS_TOO_LONG = `due_at > ${inMilliseconds(String(FARTHEST.lease))}`
+/**
+ * Looks at some deliveries after a place among those that wait, makes those due that are due too late, and returns the
+ * place of the last. Places are text, since a Date has no microseconds. What somebody else holds gets a new time anyway.
+ */
+const MEND = `
+with page as (
+  select number, due_at, due_at > ${inMilliseconds(`(${FARTHEST})`)} as late from delivery
+  where destination = $2 and state = 'waiting'
+    and (due_at, number) > (coalesce($3::timestamptz, ${inMilliseconds(String(NEAR))}), $4::bigint)
+  order by due_at, number limit $5
+), late as (
+  select number from delivery where number = any(array(select number from page where late))
+    and state = 'waiting' and due_at > ${inMilliseconds(`(${FARTHEST})`)} order by number for update skip locked
+), mended as (
+  update delivery set due_at = ${NOW} where number = any(array(select number from late))
+)
+select due_at::text as due, number from page order by page.due_at desc, number desc limit 1`
 
-const CLAIM = claiming(IS_DUE, `${IS_TOO_FAR} and token is null`, `${LASTS_TOO_LONG} and token is not null`)
-const CLAIM_CONTACT = claiming(`(${IS_DUE} or ${LASTS_TOO_LONG} or token is null) and contact = $7`)
+/** Of a delivery among those to its destination that wait. */
+interface Place {
+  readonly due: string
+  readonly number: string
+}
 
 /** Nothing was sent, so there is no doubt. The bounds of `due_at` are for the index. */
 const GIVE_BACK = `
@@ -85,6 +97,9 @@ with input as (
 ), ${listing('listed', '$12')}, ${DURABLE}
 select ord::int from held, durable`
 
+/** Nothing, or one of the claimed. `time`: by the store's clock. */
+type Answer = ({ readonly number: null } | Row) & { readonly time: Date }
+
 interface Row extends ContactRow {
   readonly number: string
   readonly attempts: number
@@ -97,6 +112,8 @@ interface Options {
   readonly provider: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
+  /** Milliseconds that only grow. */
+  monotonic(): number
   readonly bounds: Bounds | undefined
 }
 
@@ -111,7 +128,7 @@ interface Outbox extends Pick<Store, 'claim' | 'settle'> {
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
-  const { eventName, destinations, provider, now, bounds } = options
+  const { eventName, destinations, provider, now, monotonic, bounds } = options
   const lost = lostLeases(database, now)
   /** When each lease began. */
   const leases = new WeakMap<Delivery, Moment>()
@@ -119,6 +136,12 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     leases.set(delivery, since)
     return delivery
   }
+
+  const { saw, mend } = mending<Place>(async (destination, after) => {
+    const values = [now(), destination, after?.due ?? null, after?.number ?? 0, PAGE]
+    const [last] = await database.run<Place>(MEND, values)
+    return last ?? null
+  })
 
   const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(
     async all => {
@@ -154,6 +177,8 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
   return {
     /** The token is made here, so that the lease can be given back if the answer is lost. */
     async claim(destination, most, contact) {
+      // No visitor waits for it.
+      if (contact === undefined) await mend(destination)
       const tokens: string[] = []
       const since = moment()
       try {
@@ -162,7 +187,12 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
           const token = randomUUID()
           tokens.push(token)
           const values = [now(), token, LEASE, destination, most, provider]
-          return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
+          const from = monotonic()
+          const answer = await (contact === undefined
+            ? query<Answer>(CLAIM, values)
+            : query<Answer>(CLAIM_CONTACT, [...values, contact]))
+          saw(answer[0]!.time.getTime(), from, monotonic())
+          return answer.filter(row => row.number !== null)
         })
         const token = tokens.pop()!
         return rows.map(row => {

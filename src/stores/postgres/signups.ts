@@ -100,7 +100,7 @@ interface Options {
 
 /** Milliseconds for a trial. */
 const TRIAL = 900
-/** The server keeps to it as well, also behind a pooler that knows nothing of timeouts: a lock is not waited for. */
+/** Enforced by the server too, even behind a pooler that drops our timeouts, so that no lock is waited for any longer. */
 const BEGIN_TRIAL = `begin; set local statement_timeout = ${TRIAL}; with ${DURABLE} select from durable; savepoint trial`
 const END_TRIAL = 'rollback to savepoint trial; commit'
 
@@ -108,8 +108,8 @@ interface Signups {
   /** Records a batch. */
   admit(signups: readonly Signup[]): Promise<readonly Admission[]>
   /**
-   * Records a signup, takes it back in the same transaction, and commits: that is written and synced like any other, and
-   * nobody sees the signup, at no moment, a logical replica included.
+   * Records a signup, takes it back in the same transaction, and commits. That is written and synced like any other, but
+   * nobody ever sees the signup, not even a logical replica.
    */
   trial(): Promise<void>
 }
@@ -179,7 +179,7 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 
   function trial(): Promise<void> {
     const id = randomUUIDv7()
-    // Nobody can sign up with it, since it is no address; and no other instance uses it, which would have to wait.
+    // It is no address, so nobody can sign up with it. It is new each time, so no two instances wait for each other.
     const key = `health check ${id}`
     return database.attempt(async query => {
       await query(BEGIN_TRIAL)

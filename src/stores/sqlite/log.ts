@@ -12,8 +12,8 @@ export interface WriteAheadLog {
   /** To be called after a commit. */
   shorten(): void
   /**
-   * To be called when the disk is full: no commit is possible, so no commit shortens the log either, which may be what the
-   * disk is full of. True: its space is free again. False: somebody reads, or the rest is being brought into the database,
+   * To be called when the disk is full: no commit is possible, so no commit shortens the log either, which may be what
+   * fills the disk. True: its space is free again. False: somebody reads, or the rest is being brought into the database,
    * so ask again; this does something at most once a second.
    */
   release(): boolean
@@ -81,7 +81,7 @@ export function writeAheadLog(
     helper = { thread, ended: new Promise(resolve => thread.on('exit', resolve)) }
   }
 
-  /** `pages`: the length of the log. `most`: what nobody needs to hear of. */
+  /** `pages`: the length of the log. `most`: the length that is not worth a warning. */
   function watch(pages: number, most: number): void {
     if (pages > most && mayWarn()) {
       warned = true

@@ -7,7 +7,7 @@ import {
   CONTACT_COLUMNS,
   type ContactRow,
   contactOf,
-  FARTHEST,
+  FARTHEST_LEASE,
   RECORD_COLUMNS,
   type RecordRow,
   recordOf,
@@ -85,7 +85,7 @@ const PAGE = 1_000
 /**
  * All contacts that had joined before the call, one after the other, in the order in which they did. Each page is read for
  * itself: one transaction for all of them would keep the service from shortening its log for as long as the reader of an
- * export takes. So a contact is as it was when its page was read, and one that was taken off meanwhile is missing.
+ * export takes. So a contact is as it was when its page was read, and one that was removed meanwhile is missing.
  */
 function readContacts(path: string): Generator<Contact> {
   const database = openForReading(path)
@@ -161,7 +161,7 @@ function renewSome(database: DatabaseSync, numbers: readonly number[], now: numb
   const exists = database.prepare('select 1 from delivery where number = ?')
   const wanted = [...new Set(numbers)]
   database.exec('begin immediate')
-  const left = wanted.filter(number => update.run(now, number, now, now + FARTHEST.lease).changes === 0)
+  const left = wanted.filter(number => update.run(now, number, now, now + FARTHEST_LEASE).changes === 0)
   const underWay = left.filter(number => exists.get(number) !== undefined)
   database.exec('commit')
   const unknown = left.filter(number => !underWay.includes(number))
@@ -223,8 +223,8 @@ function backlog(path: string): Backlog {
  * Copies a snapshot of a database file to `target`, where it appears only when it is complete, checked and synced. Copying
  * the file itself would miss what is in the log.
  *
- * All of it is one transaction, while which the service cannot shorten its log, but which lasts no longer than the disk
- * takes. The backup API would read page by page, and begin anew with each signup of another process: it might never end.
+ * It is one transaction, during which the service cannot shorten its log, but which takes no longer than the disk does.
+ * The backup API would read page by page, and start over with each signup that the service stores: it might never end.
  *
  * @throws {OperatorError} when there is no such database, or the copy cannot be made; nothing is left of it then.
  */
@@ -260,7 +260,7 @@ function removeLeftovers(folder: string): void {
   }
 }
 
-/** Our own id, which in a container is often the same, belongs to a process before us. */
+/** If it is our own id, as often in a container, the process that left the file was there before us. */
 function isRunning(pid: number): boolean {
   if (pid === process.pid) return false
   try {

@@ -1,18 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { type Delivery, LEASE, type Settlement } from '../../waitlist/ports.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST } from '../deliveries.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, NEAR } from '../deliveries.ts'
+import { PAGE } from '../mending.ts'
 import { listing, type Surroundings } from './signups.ts'
 
 /** The steps of deliveries. Each is atomic within its transaction. */
 export type Step =
   | { readonly do: 'claim'; readonly destination: string; readonly most: number; readonly contact: number | undefined }
   | { readonly do: 'settle'; readonly number: number; readonly token: string; readonly settlement: Settlement }
+  | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
+
+/** Of a delivery among those to its destination that wait. */
+export interface Place {
+  readonly due: number
+  readonly number: number
+}
 
 /** The answer to each step, in the same order. */
 export interface Results {
   readonly claim: readonly Delivery[]
   readonly settle: boolean
+  readonly mend: Place | null
 }
 export type Result = Results[Step['do']]
 
@@ -23,24 +32,25 @@ interface DeliveryRow extends ContactRow {
   readonly token: string | null
 }
 
+interface LateRow {
+  readonly number: number
+  readonly due_at: number
+  readonly late: number
+}
+
 /** Prepares the statements, and returns the function that does one step inside an open transaction. */
 export function stepping(database: DatabaseSync, surroundings: Surroundings): (step: Step, now: number) => Result {
   /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
-  const claimable = (which: string, index = '') =>
+  const claimable = (which: string) =>
     database.prepare(
       `select delivery.number, attempts, doubt, token, ${CONTACT_COLUMNS}` +
-        ` from delivery ${index} join contact on contact.number = delivery.contact` +
+        ' from delivery join contact on contact.number = delivery.contact' +
         ` where destination = ? and delivery.state = 'waiting' and ${which}` +
         " and case when destination is ? then contact.state = 'pending' else event_at is not null end order by due_at limit ?",
     )
-  /** A row is in one of them at most. The last two are empty unless the clock was set back. */
-  const due = [
-    { rows: claimable('due_at <= ?'), ahead: 0 },
-    { rows: claimable('due_at > ? and token is null', 'indexed by delivery_due'), ahead: FARTHEST.due },
-    { rows: claimable('due_at > ? and token is not null', 'indexed by delivery_leased'), ahead: FARTHEST.lease },
-  ]
-  // A lease holds while there is a token and the due time lies ahead, but not too far.
-  const ofContact = claimable('(due_at <= ? or due_at > ? or token is null) and contact = ?')
+  const due = claimable('due_at <= ?')
+  // A lease holds while there is a token and the due time lies ahead.
+  const ofContact = claimable('(due_at <= ? or token is null) and contact = ?')
   const lease = database.prepare(
     'update delivery set token = ?, due_at = ?, doubt = ?, attempts = attempts + 1 where number = ?',
   )
@@ -51,15 +61,19 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   )
   const remove = database.prepare("delete from contact where number = ? and state = 'pending'")
   const list = listing(database, surroundings)
+  const page = database.prepare(
+    `select number, due_at, due_at > ? + ${FARTHEST} as late from delivery` +
+      " where destination = ? and state = 'waiting' and (due_at, number) > (?, ?) order by due_at, number limit ?",
+  )
+  const hasten = database.prepare('update delivery set due_at = ? where number = ?')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
-    const rows: DeliveryRow[] = []
-    const take = (statement: StatementSync, ...values: SQLInputValue[]) =>
-      rows.push(...(statement.all(destination, ...values, provider, most - rows.length) as unknown as DeliveryRow[]))
-    if (contact !== undefined) take(ofContact, now, now + FARTHEST.lease, contact)
-    else for (const { rows: found, ahead } of due) if (rows.length < most) take(found, now + ahead)
-    return rows.map(row => {
+    const rows =
+      contact === undefined
+        ? due.all(destination, now, provider, most)
+        : ofContact.all(destination, now, contact, provider, most)
+    return (rows as unknown as DeliveryRow[]).map(row => {
       const token = randomUUID()
       // A row that is due and still has a token was held by a process that died with the outcome.
       const doubt = row.doubt === 1 || row.token !== null
@@ -89,5 +103,22 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     }
   }
 
-  return (step, now) => (step.do === 'claim' ? claim(step, now) : settle(step, now))
+  function mend({ destination, after }: Step & { do: 'mend' }, now: number): Place | null {
+    const { due, number } = after ?? { due: now + NEAR, number: 0 }
+    const rows = page.all(now, destination, due, number, PAGE) as unknown as LateRow[]
+    for (const { number, late } of rows) if (late === 1) hasten.run(now, number)
+    const last = rows.at(-1)
+    return last === undefined ? null : { due: last.due_at, number: last.number }
+  }
+
+  return (step, now) => {
+    switch (step.do) {
+      case 'claim':
+        return claim(step, now)
+      case 'settle':
+        return settle(step, now)
+      case 'mend':
+        return mend(step, now)
+    }
+  }
 }

@@ -5,8 +5,8 @@ const FIRST_READER = 123
 const LAST_READER = 127
 
 /**
- * The other processes that read a database at this moment, as `sqlite3 (pid 123)`, as far as Linux tells us: those in
- * another container stay unseen, and elsewhere it is none.
+ * The other processes that read a database at this moment, as `sqlite3 (pid 123)`. Only Linux tells; it does not tell of
+ * those in other containers.
  */
 export function readersOf(path: string): string[] {
   try {

@@ -196,8 +196,10 @@ export function requireReleased(database: DatabaseSync, path: string): readonly 
   if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
     throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
   }
-  if (read(database, "select count(*) from sqlite_schema where name = 'event'") !== 0) throw unreleased(path)
-  return pendingMigrations(readMigrations(migrations), read(database, 'pragma user_version') as number, path)
+  const version = read(database, 'pragma user_version') as number
+  const abandoned = "select count(*) from sqlite_schema where name = 'delivery_abandoned'"
+  if (version > 0 && read(database, abandoned) === 0) throw unreleased(path)
+  return pendingMigrations(readMigrations(migrations), version, path)
 }
 
 /** The first column of the first row. */
@@ -229,7 +231,7 @@ export function createPrivately(path: string): void {
   }
 }
 
-/** Takes a file away from the other users, if it exists. That of another user is warned of. */
+/** Closes a file, if it exists, to all other users. If it belongs to one of them, there is only a warning. */
 function makePrivate(path: string, news?: Pick<Log, 'warn'>): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
   if ((mode & 0o077) === 0) return

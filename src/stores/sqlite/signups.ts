@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { LEASE } from '../../waitlist/ports.ts'
 import { emailKey } from '../../waitlist/signup.ts'
@@ -98,6 +98,22 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
       }
     }
     return lines.join('\n')
+  }
+}
+
+/** 100 characters of 4 bytes. */
+const LONGEST_NAME = '-'.repeat(400)
+
+/**
+ * Returns a function that admits the longest possible signup and takes it back, inside an open transaction: it needs all
+ * that a signup needs, and leaves only a gap in the numbers. Nobody can have such an address (RFC 2606 §2).
+ */
+export function trying(database: DatabaseSync, admit: ReturnType<typeof admitting>) {
+  const takeBack = database.prepare('delete from contact where email_key = ?')
+  return (now: number): void => {
+    const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
+    admit({ names: LONGEST_NAME, emails: email }, now)
+    takeBack.run(email)
   }
 }
 

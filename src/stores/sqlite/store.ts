@@ -10,7 +10,8 @@ import type { Signup } from '../../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
-import type { Result, Results, Step } from './outbox.ts'
+import { mending } from '../mending.ts'
+import type { Place, Result, Results, Step } from './outbox.ts'
 import { startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
 
@@ -27,6 +28,8 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
   readonly clock?: (() => number) | undefined
+  /** Milliseconds that only grow. */
+  readonly monotonic?: (() => number) | undefined
   readonly log?: Log
 }
 
@@ -36,7 +39,7 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
  * @throws {OperatorError} when the file cannot be used as it is.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { bounds, clock = Date.now, log, provider = null, ...rest } = options
+  const { bounds, clock = Date.now, monotonic = () => performance.now(), log, provider = null, ...rest } = options
   const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
@@ -48,21 +51,26 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   // Apart, so that an attempt can be ended on a disk that is too full to begin another.
   const claims = naturalBatches<Step, Result>(step, {
     bounds,
-    unheard(_, claimed) {
-      for (const delivery of claimed as Results['claim']) giveBack(delivery)
+    unheard({ do: what }, result) {
+      if (what === 'claim') for (const delivery of result as Results['claim']) giveBack(delivery)
     },
   })
+  const { saw, mend } = mending<Place>(
+    (destination, after) => claims.submit({ do: 'mend', destination, after }) as Promise<Results['mend']>,
+  )
   const settle = ({ number, token }: Delivery, settlement: Settlement) =>
     settlements.submit({ do: 'settle', number, token, settlement }) as Promise<boolean>
   // Where that fails too, the lease ends by itself.
   const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
 
+  let took = 0
   const admit = async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
     const now = clock()
     const names = signups.map(({ name }) => name).join('\n')
     const emails = signups.map(({ email }) => email).join('\n')
     const reply = await thread.ask({ do: 'admit', batch: { names, emails }, now })
     if (reply.is !== 'admitted') throw unavailable(reply)
+    took = reply.took
     return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
   }
   const trial = async () => {
@@ -73,6 +81,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
     ahead: AHEAD,
+    took: () => took,
     unheard(_, admission) {
       if (admission.is === 'pending now') giveBack(admission.delivery)
     },
@@ -89,8 +98,13 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     admit: signups.submit,
     isBehind: signups.isBehind,
     refuse: signups.refuse,
-    claim: (destination, most, contact) =>
-      claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,
+    async claim(destination, most, contact) {
+      const moment = monotonic()
+      saw(clock(), moment, moment)
+      // No visitor waits for it.
+      if (contact === undefined) await mend(destination)
+      return claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>
+    },
     settle,
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),

@@ -1,16 +1,15 @@
 /**
  * The thread that owns the embedded database: the one connection that writes. Requests that wait share a transaction;
- * each is refusals with one reply, in order.
+ * each is answered with one reply, in order.
  */
 
-import { randomUUID } from 'node:crypto'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
-import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings } from './signups.ts'
+import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings, trying } from './signups.ts'
 
 export interface SqliteOptions extends OpenOptions, Surroundings {
   /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
@@ -26,8 +25,8 @@ export type Request =
 
 export type Reply =
   | { readonly is: 'done' }
-  /** The commit is synced. */
-  | { readonly is: 'admitted'; readonly batch: AdmittedBatch }
+  /** The commit is synced. It took so many milliseconds. */
+  | { readonly is: 'admitted'; readonly batch: AdmittedBatch; took: number }
   /** The commit is synced. */
   | { readonly is: 'stepped'; readonly results: readonly Result[] }
   /** Nothing was stored; a later request may succeed. */
@@ -51,9 +50,6 @@ const CANNOT_WRITE = [10, 13, 14]
 
 const noRoom = (why: string): string => `the disk is full, or a quota is used up: ${why}`
 
-/** 100 characters of 4 bytes. */
-const LONGEST_NAME = '-'.repeat(400)
-
 /** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
 const MERGED = 32
 
@@ -71,8 +67,8 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const commit = database.prepare('commit')
   const rollback = database.prepare('rollback')
   const admit = admitting(database, options)
+  const trial = trying(database, admit)
   const step = stepping(database, options)
-  const takeBack = database.prepare('delete from contact where email_key = ?')
   const pages = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size')
   const inMemory = options.path === ':memory:'
   const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
@@ -81,23 +77,13 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   function carryOut(request: Request): Reply {
     switch (request.do) {
       case 'admit':
-        return { is: 'admitted', batch: admit(request.batch, request.now) }
+        return { is: 'admitted', batch: admit(request.batch, request.now), took: 0 }
       case 'step':
         return { is: 'stepped', results: request.steps.map(each => step(each, request.now)) }
       case 'try':
-        trySignup(request.now)
+        trial(request.now)
         return { is: 'done' }
     }
-  }
-
-  /**
-   * A signup as long as any, which is taken back: it needs all that a signup needs, and leaves nothing but a gap in the
-   * numbers. Nobody can have such an address (RFC 2606 §2).
-   */
-  function trySignup(now: number): void {
-    const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
-    admit({ names: LONGEST_NAME, emails: email }, now)
-    takeBack.run(email)
   }
 
   function requireRoom(): void {
@@ -138,10 +124,13 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
     answer(requests) {
       const refusals = requests.map(refusal)
       if (!refusals.includes(null)) return refusals as Reply[]
+      const began = performance.now()
       try {
         begin.run()
         const replies = requests.map((request, i) => refusals[i] ?? carryOut(request))
         commit.run()
+        const took = performance.now() - began
+        for (const reply of replies) if (reply.is === 'admitted') reply.took = took
         log?.shorten()
         return replies
       } catch (error) {
@@ -169,7 +158,7 @@ try {
   const database = open(workerData as SqliteOptions, { info: news('info'), warn: news('warn') })
   let closing = false
   port.on('message', async (first: Request | 'close') => {
-    // What comes now is refusals when this thread has ended.
+    // What comes now is answered when this thread has ended.
     if (closing) return
     const requests: Request[] = []
     let message: Request | 'close' | undefined = first

@@ -68,6 +68,7 @@ export async function openPlace(clock: () => number, first: VendorName): Promise
       provider,
       destinations: [automationOf(provider), RECEIVER],
       clock,
+      monotonic: clock,
     })
   let provider = first
   let store = await open(provider)

@@ -32,5 +32,4 @@ create table delivery (
   unique (contact, destination)
 );
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
-create index delivery_leased on delivery (destination, due_at) where state = 'waiting' and token is not null;
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
