@@ -72,7 +72,9 @@ describe('over HTTP/2', { concurrency: true, timeout: 60_000 }, () => {
     }
   })
 
-  test(`C-99: a client may reset ${RESETS} streams at once; one that goes on is cut`, async t => {
+  const skip =
+    Number.parseInt(process.versions.node, 10) < 26 && "on Node.js 24 this test's own client does not come to an end"
+  test(`C-99: a client may reset ${RESETS} streams at once; one that goes on is cut`, { skip }, async t => {
     const { baseUrl } = await startTls(t)
     const session = await http2Session(t, baseUrl)
     const reset = async () => {

@@ -44,6 +44,8 @@ export interface Process {
   wasAnswered(): boolean
   state(): 'alive' | 'dead' | 'asleep'
   wake(): void
+  /** Whatever it was about ends where it is. */
+  end(): void
 }
 
 export interface ProcessParts {
@@ -177,6 +179,9 @@ export function startProcess(parts: ProcessParts): Process {
       state = 'alive'
       awake.resolve()
       awake = Promise.withResolvers()
+    },
+    end() {
+      state = 'dead'
     },
   }
 }

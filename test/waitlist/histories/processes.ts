@@ -95,9 +95,12 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
     },
     pass: milliseconds => time.pass(milliseconds, quiet),
     restart() {
+      // What one keeps, to be stored later, ends with it.
+      for (const process of running) process.end()
       running = [start()]
     },
     async replace(change) {
+      for (const process of [...running, ...asleep.map(({ by }) => by)]) process.end()
       asleep = []
       running = []
       await quiet()
