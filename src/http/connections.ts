@@ -33,9 +33,9 @@ const none = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
 
 /**
  * Bounds the open connections of several servers together, so that no client can shut the others out. A client with more
- * than its share loses that of its connections that has been idle for longest. When all are taken, the one that has been
- * idle for longest makes room, whoever opened it. If none is idle, the new one is refused. Idle is a connection without a
- * request under way, so also one in its TLS handshake. It also logs the connections that were cut for other reasons.
+ * than its share loses the connection that has been idle for longest. When all are taken, the one that has been idle for
+ * longest makes room, whichever client opened it. If none is idle, the new one is refused. A connection is idle while it has
+ * no request under way, even if it is still in its TLS handshake. Connections that are cut for other reasons are logged too.
  *
  * The function that it returns adds a server.
  */

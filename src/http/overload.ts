@@ -1,6 +1,6 @@
 /**
- * Milliseconds that one turn of the event loop may go on admitting. Who comes later in it has waited about as long already, in
- * the kernel, and the next turn waits behind this one.
+ * Milliseconds that one turn of the event loop may go on admitting. Signups that come later in it have waited about as long
+ * already, in the kernel, and the next turn waits behind this one.
  */
 const TURN = 250
 /** Signups that one turn admits however long it takes: a process that was suspended for a moment is not overloaded. */
