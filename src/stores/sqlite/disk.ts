@@ -66,8 +66,8 @@ export function diskUnder(path: string, minimumFree: number, size: () => number)
   }
 }
 
-/** More than any file system allocates at once, so that a quota with a few blocks left is found used up as well. */
-const PROBE = Buffer.alloc(1024 * 1024)
+/** Bytes. More than any file system allocates at once, so that a quota with a few blocks left is found used up as well. */
+const PROBE = 1024 * 1024
 
 /** What the operating system says of a full disk or a quota that is used up: Node has no code for the latter. */
 export const saysNoRoom = (error: unknown): boolean => {
@@ -85,7 +85,7 @@ export function hasNoRoom(path: string): boolean {
   try {
     const descriptor = openSync(probe, 'w', 0o600)
     try {
-      writeFileSync(descriptor, PROBE)
+      writeFileSync(descriptor, Buffer.alloc(PROBE))
     } finally {
       closeSync(descriptor)
     }
