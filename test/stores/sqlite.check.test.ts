@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
@@ -113,7 +114,12 @@ test('a file that may not be written is refused at the start, in a sentence', as
   chmodSync(`${path}-lock`, 0o666)
   chmodSync(cwd, 0o777)
   const through = ['setpriv', '--reuid', '65534', '--clear-groups']
-  const [command, ...args] = [...through, process.execPath, '--version']
+  const [command, ...args] = [
+    ...through,
+    process.execPath,
+    '--check',
+    fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url)),
+  ]
   if (spawnSync(command!, args).status !== 0) return t.skip('no program can be run as another user')
   const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite:waitlist.db' }
   const program = spawnProgram(t, env, { cwd, args: ['serve'], through })

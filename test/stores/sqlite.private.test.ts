@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { sqliteTarget } from '../../src/stores/sqlite/copy.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
@@ -91,7 +92,12 @@ test('a file of another user that others can read stays as it is, and is warned 
   await (await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })).close()
   const nobody = 65_534
   const through = ['setpriv', '--reuid', String(nobody), '--clear-groups']
-  const [command, ...args] = [...through, process.execPath, '--version']
+  const [command, ...args] = [
+    ...through,
+    process.execPath,
+    '--check',
+    fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url)),
+  ]
   if (spawnSync(command!, args).status !== 0) return t.skip('no program can be run as another user')
   chmodSync(path, 0o666)
   chownSync(join(cwd, 'waitlist.db-lock'), nobody, nobody)
