@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { Agent } from 'node:http'
+import { Agent, type ServerResponse } from 'node:http'
 import { after, describe, type TestContext, test } from 'node:test'
-import { type Deed, never, type Received, startReceiver } from '../contracts/destination.receiver.ts'
+import { type Deed, type Received, say, startReceiver } from '../contracts/destination.receiver.ts'
 import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { stageInstances } from '../harness/instances.ts'
 import { type SignupAnswer, signUp } from '../harness/load.ts'
@@ -25,23 +25,24 @@ const MANY = 40
 
 type Effect = 'before the effect' | 'after the effect'
 
-/** Answers, or on wish does not. */
+/** Answers, or on wish not before it is released. */
 function holdable(answer: (received: Received) => Said) {
   let effect: Effect | undefined
-  let held = 0
+  const held: (readonly [ServerResponse, Received])[] = []
   return {
     answer(received: Received): Said | Deed {
       if (effect === undefined || (received.path !== CREATE && received.path !== '/hook')) return answer(received)
       if (effect === 'after the effect') answer(received)
-      held++
-      return never
+      return response => void held.push([response, received])
     },
-    held: () => held,
+    held: () => held.length,
     hold(which: Effect) {
       effect = which
     },
+    /** Those who are still there are answered, so that no attempt must time out first. */
     release() {
       effect = undefined
+      for (const [response, received] of held) if (!response.destroyed) say(answer(received))(response, received)
     },
   }
 }
