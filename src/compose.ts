@@ -1,13 +1,19 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import type { webhook } from './destinations/webhook.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
 import { events } from './waitlist/events.ts'
 import { type HandOver, handOver } from './waitlist/handover.ts'
 import { type Joined, join } from './waitlist/join.ts'
-import { type Limiter, type Log, type Provider, type Store, StoreUnavailable } from './waitlist/ports.ts'
+import {
+  type Limiter,
+  type Log,
+  type OwnDestination,
+  type Provider,
+  type Store,
+  StoreUnavailable,
+} from './waitlist/ports.ts'
 import type { Signup } from './waitlist/signup.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -45,20 +51,21 @@ const LEFT = 8_500
  * @throws {OperatorError} when a part cannot be opened as configured; then nothing is left open.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
-  const { provider, webhook } = await openOutside(config, config.redis)
-  const told = [provider?.automation, webhook].filter(each => each != null)
+  const { provider, destinations } = await openOutside(config, config.redis)
+  const outside = [provider, ...destinations]
+  const told = [provider?.automation, ...destinations].filter(each => each != null)
   const names = told.map(({ name }) => name)
   const openStore = await storeOf(config, log, { provider: provider?.name ?? null, destinations: names })
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('./http/server.ts')])
   if (opened.status === 'rejected') {
-    await Promise.all([provider?.close(), webhook?.close()])
+    await Promise.all(outside.map(each => each?.close()))
     throw opened.reason
   }
   const store = opened.value
   let limiter: Limiter | undefined
   const close = async () => {
-    await Promise.all([limiter?.close(), provider?.close(), webhook?.close()])
+    await Promise.all([limiter, ...outside].map(each => each?.close()))
     await store.close()
   }
   try {
@@ -174,17 +181,19 @@ export const documentLimiter = ({ documentsPerMinute: limit }: Config['server'])
 /** The other sides of outbound calls. */
 export interface Outside {
   readonly provider: Provider | null
-  readonly webhook: ReturnType<typeof webhook> | null
+  readonly destinations: readonly OwnDestination[]
 }
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
 export async function openOutside(
-  { provider, webhook, providerTimeout: timeout }: Config,
+  { provider, knownContacts, webhook, providerTimeout: timeout }: Config,
   redis: RedisLocation | null = null,
 ): Promise<Outside> {
-  const pace = provider && redis && (await import('./limiters/redis-pace.ts')).redisPace(redis)
+  const shared = provider && redis && (await import('./limiters/redis-pace.ts')).redisPace(redis)
+  const options = { timeout, knownContacts, shared }
+  const destinations = [webhook && (await import('./destinations/webhook.ts')).webhook(webhook)]
   return {
-    provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, timeout, pace)),
-    webhook: webhook && (await import('./destinations/webhook.ts')).webhook(webhook),
+    provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, options)),
+    destinations: destinations.filter(each => each !== null),
   }
 }

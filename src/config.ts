@@ -10,6 +10,7 @@ import { type StoreLocation, storeName } from './stores/location.ts'
 import { OperatorError } from './waitlist/ports.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
+export type KnownContacts = ValuesOf<typeof settings>['KNOWN_CONTACTS']
 
 /** The configuration of the service: complete and free of contradictions. */
 export interface Config {
@@ -23,6 +24,7 @@ export interface Config {
   readonly provider: Choice | null
   /** Milliseconds. */
   readonly providerTimeout: number
+  readonly knownContacts: KnownContacts
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly eventName: string
   readonly logLevel: LogLevel
@@ -114,6 +116,7 @@ export function readConfig(env: Environment): ConfigResult {
     redis: values.REDIS_URL ?? null,
     provider,
     providerTimeout: values.PROVIDER_TIMEOUT,
+    knownContacts: values.KNOWN_CONTACTS,
     webhook,
     eventName: values.EVENT_NAME,
     logLevel: values.LOG_LEVEL,
@@ -125,10 +128,10 @@ export function readConfig(env: Environment): ConfigResult {
 }
 
 function warningsFor(
-  { server, store, storeConnections, provider, webhook }: Config,
+  { server, store, storeConnections, provider, knownContacts, webhook }: Config,
   env: Environment,
 ): readonly string[] {
-  const warnings = [...providerWarnings(provider?.vendor ?? null, env)]
+  const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }

@@ -119,6 +119,12 @@ export const words: Kind<readonly string[]> = {
   read: text => listOf(word, text, 20),
 }
 
+/** What people call something in a tool, such as a tag. */
+export const names: Kind<readonly string[]> = {
+  allowed: 'must be a list of at most 20 names of at most 100 characters, separated by commas',
+  read: text => listOf({ read: item => line(100).read(item) || undefined }, text, 20),
+}
+
 export const numbers: Kind<readonly number[]> = {
   allowed: 'must be a list of at most 20 whole numbers above 0, separated by commas',
   read: text => listOf(number, text, 20),
@@ -129,6 +135,27 @@ export const assignment: Kind<{ readonly name: string; readonly value: string }>
   read(text) {
     const [, name, value] = /^([a-z][a-z0-9_]{0,99})=(.{1,200})$/.exec(text) ?? []
     return name === undefined || value === undefined ? undefined : { name, value }
+  },
+}
+
+export const language: Kind<string> = {
+  allowed: 'must be a language such as de or pt_PT',
+  read: text => (/^[a-z]{2,3}(?:_[A-Z]{2})?$/.test(text) ? text : undefined),
+}
+
+/** The address of a page, which may have a query. */
+export const page: Kind<string> = {
+  allowed: 'must be an http or https address without user and fragment',
+  read: text => httpUrl(text)?.href,
+}
+
+/** Values by name. None contains a comma. */
+export const assignments: Kind<Readonly<Record<string, string>>> = {
+  allowed: 'must be a list of at most 20 name=value with different names, separated by commas',
+  read(text) {
+    const all = listOf({ read: item => /^([a-z]\w{0,99})=(.{1,200})$/i.exec(item)?.slice(1) }, text, 20)
+    const values: Record<string, string> | undefined = all && Object.fromEntries(all)
+    return Object.keys(values ?? {}).length === all?.length ? values : undefined
   },
 }
 

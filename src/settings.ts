@@ -131,6 +131,14 @@ export const settings = {
     needs: 'PROVIDER',
     ...whole(100, 20_000, ' milliseconds'),
   },
+  KNOWN_CONTACTS: {
+    meaning:
+      'What becomes of an address that the provider had before: leave changes nothing there; join adds it to the ' +
+      'lists and tags that its settings name.',
+    default: 'leave',
+    needs: 'PROVIDER',
+    ...oneOf('leave', 'join'),
+  },
   WEBHOOK_URL: {
     meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',
     allowed: 'must be an http or https address without user and fragment',

@@ -14,19 +14,20 @@ export interface Trial {
 
 const UNTRIED = 'the key is not tried: the provider has no cheap call for it that changes nothing'
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
-const NO_WEBHOOK: Trial = { what: 'webhook', is: 'ok', why: 'none' }
+const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 
-/** Tries the store, the shared limiter, the certificate, the provider's key and the webhook, and changes none of them. */
+/** Tries the store, the shared limiter, the certificate, the provider and the destinations, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
     redis,
     server: { tls },
   } = config
   const operator = await operatorOf(config)
-  const { provider, webhook } = await openOutside(config)
+  const { provider, destinations } = await openOutside(config)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     if (check === undefined) return { what, is: 'untried', why: UNTRIED }
-    const failure = await check(AbortSignal.timeout(config.providerTimeout))
+    // Each check has its own timeout.
+    const failure = await check(new AbortController().signal)
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
   }
   try {
@@ -35,11 +36,12 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [tried('certificate', async () => certificateIn(tls))]),
       provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
-      webhook ? trial('webhook', 'the receiver accepts what is sent', webhook.check) : NO_WEBHOOK,
+      ...(destinations.length === 0 ? [NO_DESTINATION] : []),
+      ...destinations.map(({ name, check }) => trial(name, 'the receiver accepts what is sent', check)),
     ])
     return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator))] : trials
   } finally {
-    await Promise.all([provider?.close(), webhook?.close()])
+    await Promise.all([provider, ...destinations].map(each => each?.close()))
   }
 }
 

@@ -4,7 +4,7 @@ import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
-import type { Destination, Failure } from '../waitlist/ports.ts'
+import type { OwnDestination } from '../waitlist/ports.ts'
 
 export interface WebhookSettings {
   /** The receiver: http or https, with path and query; no user, no fragment. */
@@ -34,11 +34,7 @@ const RATE: Rate = { calls: 1_000, per: 1_000, connections: CONCURRENCY }
  * Sends events to the operator's own receiver, as Standard Webhooks specifies:
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function webhook({ url, secrets }: WebhookSettings): Destination & {
-  /** Tries the address and the secret with a message of type `waitlist.check`: null when the receiver accepts it. */
-  check(signal: AbortSignal): Promise<Failure | null>
-  close(): Promise<void>
-} {
+export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
   const { origin, pathname, search } = new URL(url)
   const { call, close } = caller({ base: origin, headers: {}, rate: RATE })
   const signers = secrets.map(secret => new Webhook(secret))
@@ -71,6 +67,7 @@ export function webhook({ url, secrets }: WebhookSettings): Destination & {
       return reply.status === 410 ? { is: 'gone', why: reply.summary } : judgeDelivery(reply)
     },
 
+    /** Sends a message of type `waitlist.check`. */
     async check(signal) {
       const message = { id: `check_${randomUUID()}`, type: CHECK, timestamp: new Date(), data: {} }
       const reply = await send(message, 'try the webhook', signal)

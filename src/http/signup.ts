@@ -84,8 +84,7 @@ export function signupRoute({
         return answer(refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
       }
       if (joined.is === 'refused') return answer(refuse(addressRefused(joined.reason)))
-      const isConstant = joined.is === 'known' && joined.contactId === undefined
-      return answer(isConstant ? alreadyListed : accepted(joined))
+      return answer(joined.is === 'known' ? alreadyListed : accepted(joined))
     } catch (error) {
       return answer(failed(error, reqId))
     }
@@ -94,12 +93,12 @@ export function signupRoute({
 
 type Accepted = Extract<Joined, { is: 'new' | 'known' }>
 
-function resultOf({ is, contactId }: Accepted): SignupResult {
-  const isNew = is === 'new'
+function resultOf(joined: Accepted): SignupResult {
+  const isNew = joined.is === 'new'
   return {
     success: true,
     message: isNew ? 'You are on the waitlist.' : 'You are already on the waitlist.',
-    contactId,
+    contactId: isNew ? joined.contactId : undefined,
     alreadyExisted: !isNew,
     automationTriggered: isNew,
   }

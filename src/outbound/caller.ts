@@ -11,7 +11,7 @@ import { retryAfter } from './retry-after.ts'
 export interface Call {
   /** Its purpose, for the log: "create a contact". Never contains what a visitor sent. */
   readonly to: string
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   /** Whether it changes nothing, however it ends (RFC 9110 §9.2.1); by default, whether it is a GET. */
   readonly safe?: boolean
   /** Begins with a slash; follows the path of the base address. */
@@ -45,12 +45,14 @@ export interface CallerSettings {
   readonly waitFields?: readonly string[]
   /** Milliseconds to wait after a 429 that does not say how long. */
   readonly wait?: number
+  /** Bytes of an answer, where useful ones may have more than 65,536. */
+  readonly largest?: number
   /** Set if other instances call the same address: the rate then applies to all of them together. */
   readonly shared?: SharedPace | undefined
 }
 
 const CONNECT_TIMEOUT = 2_000
-/** Bytes of an answer. Useful ones have a few kilobytes at most. */
+/** Bytes of an answer. Useful ones have a few kilobytes at most, almost everywhere. */
 const LARGEST_ANSWER = 65_536
 /** Milliseconds that the first call of an attempt may wait for its turn. */
 export const LONGEST_QUEUE = 5_000
@@ -70,7 +72,7 @@ export function caller(settings: CallerSettings): Caller {
     connect: { timeout: CONNECT_TIMEOUT },
     headersTimeout: 0,
     bodyTimeout: 0,
-    maxResponseSize: LARGEST_ANSWER,
+    maxResponseSize: settings.largest ?? LARGEST_ANSWER,
     // One call at a time on a connection, so that a broken connection ends only that call.
     allowH2: false,
   })

@@ -1,11 +1,15 @@
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../waitlist/contact.ts'
+import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://developers.brevo.com/reference: without `updateEnabled` a known address is refused, and nothing about it
- * changes, not even its lists. Attributes that the account does not have are ignored. There is no check, since the call
- * for it is limited to a hundred an hour (https://developers.brevo.com/docs/api-limits).
+ * changes, not even its lists. Attributes that the account does not have are ignored.
+ *
+ * With double opt-in, Brevo creates the contact when it confirms, and until then finds nothing at its address.
  */
 export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorClient {
   const { call } = connect({
@@ -14,49 +18,141 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
     waitFields: ['x-sib-ratelimit-reset', 'retry-after'],
   })
   const { BREVO_FIRST_NAME_ATTRIBUTE: firstName, BREVO_LAST_NAME_ATTRIBUTE: lastName } = settings
+  const { BREVO_LIST_IDS: lists, BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: templateId } = settings
+
+  const attributesOf = ({ name }: Contact) => {
+    const { first, last } = splitName(name)
+    return { [firstName]: first, ...(last !== undefined && { [lastName]: last }) }
+  }
+
+  const find = ({ email }: Contact, attempt: Attempt) =>
+    call({ to: 'find a contact', method: 'GET', path: `/v3/contacts/${encodeURIComponent(email)}` }, attempt)
+
+  /** A contact that Brevo has; in doubt with its id, and whether it is ours. */
+  function existing(found: Reply, contact: Contact, doubt: boolean): Creation {
+    const providerId = idAt(found.json, 'id')
+    if (found.status !== 200 || providerId === undefined) return judge(found)
+    if (!doubt) return { is: 'existing' }
+    return { is: 'existing', providerId, ours: isYoungerThanSignup(textAt(found.json, 'createdAt'), contact) }
+  }
+
+  async function create(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
+    const body = { email: contact.email, attributes: attributesOf(contact), listIds: lists, updateEnabled: false }
+    const reply = await call({ to: 'create a contact', method: 'POST', path: '/v3/contacts', body }, attempt)
+    if (reply.is !== 'answered') return reply
+    const id = idAt(reply.json, 'id')
+    if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
+    if (!isKnown(reply)) return refusedOr(reply)
+    if (!doubt) return { is: 'existing' }
+    const found = await find(contact, attempt)
+    return found.is === 'answered' ? existing(found, contact, doubt) : found
+  }
+
+  /** Asks for a confirmation. Repeated before that, it sends no second mail and is answered with 204. */
+  const ask = (email: string, attributes: object | undefined, attempt: Attempt) => {
+    const redirectionUrl = settings.BREVO_DOUBLE_OPT_IN_REDIRECT_URL
+    const body = { email, attributes, includeListIds: lists, templateId, redirectionUrl }
+    const path = '/v3/contacts/doubleOptinConfirmation'
+    return call({ to: 'ask for a confirmation', method: 'POST', path, body, statusAlone: true }, attempt)
+  }
+
+  async function createConfirmed(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
+    const found = await find(contact, attempt)
+    if (found.is !== 'answered') return found
+    if (found.status !== 404) return existing(found, contact, doubt)
+    const reply = await ask(contact.email, attributesOf(contact), attempt)
+    if (reply.is !== 'answered') return reply
+    if (reply.status < 300) return { is: 'created' }
+    return isKnown(reply) ? { is: 'existing' } : refusedOr(reply)
+  }
+
+  async function join({ email }: Contact, attempt: Attempt): Promise<Failure | null> {
+    for (const list of lists ?? []) {
+      const path = `/v3/contacts/lists/${list}/contacts/add`
+      const body = { emails: [email] }
+      const reply = await call({ to: `add to the list ${list}`, method: 'POST', path, body }, attempt)
+      if (reply.is !== 'answered') return reply
+      const isThere = reply.status === 400 && /^contact already in list/i.test(textAt(reply.json, 'message') ?? '')
+      if (reply.status !== 201 && !isThere) return judge(reply)
+    }
+    return null
+  }
+
+  /** With double opt-in nobody gets on a list without a confirmation. */
+  async function joinConfirmed(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+    const found = await find(contact, attempt)
+    if (found.is !== 'answered') return found
+    const listIds = memberAt(found.json, 'listIds')
+    if (found.status !== 200 || !Array.isArray(listIds)) return judge(found)
+    // Those who unsubscribed are not asked to come back.
+    const isUnsubscribed = memberAt(found.json, 'emailBlacklisted') === true
+    if (isUnsubscribed || lists?.every(list => listIds.includes(list))) return null
+    const reply = await ask(contact.email, undefined, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status < 300 ? null : judge(reply)
+  }
+
+  const isDoubleOptIn = templateId !== undefined
 
   return {
-    async createContact(contact, doubt, attempt) {
-      const { name, email } = contact
-      const { first, last } = splitName(name)
-      const attributes = { [firstName]: first, ...(last !== undefined && { [lastName]: last }) }
-      const body = { email, attributes, listIds: settings.BREVO_LIST_IDS, updateEnabled: false }
-      const reply = await call({ to: 'create a contact', method: 'POST', path: '/v3/contacts', body }, attempt)
-      if (reply.is !== 'answered') return reply
-      const { status, json } = reply
-      const id = idAt(json, 'id')
-      if (status === 201 && id !== undefined) return { is: 'created', providerId: id }
-      const code = memberAt(json, 'code')
-      // The metadata is newer than the code, and has been seen with a different one.
-      const isKnown =
-        code === 'duplicate_parameter' || memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined
-      if (status !== 400 || !isKnown) {
-        if (status === 400 && code === 'invalid_parameter' && /\be-?mail\b/i.test(textAt(json, 'message') ?? '')) {
-          return { is: 'refused', reason: 'it is not valid there' }
-        }
-        return judge(reply)
-      }
-      if (!doubt) return { is: 'existing' }
+    createContact: isDoubleOptIn ? createConfirmed : create,
 
-      const path = `/v3/contacts/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a contact', method: 'GET', path }, attempt)
-      if (found.is !== 'answered') return found
-      const providerId = idAt(found.json, 'id')
-      if (found.status !== 200 || providerId === undefined) return judge(found)
-      const ours = isYoungerThanSignup(textAt(found.json, 'createdAt'), contact)
-      return { is: 'existing', providerId, ours }
-    },
+    join: lists === undefined ? undefined : isDoubleOptIn ? joinConfirmed : join,
 
-    async automation({ name, contact: { email, providerId } }, attempt) {
-      const body = {
-        // Letters, digits, - and _ are allowed.
-        event_name: name.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
-        // By its address, a contact that was deleted meanwhile would be created anew; not so by its id.
-        identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
+    // Before the contact confirmed there is none to send an event for. Being added to the list starts what follows.
+    automation: isDoubleOptIn
+      ? null
+      : async ({ name, contact: { email, providerId } }, attempt) => {
+          const body = {
+            // Letters, digits, - and _ are allowed.
+            event_name: name.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
+            // By its address, a contact that was deleted meanwhile would be created anew; not so by its id.
+            identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
+          }
+          const reply = await call({ to: 'send an event', method: 'POST', path: '/v3/events', body }, attempt)
+          if (reply.is !== 'answered') return reply
+          return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
+        },
+
+    /** What is under /v3/contacts may be asked often; a template a hundred times an hour. */
+    async check(attempt) {
+      const get = (to: string, path: string) => call({ to: `check ${to}`, method: 'GET', path }, attempt)
+      const attributes = await get('the key and the attributes', '/v3/contacts/attributes')
+      if (attributes.is !== 'answered') return attributes
+      const known = memberAt(attributes.json, 'attributes')
+      if (attributes.status !== 200 || !Array.isArray(known)) return judge(attributes)
+      const missing = [firstName, lastName].filter(name => !known.some(each => memberAt(each, 'name') === name))
+      if (missing.length > 0) {
+        return { is: 'misconfigured', why: `check the attributes: the account has no ${missing.join(', ')}` }
       }
-      const reply = await call({ to: 'send an event', method: 'POST', path: '/v3/events', body }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
+      for (const list of lists ?? []) {
+        const reply = await get(`the list ${list}`, `/v3/contacts/lists/${list}`)
+        if (reply.is !== 'answered') return reply
+        if (reply.status !== 200 || idAt(reply.json, 'id') !== String(list)) return judge(reply)
+      }
+      if (!isDoubleOptIn) return null
+      const template = await get('the template', `/v3/smtp/templates/${templateId}`)
+      if (template.is !== 'answered') return template
+      if (template.status !== 200 || idAt(template.json, 'id') === undefined) return judge(template)
+      const isUsable = memberAt(template.json, 'isActive') === true && memberAt(template.json, 'doiTemplate') === true
+      return isUsable
+        ? null
+        : { is: 'misconfigured', why: `check the template: ${templateId} is no active double opt-in template` }
     },
   }
+}
+
+/** The metadata is newer than the code, and has been seen with a different one. */
+const isKnown = ({ status, json }: Reply): boolean =>
+  status === 400 &&
+  (memberAt(json, 'code') === 'duplicate_parameter' ||
+    memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined)
+
+/** The code is that of every wrong parameter, such as our lists; only these words mean the address. */
+function refusedOr(reply: Reply): Creation {
+  const isAddress =
+    reply.status === 400 &&
+    memberAt(reply.json, 'code') === 'invalid_parameter' &&
+    /^invalid email address\.?$/i.test(textAt(reply.json, 'message') ?? '')
+  return isAddress ? { is: 'refused', reason: 'it is not valid there' } : judge(reply)
 }

@@ -3,13 +3,14 @@ import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
-/** Error codes that say that the address itself is refused, with the end of the sentence for the visitor. */
+/**
+ * Error codes that can only mean this address, with the end of the sentence for the visitor. `subscriber_blocked` is none
+ * of them: the firewall also weighs the address that calls, which is ours for everybody.
+ */
 const refusals: Readonly<Record<string, string>> = {
   email_invalid: 'it is not valid there',
-  email_empty: 'it is not valid there',
-  email_blocked: 'it is blocked there',
-  subscriber_blocked: 'it is blocked there',
-  subscriber_suppressed: 'it does not take mail any more',
+  email_blocked: 'it is not accepted there',
+  subscriber_suppressed: 'it is not accepted there',
 }
 
 /** Two codes for a known address; the documentation does not say which is sent when. */
@@ -25,14 +26,32 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
     base: settings.BUTTONDOWN_BASE_URL,
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },
   })
-  const mail = settings.BUTTONDOWN_EMAIL_ID
+  const { BUTTONDOWN_EMAIL_ID: mail, BUTTONDOWN_TAGS: tags } = settings
   // Without a type the subscriber is asked to confirm.
   const type = settings.BUTTONDOWN_DOUBLE_OPT_IN ? undefined : 'regular'
+  /** What the check asks for, and the member of a sound answer. */
+  const named: { what: string; path: string; query?: Record<string, string>; statusAlone?: true; member?: string }[] = [
+    { what: 'the API key', path: '/v1/accounts/me', member: 'username' },
+  ]
+  // The answer has the whole mail, which may be longer than we read.
+  if (mail !== undefined)
+    named.push({ what: 'the mail', path: `/v1/emails/${encodeURIComponent(mail)}`, statusAlone: true })
+  // Tags that are missing are made, if the plan has tags.
+  if (tags !== undefined)
+    named.push({ what: 'the tags', path: '/v1/tags', query: { page_size: '1' }, member: 'results' })
 
   return {
     async createContact({ id, name, email }, doubt, attempt) {
-      const metadata = { name, waitlist_id: id }
-      const body = { email_address: email, type, tags: settings.BUTTONDOWN_TAGS, metadata }
+      const body = {
+        email_address: email,
+        type,
+        tags,
+        metadata: { name, waitlist_id: id },
+        utm_source: settings.BUTTONDOWN_UTM_SOURCE,
+        utm_medium: settings.BUTTONDOWN_UTM_MEDIUM,
+        utm_campaign: settings.BUTTONDOWN_UTM_CAMPAIGN,
+        referrer_url: settings.BUTTONDOWN_REFERRER_URL,
+      }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
@@ -48,6 +67,22 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
       return { is: 'existing', providerId: foundId, ours: memberAt(found.json, 'metadata', 'waitlist_id') === id }
     },
 
+    // The collision behaviour `add` of a creation adds tags, too, but it also resubscribes those who have unsubscribed.
+    join:
+      tags &&
+      (async ({ email }, attempt) => {
+        const path = `/v1/subscribers/${encodeURIComponent(email)}`
+        const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+        if (found.is !== 'answered') return found
+        const has = memberAt(found.json, 'tags')
+        if (found.status !== 200 || !Array.isArray(has)) return judge(found)
+        if (tags.every(tag => has.includes(tag))) return null
+        const body = { tags: [...new Set([...has, ...tags])] }
+        const reply = await call({ to: 'tag a subscriber', method: 'PATCH', path, body }, attempt)
+        if (reply.is !== 'answered') return reply
+        return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : conflictOr(judge, reply)
+      }),
+
     automation:
       mail === undefined
         ? null
@@ -61,9 +96,13 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
           },
 
     async check(attempt) {
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/accounts/me' }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status === 200 && textAt(reply.json, 'username') !== undefined ? null : judge(reply)
+      for (const { what, member, ...asked } of named) {
+        const reply = await call({ to: `check ${what}`, method: 'GET', ...asked }, attempt)
+        if (reply.is !== 'answered') return reply
+        const isThere = member === undefined || memberAt(reply.json, member) !== undefined
+        if (reply.status !== 200 || !isThere) return judge(reply)
+      }
+      return null
     },
   }
 }

@@ -2,9 +2,15 @@ import type { Rate } from '../outbound/pace.ts'
 import {
   address,
   assignment,
+  assignments,
+  language,
+  line,
+  names,
   number,
   numbers,
+  oneOf,
   optional,
+  page,
   required,
   type SettingsTable,
   type ValuesOf,
@@ -31,6 +37,8 @@ export interface Vendor {
   readonly settings: SettingsTable
   readonly rate: Rate
   readonly promises: Promises
+  /** The settings that name what contacts are added to, which those that the vendor knew before may join too. */
+  readonly joins: readonly string[]
   /** What is wrong with settings that are each allowed. */
   readonly contradiction?: (values: Readonly<Record<string, unknown>>, eventName: string) => string | null
 }
@@ -51,21 +59,45 @@ export const vendors = {
     settings: {
       LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),
       LOOPS_MAILING_LISTS: optional(words, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
+      LOOPS_USER_GROUP: optional(line(500), 'User group of a new contact.', 'Your choice.'),
+      LOOPS_CONTACT_PROPERTIES: optional(
+        assignments,
+        'Custom properties of type string to set on a new contact: name=value, separated by commas.',
+        'Loops: Settings, API, the API name; make them there first.',
+      ),
+      LOOPS_EVENT_PROPERTIES: optional(
+        assignments,
+        'Properties of type string to send with the event: name=value, separated by commas.',
+        'Loops: Events; use the same names in your workflow.',
+      ),
       LOOPS_BASE_URL: base('https://app.loops.so/api'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
     // Loops does not document how long it keeps the key of an event.
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY },
+    joins: ['LOOPS_MAILING_LISTS'],
+    contradiction({ LOOPS_CONTACT_PROPERTIES: properties }) {
+      const own = ['email', 'firstName', 'lastName', 'mailingLists', 'source', 'subscribed', 'userGroup', 'userId']
+      const taken = own.find(name => Object.hasOwn(properties ?? {}, name))
+      return taken === undefined ? null : `LOOPS_CONTACT_PROPERTIES must be properties of your own: ${taken} is Loops'`
+    },
   },
   resend: {
     title: 'Resend',
     settings: {
       RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),
-      RESEND_SEGMENT_ID: optional(word, 'Segment to add the contact to.', 'Resend: Audience, Segments.'),
+      RESEND_SEGMENT_IDS: optional(words, 'Segments to add the contact to.', 'Resend: Audience, Segments.'),
+      RESEND_TOPIC_IDS: optional(words, 'Topics that the contact opts in to.', 'Resend: Audience, Topics.'),
+      RESEND_PROPERTIES: optional(
+        assignments,
+        'Properties of type string to set on a new contact: name=value, separated by commas.',
+        'Resend: Audience, Properties; make them there first.',
+      ),
       RESEND_BASE_URL: base('https://api.resend.com'),
     },
     rate: { calls: 5, per: SECOND, connections: 5 },
     promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    joins: ['RESEND_SEGMENT_IDS'],
   },
   kit: {
     title: 'Kit',
@@ -81,10 +113,38 @@ export const vendors = {
         'Sequence that a new contact is added to.',
         'Kit: Send, Sequences; the number in its address.',
       ),
+      KIT_TAG_IDS: optional(
+        numbers,
+        'More tags to give to the contact.',
+        'Kit: Subscribers, Tags; the number in the address of each.',
+      ),
+      KIT_FORM_ID: optional(
+        number,
+        'Form to add the contact to, which may ask it to confirm.',
+        'Kit: Grow, Landing pages & forms; the number in its address.',
+      ),
+      KIT_LAST_NAME_FIELD: optional(
+        word,
+        'Custom field for the rest of the name.',
+        'Kit: Subscribers, a subscriber, Custom fields; the key, such as last_name.',
+      ),
+      KIT_FIELDS: optional(
+        assignments,
+        'Custom fields of a new contact, as name=value.',
+        'Kit: Subscribers, a subscriber, Custom fields; the key of each.',
+      ),
       KIT_BASE_URL: base('https://api.kit.com'),
     },
     rate: { calls: 120, per: MINUTE, connections: 5 },
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
+    contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
+      if ((tags as readonly unknown[] | undefined)?.includes(tag)) {
+        return 'KIT_TAG_IDS must not have the tag of KIT_TAG_ID: it would start the automation too early'
+      }
+      const isTwice = typeof lastName === 'string' && Object.hasOwn((fields as object | undefined) ?? {}, lastName)
+      return isTwice ? 'KIT_FIELDS must not have the field of KIT_LAST_NAME_FIELD' : null
+    },
   },
   brevo: {
     title: 'Brevo',
@@ -103,10 +163,34 @@ export const vendors = {
         'Attribute for the rest of the name.',
         'Brevo: Contacts, Settings, Contact attributes.',
       ),
+      BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: optional(
+        number,
+        'Template of the mail that asks the contact to confirm, before it is created.',
+        'Brevo: Templates; the number after # of a double opt-in template.',
+      ),
+      BREVO_DOUBLE_OPT_IN_REDIRECT_URL: optional(
+        page,
+        'Page that the contact sees after it confirmed; with BREVO_DOUBLE_OPT_IN_TEMPLATE_ID.',
+        'A page of yours that anybody can open.',
+      ),
       BREVO_BASE_URL: base('https://api.brevo.com'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
+    // With double opt-in there is only a lookup before.
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    joins: ['BREVO_LIST_IDS'],
+    contradiction({
+      BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template,
+      BREVO_DOUBLE_OPT_IN_REDIRECT_URL: redirect,
+      BREVO_LIST_IDS: lists,
+    }) {
+      if ((template === undefined) !== (redirect === undefined)) {
+        return 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID and BREVO_DOUBLE_OPT_IN_REDIRECT_URL belong together: set both or none'
+      }
+      return template !== undefined && lists === undefined
+        ? 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID needs BREVO_LIST_IDS: who confirms is added to them'
+        : null
+    },
   },
   mailchimp: {
     title: 'Mailchimp',
@@ -127,6 +211,21 @@ export const vendors = {
         'Whether Mailchimp asks the contact to confirm.',
         'Your choice.',
       ),
+      MAILCHIMP_TAGS: optional(
+        names,
+        'Tags to give to the contact; new ones are made.',
+        'Mailchimp: Audience, Tags; the name.',
+      ),
+      MAILCHIMP_INTEREST_IDS: optional(
+        words,
+        'Interests (group names) to give to the contact.',
+        'Mailchimp: its API lists them, under interest-categories of the audience.',
+      ),
+      MAILCHIMP_LANGUAGE: optional(
+        language,
+        'Language of the contact.',
+        'Mailchimp: the code of a contact language, such as de or pt_PT.',
+      ),
       MAILCHIMP_JOURNEY_ID: optional(
         number,
         'Journey to start, instead of an event; with MAILCHIMP_STEP_ID.',
@@ -141,6 +240,7 @@ export const vendors = {
     },
     rate: { calls: 100, per: SECOND, connections: 10 },
     promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0 },
+    joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
     contradiction(
       { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
       eventName,
@@ -162,11 +262,17 @@ export const vendors = {
     settings: {
       PLUNK_SECRET_KEY: required(word, 'Secret key (sk_…), for contacts.', 'Plunk: Project settings, API keys.'),
       PLUNK_PUBLIC_KEY: required(word, 'Public key (pk_…), for events.', 'Plunk: Project settings, API keys.'),
+      PLUNK_SUBSCRIBED: optional(
+        yesOrNo,
+        'Whether a new contact is subscribed to marketing mails; Plunk subscribes it unless this is false.',
+        'Your choice.',
+      ),
       PLUNK_BASE_URL: base('https://next-api.useplunk.com'),
     },
     // 1,000 a minute, and 50 that change contacts a second: the slower one, evenly.
     rate: { calls: 16, per: SECOND, connections: 10 },
     promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY },
+    joins: [],
     contradiction: (_, eventName) =>
       /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/.test(eventName)
         ? 'EVENT_NAME must not be one of Plunk itself: email.…, contact.subscribed, contact.unsubscribed, segment.…'
@@ -192,16 +298,32 @@ export const vendors = {
         'Transactional template to send to a new contact.',
         'listmonk: Campaigns, Templates, type Transactional.',
       ),
+      LISTMONK_PRECONFIRM: withDefault(
+        yesOrNo,
+        'false',
+        'Whether subscriptions count as confirmed, so that lists with double opt-in ask nobody.',
+        'Your choice; with true you vouch for the consent.',
+      ),
+      LISTMONK_ATTRIBUTES: optional(
+        assignments,
+        'Attributes of a new subscriber, as name=value, separated by commas.',
+        'Your choice; templates and queries may use them.',
+      ),
     },
     rate: { calls: 100, per: SECOND, connections: 10 },
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    joins: ['LISTMONK_LIST_IDS'],
+    contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
+      Object.hasOwn(attributes as object, 'waitlist')
+        ? 'LISTMONK_ATTRIBUTES must not set waitlist: by this attribute Waitlist knows its own subscribers'
+        : null,
   },
   klaviyo: {
     title: 'Klaviyo',
     settings: {
       KLAVIYO_API_KEY: required(
         word,
-        'Private key with read and write access to profiles, and write access to events and lists.',
+        'Private key with read and write access to profiles and lists, and write access to events and subscriptions.',
         'Klaviyo: Settings, API keys, Create private API key.',
       ),
       KLAVIYO_LIST_ID: optional(
@@ -209,24 +331,46 @@ export const vendors = {
         'List to add the contact to.',
         'Klaviyo: Audience, Lists & segments, Settings of the list.',
       ),
+      KLAVIYO_CONSENT: withDefault(
+        yesOrNo,
+        'false',
+        'Whether a new contact is subscribed to email marketing, so that you may mail it.',
+        'Your choice: your form must say so.',
+      ),
       KLAVIYO_BASE_URL: base('https://a.klaviyo.com'),
     },
     // 75 a second and 750 a minute: the slower one, evenly.
     rate: { calls: 12, per: SECOND, connections: 10 },
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    joins: ['KLAVIYO_LIST_ID'],
   },
   hubspot: {
     title: 'HubSpot',
     settings: {
       HUBSPOT_TOKEN: required(
         word,
-        'Access token of a private app with read and write access to contacts.',
-        'HubSpot: Settings, Integrations, Private Apps.',
+        'Service key with the scopes crm.objects.contacts.read and .write; for lists crm.lists.read and .write, too.',
+        'HubSpot: Development, Keys, Service keys, Create service key.',
+      ),
+      HUBSPOT_LIST_IDS: optional(
+        numbers,
+        'Static lists (segments) to add the contact to.',
+        'HubSpot: CRM, Segments, Details of the segment; the ILS id.',
       ),
       HUBSPOT_PROPERTY: optional(
         assignment,
         'Property to set on a new contact, as name=value; a workflow can enrol on it.',
         'HubSpot: Settings, Properties; use the internal name.',
+      ),
+      HUBSPOT_LIFECYCLE_STAGE: optional(
+        word,
+        'Lifecycle stage of a new contact, such as subscriber or lead.',
+        'HubSpot: Settings, Objects, Contacts, Lifecycle stage; the internal id.',
+      ),
+      HUBSPOT_LEGAL_BASIS: optional(
+        line(200),
+        "Legal basis for processing a new contact's data, such as Freely given consent from contact.",
+        "HubSpot: Settings, Properties, Legal basis for processing contact's data; the internal name of the option.",
       ),
       HUBSPOT_EVENT: optional(
         word,
@@ -237,16 +381,24 @@ export const vendors = {
     },
     rate: { calls: 100, per: 10 * SECOND, connections: 10 },
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY },
-    contradiction({ HUBSPOT_PROPERTY: property }) {
+    joins: ['HUBSPOT_LIST_IDS'],
+    contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
       const name = (property as { name: string } | undefined)?.name ?? ''
-      const isTaken = ['email', 'firstname', 'lastname'].includes(name)
-      return isTaken ? `HUBSPOT_PROPERTY must be a property of your own: ${name} is what the visitor typed` : null
+      if (['email', 'firstname', 'lastname'].includes(name)) {
+        return `HUBSPOT_PROPERTY must be a property of your own: ${name} is what the visitor typed`
+      }
+      const isTwice = (name === 'lifecyclestage' && stage) || (name === 'hs_legal_basis' && basis)
+      return isTwice ? `HUBSPOT_PROPERTY must not be ${name}, which has a setting of its own` : null
     },
   },
   buttondown: {
     title: 'Buttondown',
     settings: {
-      BUTTONDOWN_API_KEY: required(word, 'API key with write access to subscribers.', 'Buttondown: Settings, API.'),
+      BUTTONDOWN_API_KEY: required(
+        word,
+        'API key with write access to subscribers; for a mail also with read access to emails.',
+        'Buttondown: Settings, API.',
+      ),
       BUTTONDOWN_TAGS: optional(
         words,
         'Tags to give to the contact; new ones are made.',
@@ -263,35 +415,57 @@ export const vendors = {
         'Mail to send to a new contact.',
         'Buttondown: Emails; the id in its address.',
       ),
+      BUTTONDOWN_UTM_SOURCE: optional(line(300), 'UTM source of a new contact.', 'Your choice, such as landing-page.'),
+      BUTTONDOWN_UTM_MEDIUM: optional(line(300), 'UTM medium of a new contact.', 'Your choice, such as waitlist.'),
+      BUTTONDOWN_UTM_CAMPAIGN: optional(line(300), 'UTM campaign of a new contact.', 'Your choice, such as launch.'),
+      BUTTONDOWN_REFERRER_URL: optional(address, 'Page that a new contact comes from.', 'The address of your page.'),
       BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
     // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
     promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY },
+    joins: ['BUTTONDOWN_TAGS'],
   },
   customerio: {
     title: 'Customer.io',
     settings: {
-      CUSTOMERIO_SITE_ID: required(
+      CUSTOMERIO_API: withDefault(
+        oneOf('track', 'pipelines'),
+        'track',
+        'API that is told of people and events.',
+        'Your choice; Customer.io recommends pipelines for what is new.',
+      ),
+      CUSTOMERIO_SITE_ID: optional(
         word,
-        'Site id of the Track API.',
+        'Site id; the Track API needs it.',
         'Customer.io: Settings, API credentials, Track API keys.',
       ),
       CUSTOMERIO_API_KEY: required(
         word,
-        'Key of the Track API.',
-        'Customer.io: Settings, API credentials, Track API keys.',
+        'Key of the Track API, or of the source that the Pipelines API writes to.',
+        'Customer.io: Settings, API credentials, Track API keys; or Integrations, Customer.io API or HTTP, Settings.',
       ),
       CUSTOMERIO_APP_KEY: optional(
         word,
         'Key of the App API, to look an address up first; without it every address is new there.',
         'Customer.io: Settings, API credentials, App API keys.',
       ),
-      CUSTOMERIO_BASE_URL: withDefault(
+      CUSTOMERIO_ATTRIBUTES: {
+        ...optional(assignments, 'Attributes of a new person, as name=value.', 'Your choice.'),
+        needs: 'CUSTOMERIO_APP_KEY',
+      },
+      CUSTOMERIO_SEGMENT_ID: {
+        ...optional(
+          number,
+          'Manual segment to add the person to, by the Track API.',
+          'Customer.io: Segments, the segment, Usage.',
+        ),
+        needs: 'CUSTOMERIO_APP_KEY',
+      },
+      CUSTOMERIO_BASE_URL: optional(
         address,
-        'https://track.customer.io',
-        'Address of the Track API.',
-        'https://track-eu.customer.io for an account in the EU.',
+        'Address of the API, instead of https://track.customer.io or https://cdp.customer.io.',
+        'https://track-eu.customer.io or https://cdp-eu.customer.io for an account in the EU.',
       ),
       CUSTOMERIO_APP_BASE_URL: {
         ...withDefault(
@@ -303,10 +477,30 @@ export const vendors = {
         needs: 'CUSTOMERIO_APP_KEY',
       },
     },
-    // The rate of the Track API. The App API, which is called first, allows 10 calls a second.
+    // The App API, which is called first, allows 10 calls a second.
     rate: { calls: 100, per: SECOND, connections: 10 },
-    // With a key for the App API; without it every address is new.
+    // With a key for the App API; without it every address is new. The Pipelines API recognises a repetition for a day.
     promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    joins: ['CUSTOMERIO_SEGMENT_ID'],
+    contradiction({
+      CUSTOMERIO_API: api,
+      CUSTOMERIO_SITE_ID: site,
+      CUSTOMERIO_SEGMENT_ID: segment,
+      CUSTOMERIO_ATTRIBUTES: attributes,
+    }) {
+      if (api === 'track' && site === undefined) {
+        return 'CUSTOMERIO_SITE_ID is missing: the Track API needs it; the Pipelines API (CUSTOMERIO_API=pipelines) does not'
+      }
+      if (api === 'pipelines' && site !== undefined) {
+        return 'CUSTOMERIO_SITE_ID is of the Track API: the Pipelines API takes CUSTOMERIO_API_KEY alone, the key of a source'
+      }
+      if (api === 'pipelines' && segment !== undefined) {
+        return 'CUSTOMERIO_SEGMENT_ID needs CUSTOMERIO_API=track: the Pipelines API cannot add to a segment'
+      }
+      const taken = ['id', 'cio_id', 'email', 'first_name', 'last_name', 'created_at']
+      const twice = taken.find(name => Object.hasOwn((attributes as object | undefined) ?? {}, name))
+      return twice === undefined ? null : `CUSTOMERIO_ATTRIBUTES must be attributes of your own: ${twice} is taken`
+    },
   },
   mailerlite: {
     title: 'MailerLite',
@@ -317,10 +511,26 @@ export const vendors = {
         'Group that a new contact joins, which starts the automation.',
         'MailerLite: Subscribers, Groups; the number in its address.',
       ),
+      MAILERLITE_GROUP_IDS: optional(
+        words,
+        'More groups to add the contact to.',
+        'MailerLite: Subscribers, Groups; the number in the address of each.',
+      ),
+      MAILERLITE_DOUBLE_OPT_IN: withDefault(
+        yesOrNo,
+        'false',
+        'Whether the contact is unconfirmed until it confirms.',
+        'Your choice; MailerLite asks the contact if Account settings, Subscribe settings, Double opt-in for API and integrations is on.',
+      ),
       MAILERLITE_BASE_URL: base('https://connect.mailerlite.com'),
     },
     rate: { calls: 120, per: MINUTE, connections: 5 },
-    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    joins: ['MAILERLITE_GROUP_IDS'],
+    contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
+      (groups as readonly unknown[] | undefined)?.includes(group)
+        ? 'MAILERLITE_GROUP_IDS must not have the group of MAILERLITE_GROUP_ID: it would start the automation too early'
+        : null,
   },
 } as const satisfies Readonly<Record<string, Vendor>>
 

@@ -1,23 +1,79 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call, Caller } from '../outbound/caller.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Contact } from '../waitlist/contact.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
+import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 
-/** The rate of the App API; the catalogue has that of the Track API. */
+/** The rate of the App API; the catalogue has that of the others. */
 const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
+const DAY = 86_400_000
+
+/** How an API is told of a person and of an event. It answers with a 2xx, whose body says nothing. */
+interface Wire {
+  readonly base: string
+  headers(settings: SettingsOf<'customerio'>): Readonly<Record<string, string>>
+  /** Sets these attributes, whether the person is new or not. */
+  person(email: string, attributes: object): Pick<Call, 'method' | 'path' | 'body'>
+  event(event: JoinedEvent): Pick<Call, 'method' | 'path' | 'body'>
+  /** Tries the key and changes nothing. */
+  readonly trial: Call
+  isGood(reply: Reply): boolean
+  /** As in `VendorClient`. */
+  readonly repeatable?: number
+}
+
+/** https://docs.customer.io/integrations/api/track */
+const track: Wire = {
+  base: 'https://track.customer.io',
+  headers: ({ CUSTOMERIO_SITE_ID: site, CUSTOMERIO_API_KEY: key }) => basic(`${site}:${key}`),
+  person: (email, attributes) => ({ method: 'PUT', path: personOf(email), body: { email, ...attributes } }),
+  event: ({ name, contact }) => ({
+    method: 'POST',
+    path: `${personOf(contact.email)}/events`,
+    // Without a timestamp, since events older than 72 hours start no campaign.
+    body: { name, id: ulidOf(contact.id), data: { name: contact.name } },
+  }),
+  trial: { to: 'check the Track API key', method: 'GET', path: '/api/v1/accounts/region' },
+  isGood: ({ status, json }) => status === 200 && textAt(json, 'region') !== undefined,
+}
+
+/** https://docs.customer.io/integrations/api/cdp. A user id that is an address identifies a person by it. */
+const pipelines: Wire = {
+  base: 'https://cdp.customer.io',
+  // Without the strict mode even a wrong key is answered with 200.
+  headers: ({ CUSTOMERIO_API_KEY: key }) => ({ ...basic(`${key}:`), 'x-strict-mode': '1' }),
+  person: (email, attributes) => ({
+    method: 'POST',
+    path: '/v1/identify',
+    body: { userId: email, traits: { email, ...attributes } },
+  }),
+  event: ({ name, contact }) => ({
+    method: 'POST',
+    path: '/v1/track',
+    body: {
+      userId: contact.email,
+      event: name,
+      // Becomes the id of the event in the Track API, which wants a ULID.
+      messageId: ulidOf(contact.id),
+      properties: { name: contact.name },
+    },
+  }),
+  // There is nothing to get. A message about nobody is refused by the strict mode, unless the key is refused first.
+  trial: { to: 'check the Pipelines API key', method: 'POST', safe: true, path: '/v1/identify', body: {} },
+  isGood: ({ status }) => status === 400,
+  // It is not documented for how long messages are told apart.
+  repeatable: DAY,
+}
 
 /**
- * https://docs.customer.io/integrations/api/track and /app. The Track API never says whether somebody is new, so the App
- * API is called first. Without its key only the address is sent, which changes no existing person, and everybody is new.
+ * Neither API says whether somebody is new, so the App API (https://docs.customer.io/integrations/api/app) is called first.
+ * Without its key only the address is sent, which changes no existing person, and everybody is new.
  */
 export function customerio(settings: SettingsOf<'customerio'>, connect: Connect): VendorClient {
-  const credentials = Buffer.from(`${settings.CUSTOMERIO_SITE_ID}:${settings.CUSTOMERIO_API_KEY}`).toString('base64')
-  const track = connect({
-    base: settings.CUSTOMERIO_BASE_URL,
-    headers: { authorization: `Basic ${credentials}` },
-  })
+  const wire = { track, pipelines }[settings.CUSTOMERIO_API]
+  const { call } = connect({ base: settings.CUSTOMERIO_BASE_URL ?? wire.base, headers: wire.headers(settings) })
   const app =
     settings.CUSTOMERIO_APP_KEY === undefined
       ? null
@@ -26,8 +82,8 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
           headers: { authorization: `Bearer ${settings.CUSTOMERIO_APP_KEY}` },
           rate: APP_RATE,
         })
+  const segment = app === null ? undefined : settings.CUSTOMERIO_SEGMENT_ID
 
-  const pathOf = (email: string) => `/api/v1/customers/${encodeURIComponent(email)}`
   const lookup = (email: string): Call => {
     return { to: 'find a person', method: 'GET', path: '/v1/customers', query: { email } }
   }
@@ -57,45 +113,77 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
     } as const
   }
 
+  async function create(contact: Contact, attempt: Attempt): Promise<Creation> {
+    const { first, last } = splitName(contact.name)
+    const attributes = app && {
+      first_name: first,
+      last_name: last,
+      created_at: secondOf(contact),
+      ...settings.CUSTOMERIO_ATTRIBUTES,
+    }
+    const reply = await call(
+      { to: 'add a person', statusAlone: true, ...wire.person(contact.email, { ...attributes }) },
+      attempt,
+    )
+    if (reply.is !== 'answered') return reply
+    return reply.status < 300 ? { is: 'created' } : judge(reply)
+  }
+
+  /** Null: the person is in the segment. */
+  async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+    if (segment === undefined) return null
+    const path = `/api/v1/segments/${segment}/add_customers`
+    const [query, body] = [{ id_type: 'email' }, { ids: [contact.email] }]
+    const to = `add to the segment ${segment}`
+    const reply = await call({ to, method: 'POST', path, query, body, statusAlone: true }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status < 300 ? null : judge(reply)
+  }
+
   return {
     async createContact(contact, doubt, attempt) {
-      const { name, email } = contact
       const known = app && (await existing(contact, doubt, app, attempt))
-      if (known !== null) return known
-      const { first, last } = splitName(name)
-      const rest = app && { first_name: first, last_name: last, created_at: secondOf(contact) }
-      const body = { email, ...rest }
-      const reply = await track.call({ to: 'add a person', method: 'PUT', path: pathOf(email), body }, attempt)
-      if (reply.is !== 'answered') return reply
-      return isDone(reply) ? { is: 'created' } : judge(reply)
+      const creation: Creation = known ?? (await create(contact, attempt))
+      const isOurs = creation.is === 'created' || (creation.is === 'existing' && doubt && creation.ours !== false)
+      if (!isOurs) return creation
+      // One of ours that was there already may not be in the segment yet.
+      const failure = await join(contact, attempt)
+      return failure === null ? creation : inDoubt(failure)
     },
 
-    async automation({ name, contact }, attempt) {
-      // Without a timestamp, since events older than 72 hours start no campaign.
-      const body = { name, id: ulidOf(contact.id), data: { name: contact.name } }
-      const path = `${pathOf(contact.email)}/events`
-      const reply = await track.call({ to: 'send an event', method: 'POST', path, body }, attempt)
+    join: segment === undefined ? undefined : join,
+
+    async automation(event, attempt) {
+      const reply = await call({ to: 'send an event', statusAlone: true, ...wire.event(event) }, attempt)
       if (reply.is !== 'answered') return reply
-      return isDone(reply) ? { is: 'delivered' } : judgeDelivery(reply)
+      return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
     },
+    ...(wire.repeatable !== undefined && { repeatable: wire.repeatable }),
 
     async check(attempt) {
-      const path = '/api/v1/accounts/region'
-      const reply = await track.call({ to: 'check the Track API key', method: 'GET', path }, attempt)
+      const reply = await call(wire.trial, attempt)
       if (reply.is !== 'answered') return reply
-      if (reply.status !== 200 || textAt(reply.json, 'region') === undefined) return judge(reply)
-      const found = await app?.call(lookup('nobody@example.com'), attempt)
-      if (found === undefined || found.is !== 'answered') return found ?? null
-      return found.status === 200 && Array.isArray(memberAt(found.json, 'results')) ? null : judge(found)
+      if (!wire.isGood(reply)) return judge(reply)
+      if (app === null) return null
+      const found = await app.call(lookup('nobody@example.com'), attempt)
+      if (found.is !== 'answered') return found
+      if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'results'))) return judge(found)
+      if (segment === undefined) return null
+      const to = `look for the segment ${segment}`
+      const seen = await app.call({ to, method: 'GET', path: `/v1/segments/${segment}` }, attempt)
+      if (seen.is !== 'answered') return seen
+      const type = textAt(seen.json, 'segment', 'type')
+      if (seen.status !== 200 || type === undefined) return judge(seen)
+      return type === 'manual' ? null : { is: 'misconfigured', why: `${to}: it is not a manual one` }
     },
   }
 }
 
-const secondOf = ({ createdAt }: Contact): number => Math.floor(createdAt.getTime() / 1_000)
+const basic = (credentials: string) => ({ authorization: `Basic ${Buffer.from(credentials).toString('base64')}` })
 
-/** Success is an empty object. */
-const isDone = ({ status, json }: Reply): boolean =>
-  status === 200 && typeof json === 'object' && json !== null && Object.keys(json).length === 0
+const personOf = (email: string): string => `/api/v1/customers/${encodeURIComponent(email)}`
+
+const secondOf = ({ createdAt }: Contact): number => Math.floor(createdAt.getTime() / 1_000)
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 

@@ -1,44 +1,101 @@
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
-const CONTACTS = '/crm/v3/objects/contacts'
+/** Every path names the API version that it was written for. */
+const VERSION = '2026-09'
+const CONTACTS = `/crm/objects/${VERSION}/contacts`
+const PROPERTIES = `/crm/properties/${VERSION}/contacts`
+const LISTS = `/crm/lists/${VERSION}`
+const EVENTS = `/events/custom/${VERSION}/send`
+/** The object type of contacts. */
+const CONTACT = '0-1'
 
 /**
- * https://developers.hubspot.com/docs/api-reference, contacts and custom events (v3). A 409 means a known address; its
- * message contains the id. The property is set on creation, so that a workflow can enrol on it; the event has a UUID.
+ * https://developers.hubspot.com/docs/api-reference: contacts, properties, lists and custom events. A 409 means a known
+ * address; its message contains the id. Properties are set on creation, so that a workflow can enrol on them; the event
+ * has a UUID.
  */
 export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): VendorClient {
-  const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName } = settings
+  const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName, HUBSPOT_LIST_IDS: lists = [] } = settings
+  const { HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis } = settings
   const { call } = connect({
     base: settings.HUBSPOT_BASE_URL,
     headers: { authorization: `Bearer ${settings.HUBSPOT_TOKEN}` },
   })
+  const own: Readonly<Record<string, string>> = {
+    ...(property && { [property.name]: property.value }),
+    ...(stage && { lifecyclestage: stage }),
+    ...(basis && { hs_legal_basis: basis }),
+  }
+
+  const get = (to: string, path: string, attempt: Attempt, query?: Readonly<Record<string, string>>) =>
+    call({ to, method: 'GET', path, ...(query && { query }) }, attempt)
+
+  function find(email: string, id: string | undefined, attempt: Attempt): Promise<Reply | Failure> {
+    const query = { properties: 'createdate', ...(id === undefined && { idProperty: 'email' }) }
+    return get('get a contact', `${CONTACTS}/${encodeURIComponent(id ?? email)}`, attempt, query)
+  }
+
+  /** Harmless when repeated. */
+  async function addToLists(id: string, attempt: Attempt): Promise<Failure | null> {
+    for (const list of lists) {
+      const path = `${LISTS}/${list}/memberships/add`
+      const reply = await call({ to: `add to list ${list}`, method: 'PUT', path, body: [id] }, attempt)
+      if (reply.is !== 'answered') return reply
+      const missing = memberAt(reply.json, 'recordIdsMissing')
+      if (reply.status !== 200 || !Array.isArray(missing)) return judge(reply)
+      if (missing.length > 0) return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
+    }
+    return null
+  }
+
+  /** The last step. The contact exists by then, so a failure leaves doubt. */
+  async function onLists(creation: Creation, id: string, attempt: Attempt): Promise<Creation> {
+    const failure = await addToLists(id, attempt)
+    return failure === null ? creation : inDoubt(failure)
+  }
 
   return {
     async createContact(contact, doubt, attempt) {
       const { name, email } = contact
       const { first, last } = splitName(name)
-      const own = property && { [property.name]: property.value }
-      const body = { properties: { ...own, email, firstname: first, lastname: last } }
-      const reply = await call({ to: 'create a contact', method: 'POST', path: CONTACTS, body }, attempt)
+      const create = (properties: Readonly<Record<string, string | undefined>>) =>
+        call({ to: 'create a contact', method: 'POST', path: CONTACTS, body: { properties } }, attempt)
+      const properties = { ...own, email, firstname: first, lastname: last }
+      let reply = await create(properties)
+      // What one visitor typed as a name must not count as a wrong setting.
+      const refused = refusedNames(reply)
+      if (refused !== null) reply = await create({ ...properties, ...refused })
       if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'id')
-      if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
-      if (reply.status === 400 && refusesAddress(reply.json)) return { is: 'refused', reason: 'it is not valid there' }
+      if (reply.status === 201 && id !== undefined) return onLists({ is: 'created', providerId: id }, id, attempt)
+      if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
       if (reply.status !== 409 || textAt(reply.json, 'category') !== 'CONFLICT') return judge(reply)
       const known = /Existing ID:\s*(\d+)/i.exec(textAt(reply.json, 'message') ?? '')?.[1]
       if (!doubt) return { is: 'existing', providerId: known }
 
-      const path = `${CONTACTS}/${encodeURIComponent(known ?? email)}`
-      const query = { properties: 'createdate', ...(known === undefined && { idProperty: 'email' }) }
-      const found = await call({ to: 'get a contact', method: 'GET', path, query }, attempt)
+      const found = await find(email, known, attempt)
       if (found.is !== 'answered') return found
       const providerId = idAt(found.json, 'id')
       const ours = isYoungerThanSignup(textAt(found.json, 'createdAt'), contact)
       if (found.status !== 200 || providerId === undefined || ours === undefined) return judge(found)
-      return { is: 'existing', providerId, ours }
+      const creation = { is: 'existing', providerId, ours } as const
+      return ours ? onLists(creation, providerId, attempt) : creation
     },
+
+    join:
+      lists.length === 0
+        ? undefined
+        : async ({ email, providerId }, attempt) => {
+            if (providerId !== undefined) return addToLists(providerId, attempt)
+            const found = await find(email, undefined, attempt)
+            if (found.is !== 'answered') return found
+            const id = idAt(found.json, 'id')
+            return found.status === 200 && id !== undefined ? addToLists(id, attempt) : judge(found)
+          },
 
     automation:
       eventName === undefined
@@ -46,7 +103,7 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
         : async ({ at, contact: { id, email, providerId } }, attempt) => {
             const whom = providerId === undefined ? { email } : { objectId: providerId }
             const body = { eventName, ...whom, occurredAt: at.toISOString(), properties: {}, uuid: id }
-            const reply = await call({ to: 'send an event', method: 'POST', path: '/events/v3/send', body }, attempt)
+            const reply = await call({ to: 'send an event', method: 'POST', path: EVENTS, body }, attempt)
             if (reply.is !== 'answered') return reply
             // 409: there is already an event with this UUID.
             return reply.status === 204 || reply.status === 409 ? { is: 'delivered' } : judgeDelivery(reply)
@@ -54,23 +111,69 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
 
     async check(attempt) {
       const query = { limit: '1', properties: 'createdate' }
-      const reply = await call({ to: 'check the token', method: 'GET', path: CONTACTS, query }, attempt)
+      const reply = await get('check the token', CONTACTS, attempt, query)
       if (reply.is !== 'answered') return reply
-      return reply.status === 200 && Array.isArray(memberAt(reply.json, 'results')) ? null : judge(reply)
+      if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'results'))) return judge(reply)
+      for (const [name, value] of Object.entries(own)) {
+        const reply = await get(`check the property ${name}`, `${PROPERTIES}/${name}`, attempt)
+        if (reply.is !== 'answered') return reply
+        if (reply.status !== 200) return judge(reply)
+        if (!isAllowed(value, memberAt(reply.json, 'options'))) {
+          return { is: 'misconfigured', why: `check the property ${name}: the value to set is none of its options` }
+        }
+      }
+      for (const list of lists) {
+        const reply = await get(`check the list ${list}`, `${LISTS}/${list}`, attempt)
+        if (reply.is !== 'answered') return reply
+        if (reply.status !== 200) return judge(reply)
+        const { processingType, objectTypeId } = Object(memberAt(reply.json, 'list'))
+        if (processingType === 'DYNAMIC' || objectTypeId !== CONTACT) {
+          return { is: 'misconfigured', why: `check the list ${list}: it is no static list of contacts` }
+        }
+      }
+      return null
     },
   }
 }
 
-/** The message has a JSON array of the invalid properties: `Property values were not valid: [{…}]`. */
-function refusesAddress(json: unknown): boolean {
-  const message = textAt(json, 'message') ?? ''
+/** Properties with options take these alone, several joined by semicolons. */
+function isAllowed(value: string, options: unknown): boolean {
+  if (!Array.isArray(options) || options.length === 0) return true
+  return value.split(';').every(each => options.some(option => textAt(option, 'value') === each))
+}
+
+interface InvalidProperty {
+  readonly name: unknown
+  readonly error: unknown
+}
+
+/**
+ * The message has a JSON array of the invalid properties: `Property values were not valid: [{…}]`. The list of errors, where
+ * HubSpot documents that they stand, is read too.
+ */
+function invalidProperties(reply: Reply | Failure): readonly InvalidProperty[] {
+  if (reply.is !== 'answered' || reply.status !== 400) return []
+  const errors = memberAt(reply.json, 'errors')
+  const listed = (Array.isArray(errors) ? errors : []).map(each => ({
+    name: memberAt(each, 'context', 'propertyName', 0),
+    error: memberAt(each, 'code'),
+  }))
+  const message = textAt(reply.json, 'message') ?? ''
   try {
-    const wrong: unknown = JSON.parse(message.slice(message.indexOf('[')))
-    return (
-      Array.isArray(wrong) &&
-      wrong.some(each => memberAt(each, 'name') === 'email' && memberAt(each, 'error') === 'INVALID_EMAIL')
-    )
+    const said: unknown = JSON.parse(message.slice(message.indexOf('[')))
+    if (!Array.isArray(said)) return listed
+    return said.map(each => ({ name: memberAt(each, 'name'), error: memberAt(each, 'error') }))
   } catch {
-    return false
+    return listed
   }
+}
+
+const refusesAddress = (reply: Reply): boolean =>
+  invalidProperties(reply).some(({ name, error }) => name === 'email' && error === 'INVALID_EMAIL')
+
+/** The names to leave out, if nothing else is wrong: an account may have rules for them, such as letters only. */
+function refusedNames(reply: Reply | Failure): Readonly<Record<string, undefined>> | null {
+  const names = invalidProperties(reply).map(({ name }) => name)
+  const areNames = names.length > 0 && names.every(name => name === 'firstname' || name === 'lastname')
+  return areNames ? Object.fromEntries(names.map(name => [name, undefined])) : null
 }

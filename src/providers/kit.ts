@@ -1,15 +1,23 @@
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import type { Creation } from '../waitlist/ports.ts'
+import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, isYoungerThanSignup, saysInvalidAddress, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Milliseconds after a 429, which does not say how long to wait: the window of the limit. */
 const WINDOW = 60_000
 
+/** A tag, a sequence or a form. To add a subscriber again changes nothing. */
+interface Place {
+  readonly name: string
+  /** Of its subscribers. */
+  readonly path: string
+}
+
 /**
  * https://developers.kit.com/api-reference: the creation is an upsert that would rewrite a first name, so the address is
- * looked up first. A tag or a sequence starts the automation, and giving it again changes nothing.
+ * looked up first. Tags and a form take calls of their own, and so does the tag or the sequence that starts the automation.
  */
 export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient {
   const { call } = connect({
@@ -17,62 +25,124 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },
     wait: WINDOW,
   })
-  const { KIT_TAG_ID: tag, KIT_SEQUENCE_ID: sequence } = settings
+  const { KIT_LAST_NAME_FIELD: lastNameField, KIT_FIELDS: constants = {} } = settings
   const starts = [
-    ...(tag === undefined ? [] : [{ to: 'tag a subscriber', path: `/v4/tags/${tag}/subscribers` }]),
-    ...(sequence === undefined ? [] : [{ to: 'start a sequence', path: `/v4/sequences/${sequence}/subscribers` }]),
+    ...places('tag', 'KIT_TAG_ID', settings.KIT_TAG_ID),
+    ...places('sequence', 'KIT_SEQUENCE_ID', settings.KIT_SEQUENCE_ID),
+  ]
+  const joined = [
+    ...places('tag', 'KIT_TAG_IDS', ...(settings.KIT_TAG_IDS ?? [])),
+    // Last, since it may send a mail.
+    ...places('form', 'KIT_FORM_ID', settings.KIT_FORM_ID),
   ]
 
-  return {
-    async createContact(contact, _doubt, attempt) {
-      const { name, email } = contact
-      // Without a status only active ones are found.
-      const query = { email_address: email, status: 'all' }
-      const found = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
-      if (found.is !== 'answered') return found
-      const subscribers = memberAt(found.json, 'subscribers')
-      if (found.status !== 200 || !Array.isArray(subscribers)) return judge(found)
-      const known = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === email)
-      if (known !== undefined) return existing(known, contact) ?? judge(found)
+  /** Null if the address is found nowhere in the account. */
+  async function lookUp(contact: Contact, attempt: Attempt): Promise<Creation | null> {
+    // Without a status only active ones are found.
+    const query = { email_address: contact.email, status: 'all' }
+    const found = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
+    if (found.is !== 'answered') return found
+    const subscribers = memberAt(found.json, 'subscribers')
+    if (found.status !== 200 || !Array.isArray(subscribers)) return judge(found)
+    const known = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === contact.email)
+    return known === undefined ? null : (existing(known, contact) ?? judge(found))
+  }
 
-      const body = { email_address: email, first_name: splitName(name).first }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, attempt)
+  async function create(contact: Contact, attempt: Attempt): Promise<Creation> {
+    const { first, last } = splitName(contact.name)
+    const fields = { ...constants, ...(lastNameField !== undefined && { [lastNameField]: last }) }
+    const body = {
+      email_address: contact.email,
+      first_name: first,
+      // The form makes it active, at once or after it has asked for a confirmation.
+      state: settings.KIT_FORM_ID === undefined ? undefined : 'inactive',
+      fields: Object.values(fields).some(value => value !== undefined) ? fields : undefined,
+    }
+    const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, attempt)
+    if (reply.is !== 'answered') return reply
+    const { status, json } = reply
+    const id = idAt(json, 'subscriber', 'id')
+    if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
+    // Somebody else added it after the lookup.
+    if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? judge(reply)
+    if (status === 422 && isOnlyOfAddress(memberAt(json, 'errors'))) {
+      return { is: 'refused', reason: 'it is not valid there' }
+    }
+    return judge(reply)
+  }
+
+  /** Null: the subscriber is in all of these places. */
+  async function add(to: readonly Place[], { email, providerId }: Contact, attempt: Attempt) {
+    const whom =
+      providerId === undefined
+        ? { suffix: '', body: { email_address: email } }
+        : { suffix: `/${encodeURIComponent(providerId)}`, body: {} }
+    for (const { name, path } of to) {
+      const wish = { to: `add to the ${name}`, method: 'POST', path: path + whom.suffix, body: whom.body } as const
+      const reply = await call(wish, attempt)
       if (reply.is !== 'answered') return reply
-      const { status, json } = reply
-      const id = idAt(json, 'subscriber', 'id')
-      if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
-      // Somebody else added it after the lookup.
-      if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? judge(reply)
-      if (status === 422 && saysInvalidAddress(JSON.stringify(memberAt(json, 'errors')))) {
-        return { is: 'refused', reason: 'it is not valid there' }
-      }
-      return judge(reply)
+      // 201: added now. 200: the subscriber was there already.
+      if (reply.status >= 300 || idAt(reply.json, 'subscriber', 'id') === undefined) return reply
+    }
+    return null
+  }
+
+  async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+    const reply = await add(joined, contact, attempt)
+    return reply?.is === 'answered' ? judge(reply) : reply
+  }
+
+  return {
+    async createContact(contact, doubt, attempt) {
+      const creation = (await lookUp(contact, attempt)) ?? (await create(contact, attempt))
+      const isOurs = creation.is === 'created' || (creation.is === 'existing' && doubt && creation.ours !== false)
+      if (!isOurs) return creation
+      // One of ours that was there already may lack what an earlier attempt did not come to.
+      const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
+      return failure === null ? creation : inDoubt(failure)
     },
+
+    join: joined.length === 0 ? undefined : join,
 
     automation:
       starts.length === 0
         ? null
-        : async ({ contact: { email, providerId } }, attempt) => {
-            const whom =
-              providerId === undefined
-                ? { suffix: '', body: { email_address: email } }
-                : { suffix: `/${encodeURIComponent(providerId)}`, body: {} }
-            for (const { to, path } of starts) {
-              const reply = await call({ to, method: 'POST', path: path + whom.suffix, body: whom.body }, attempt)
-              if (reply.is !== 'answered') return reply
-              // 201: added now. 200: the subscriber had it already.
-              if (reply.status >= 300 || idAt(reply.json, 'subscriber', 'id') === undefined) return judgeDelivery(reply)
-            }
-            return { is: 'delivered' }
+        : async ({ contact }, attempt) => {
+            const reply = await add(starts, contact, attempt)
+            if (reply === null) return { is: 'delivered' }
+            return reply.is === 'answered' ? judgeDelivery(reply) : reply
           },
 
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status === 200 && idAt(reply.json, 'account', 'id') !== undefined ? null : judge(reply)
+      if (reply.status !== 200 || idAt(reply.json, 'account', 'id') === undefined) return judge(reply)
+      for (const { name, path } of [...starts, ...joined]) {
+        const found = await call({ to: `look for the ${name}`, method: 'GET', path, query: { per_page: '1' } }, attempt)
+        if (found.is !== 'answered') return found
+        if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'subscribers'))) return judge(found)
+      }
+      const wanted = [...(lastNameField === undefined ? [] : [lastNameField]), ...Object.keys(constants)]
+      if (wanted.length === 0) return null
+      const listed = await call({ to: 'look for the custom fields', method: 'GET', path: '/v4/custom_fields' }, attempt)
+      if (listed.is !== 'answered') return listed
+      const fields = memberAt(listed.json, 'custom_fields')
+      if (listed.status !== 200 || !Array.isArray(fields)) return judge(listed)
+      const missing = wanted.filter(key => !fields.some(each => textAt(each, 'key') === key))
+      if (missing.length === 0) return null
+      return { is: 'misconfigured', why: `look for the custom fields: there is no ${missing.join(', ')}` }
     },
   }
 }
+
+const places = (kind: 'tag' | 'sequence' | 'form', setting: string, ...ids: readonly (number | undefined)[]): Place[] =>
+  ids
+    .filter(id => id !== undefined)
+    .map(id => ({ name: `${kind} ${id} of ${setting}`, path: `/v4/${kind}s/${id}/subscribers` }))
+
+/** The one thing that Kit is documented to say of an address. Other errors of the same status may be about our settings. */
+const isOnlyOfAddress = (errors: unknown): boolean =>
+  Array.isArray(errors) && errors.length > 0 && errors.every(each => each === 'Email address is invalid')
 
 /** Undefined: the answer is not a subscriber. */
 function existing(subscriber: unknown, contact: Contact): Creation | undefined {

@@ -11,12 +11,19 @@ const REVISION = '2026-07-15'
 /** For adding to a list: 10 a second and 150 a minute. */
 const LIST_RATE = { calls: 10, per: 4_000, connections: 5 }
 
+/** Asks for the consent of a profile. */
+const withSubscriptions = { 'additional-fields[profile]': 'subscriptions' }
+
+/** A profile that one of our attempts created. */
+type Ours = Extract<Creation, { is: 'created' | 'existing' }> & { readonly providerId: string }
+
 /**
  * https://developers.klaviyo.com/en/reference/api_overview (JSON:API). A 409 means a known address and contains its id. A
- * second step adds the profile to the list, without consent: subscribing would undo earlier unsubscriptions.
+ * second step subscribes a new profile, if the settings say that it consents, or just adds it to the list. It never
+ * subscribes a profile that was there before: that would lift earlier unsubscriptions.
  */
 export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): VendorClient {
-  const { KLAVIYO_LIST_ID: list } = settings
+  const { KLAVIYO_LIST_ID: list, KLAVIYO_CONSENT: consent } = settings
   const account = {
     base: `${settings.KLAVIYO_BASE_URL}/api`,
     headers: {
@@ -26,49 +33,89 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
     },
   }
   const { call } = connect(account)
-  const lists = list === undefined ? null : connect({ ...account, rate: LIST_RATE })
 
   const post = (to: string, path: string, data: unknown): Call => {
     const headers = { 'content-type': 'application/vnd.api+json' }
     return { to, method: 'POST', path, headers, body: { data } }
   }
 
-  /** The last step, harmless when repeated. The profile exists by then, so a failure leaves doubt. */
-  async function onList(creation: Creation, id: string, attempt: Attempt): Promise<Creation> {
-    if (lists === null || list === undefined) return creation
+  /** Harmless when repeated. Answered with 204. */
+  function addingTo(list: string) {
+    const lists = connect({ ...account, rate: LIST_RATE })
     const path = `/lists/${encodeURIComponent(list)}/relationships/profiles`
-    const reply = await lists.call(post('add to the list', path, [{ type: 'profile', id }]), attempt)
-    if (reply.is === 'answered' && reply.status === 204) return creation
-    return inDoubt(reply.is === 'answered' ? judge(reply) : reply)
+    return (id: string, attempt: Attempt) =>
+      lists.call(post('add to the list', path, [{ type: 'profile', id }]), attempt)
+  }
+  const addToList = list === undefined ? null : addingTo(list)
+
+  /**
+   * Klaviyo also adds the profile to the list: with double opt-in, once it has confirmed. Lifts what it had unsubscribed
+   * from. Answered with 202: done later.
+   */
+  function subscribe(id: string, email: string, attempt: Attempt): Promise<Reply | Failure> {
+    const subscriptions = { email: { marketing: { consent: 'SUBSCRIBED' } } }
+    const profiles = { data: [{ type: 'profile', id, attributes: { email, subscriptions } }] }
+    const data = {
+      type: 'profile-subscription-bulk-create-job',
+      attributes: { custom_source: 'waitlist', profiles },
+      ...(list !== undefined && { relationships: { list: { data: { type: 'list', id: list } } } }),
+    }
+    return call(post('subscribe the profile', '/profile-subscription-bulk-create-jobs', data), attempt)
+  }
+
+  /** The last step for a profile of ours, as `shown` there. It exists by then, so a failure leaves doubt. */
+  async function complete(creation: Ours, shown: Reply, email: string, attempt: Attempt): Promise<Creation> {
+    if (consent && hasLeft(shown)) return creation
+    const { providerId: id } = creation
+    const reply = await (consent ? subscribe(id, email, attempt) : addToList?.(id, attempt))
+    if (reply === undefined) return creation
+    if (reply.is !== 'answered') return inDoubt(reply)
+    if (reply.status === (consent ? 202 : 204)) return creation
+    return refusesAddress(reply) ? refusal : inDoubt(judge(reply))
   }
 
   /** For an existing profile: in doubt, checks whether it is ours, and then completes it. */
   async function existing(contact: Contact, id: string, attempt: Attempt): Promise<Creation> {
-    const query = { 'fields[profile]': 'created' }
+    const query = consent
+      ? { ...withSubscriptions, 'fields[profile]': 'created,subscriptions' }
+      : { 'fields[profile]': 'created' }
     const path = `/profiles/${encodeURIComponent(id)}`
     const reply = await call({ to: 'get a profile', method: 'GET', path, query }, attempt)
     if (reply.is !== 'answered') return reply
     const ours = isYoungerThanSignup(textAt(reply.json, 'data', 'attributes', 'created'), contact)
     if (reply.status !== 200 || ours === undefined) return judge(reply)
     const creation = { is: 'existing', providerId: id, ours } as const
-    return ours ? onList(creation, id, attempt) : creation
+    return ours ? complete(creation, reply, contact.email, attempt) : creation
   }
 
   return {
     async createContact(contact, doubt, attempt) {
       const { first, last } = splitName(contact.name)
       const attributes = { email: contact.email, first_name: first, last_name: last }
-      const reply = await call(post('create a profile', '/profiles', { type: 'profile', attributes }), attempt)
+      const create = post('create a profile', '/profiles', { type: 'profile', attributes })
+      const reply = await call(consent ? { ...create, query: withSubscriptions } : create, attempt)
       if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'data', 'id')
-      if (reply.status === 201 && id !== undefined) return onList({ is: 'created', providerId: id }, id, attempt)
-      if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
+      if (reply.status === 201 && id !== undefined) {
+        return complete({ is: 'created', providerId: id }, reply, contact.email, attempt)
+      }
+      if (refusesAddress(reply)) return refusal
       const known = idAt(reply.json, 'errors', 0, 'meta', 'duplicate_profile_id')
       if (reply.status !== 409) return judge(reply)
       // The status is enough; the id is sent, but not documented.
       if (known === undefined) return doubt ? judge(reply) : { is: 'existing' }
       return doubt ? existing(contact, known, attempt) : { is: 'existing', providerId: known }
     },
+
+    join:
+      addToList === null
+        ? undefined
+        : async ({ providerId }, attempt) => {
+            if (providerId === undefined) return { is: 'misconfigured', why: 'add to the list: Klaviyo told no id' }
+            const reply = await addToList(providerId, attempt)
+            if (reply.is !== 'answered') return reply
+            return reply.status === 204 ? null : judge(reply)
+          },
 
     async automation({ id, name, contact: { email, providerId } }, attempt) {
       const attributes = {
@@ -85,18 +132,33 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
       return reply.status === 202 ? { is: 'delivered' } : judgeDelivery(reply)
     },
 
-    async check(attempt): Promise<Failure | null> {
+    async check(attempt) {
       const query = { 'fields[profile]': 'created', 'page[size]': '1' }
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/profiles', query }, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status === 200 && Array.isArray(memberAt(reply.json, 'data')) ? null : judge(reply)
+      if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
+      if (list === undefined) return null
+      const path = `/lists/${encodeURIComponent(list)}`
+      const look = { to: 'check the list', method: 'GET', path, query: { 'fields[list]': 'name' } } as const
+      const found = await call(look, attempt)
+      if (found.is !== 'answered') return found
+      return found.status === 200 && idAt(found.json, 'data', 'id') !== undefined ? null : judge(found)
     },
   }
 }
 
+const refusal: Creation = { is: 'refused', reason: 'it is not valid there' }
+
 /** An error points to the member that it is about. */
 function refusesAddress({ status, json }: Reply): boolean {
   const errors = memberAt(json, 'errors')
-  const isAboutAddress = (error: unknown) => textAt(error, 'source', 'pointer') === '/data/attributes/email'
+  const isAboutAddress = (error: unknown) => textAt(error, 'source', 'pointer')?.endsWith('/attributes/email')
   return status === 400 && Array.isArray(errors) && errors.some(isAboutAddress)
+}
+
+/** Whether the profile has unsubscribed or is suppressed, which a subscription would lift. */
+function hasLeft({ json }: Reply): boolean {
+  const marketing = memberAt(json, 'data', 'attributes', 'subscriptions', 'email', 'marketing')
+  const suppression = memberAt(marketing, 'suppression')
+  return textAt(marketing, 'consent') === 'UNSUBSCRIBED' || (Array.isArray(suppression) && suppression.length > 0)
 }

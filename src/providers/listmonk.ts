@@ -5,74 +5,206 @@ import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
+/** Bytes of an answer: its longest language pack has 92,000. */
+const LARGEST_ANSWER = 131_072
+
+/** Its messages that can only mean an address, by their keys in a language pack, and what the visitor hears. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  'subscribers.invalidEmail': 'it is not valid there',
+  'subscribers.domainBlocklisted': 'its domain is blocked there',
+}
+
+/** The largest id of its database, which nobody has. */
+const NOBODY = 2_147_483_647
+
+/** The role that may do everything, whatever its permissions are. */
+const SUPER_ADMIN = 1
+
+/** One that the API user may see. */
+interface Subscriber {
+  readonly is: 'found'
+  readonly id: string
+  readonly json: unknown
+  /** Those of our lists that it is on, or has unsubscribed from. */
+  readonly joined: readonly unknown[]
+}
+
+/** There is none that the API user may see; or another one hides it. */
+type Unfound = { readonly is: 'unseen' } | { readonly is: 'unsure' }
+
 /** https://listmonk.app/docs/apis/apis and the source, https://github.com/knadh/listmonk. Its messages are localised. */
 export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): VendorClient {
-  const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template } = settings
+  const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template, LISTMONK_PRECONFIRM: preconfirm } = settings
   const { call } = connect({
     base: `${settings.LISTMONK_BASE_URL}/api`,
     headers: { authorization: `token ${settings.LISTMONK_USER}:${settings.LISTMONK_TOKEN}` },
+    largest: LARGEST_ANSWER,
   })
 
-  /** A creation silently skips lists that do not exist or that the API user may not manage. */
-  function missing(subscriber: unknown): readonly number[] | undefined {
-    const joined = memberAt(subscriber, 'lists')
-    return Array.isArray(joined) ? lists.filter(id => !joined.some(each => memberAt(each, 'id') === id)) : undefined
+  /** Those of our lists among a subscriber's. */
+  function oursAmong(subscriber: unknown): readonly unknown[] | undefined {
+    const all = memberAt(subscriber, 'lists')
+    return Array.isArray(all) ? all.filter(each => lists.some(id => id === memberAt(each, 'id'))) : undefined
   }
+  const absentFrom = (joined: readonly unknown[]) =>
+    lists.filter(id => !joined.some(each => memberAt(each, 'id') === id))
 
-  /** For an existing subscriber: in doubt, checks whether it is ours, and then completes it. */
-  async function existing(contact: Contact, attempt: Attempt, completed = false): Promise<Creation> {
-    const { id, email } = contact
-    const query = { search: exactly(email), per_page: '20' }
+  async function find(email: string, attempt: Attempt): Promise<Subscriber | Failure | Unfound> {
+    // There is a row for each list of a subscriber, each with all of its lists: a second one could be too much to read.
+    const query = { search: exactly(email), per_page: '1' }
     const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/subscribers', query }, attempt)
     if (reply.is !== 'answered') return reply
-    const found = memberAt(reply.json, 'data', 'results')
-    if (reply.status !== 200 || !Array.isArray(found)) return judge(reply)
-    const match: unknown = found.find(each => textAt(each, 'email') === email)
-    // The API user sees only the subscribers of its own lists.
-    if (match === undefined) return { is: 'existing' }
-    const providerId = idAt(match, 'id')
-    const absent = missing(match)
-    if (providerId === undefined || absent === undefined) return judge(reply)
-    const ours = textAt(match, 'attribs', 'waitlist') === id
-    if (!ours || absent.length === 0) return { is: 'existing', providerId, ours }
-    if (completed) return notOn(absent, reply)
-    return (await add(providerId, absent, attempt)) ?? existing(contact, attempt, true)
+    const rows = memberAt(reply.json, 'data', 'results')
+    if (reply.status !== 200 || !Array.isArray(rows)) return judge(reply)
+    if (rows.length === 0) return { is: 'unseen' }
+    const [json] = rows as readonly unknown[]
+    // Names are searched too.
+    if (textAt(json, 'email') !== email) return { is: 'unsure' }
+    const id = idAt(json, 'id')
+    const joined = oursAmong(json)
+    return id === undefined || joined === undefined ? judge(reply) : { is: 'found', id, json, joined }
   }
 
-  /** Null: it was accepted. This call also skips forbidden lists silently, so the lists must be checked afterwards. */
-  async function add(subscriber: string, absent: readonly number[], attempt: Attempt): Promise<Failure | null> {
-    const body = { ids: [Number(subscriber)], action: 'add', target_list_ids: absent, status: 'unconfirmed' }
-    const reply = await call({ to: 'add to lists', method: 'PUT', path: '/subscribers/lists', body }, attempt)
-    if (reply.is !== 'answered') return inDoubt(reply)
-    return reply.status < 300 ? null : notOn(absent, reply)
+  /** In doubt, checks whether an existing subscriber is ours, and then completes it. */
+  async function existing({ id, email }: Contact, attempt: Attempt): Promise<Creation> {
+    const found = await find(email, attempt)
+    if (found.is === 'unsure') return { is: 'existing' }
+    if (found.is === 'unseen') {
+      // Ours is on a list that the API user may see, unless the lists are gone.
+      const failure = await lookAtAll(attempt)
+      return failure === null ? { is: 'existing', ours: false } : inDoubt(failure)
+    }
+    if (found.is !== 'found') return found
+    const ours = textAt(found.json, 'attribs', 'waitlist') === id
+    const failure = ours ? await complete(found, ours, attempt) : null
+    return failure === null ? { is: 'existing', providerId: found.id, ours } : inDoubt(failure)
   }
 
-  /** The subscriber exists, and only the operator can fix the lists. */
-  const notOn = (absent: readonly number[], { summary }: Reply): Failure => ({
-    is: 'misconfigured',
-    why: `${summary}, but not on the lists ${absent.join(', ')}: do they exist, may the API user manage them?`,
-    tookEffect: true,
-  })
+  /**
+   * Adds a subscriber to those of our lists that it was never on, as a form of listmonk would do. One at a time, since a
+   * forbidden list among others is left out without a word.
+   */
+  async function complete({ id, json, joined }: Subscriber, ours: boolean, attempt: Attempt): Promise<Failure | null> {
+    const statusOf = (each: unknown) => textAt(each, 'subscription_status')
+    const hasLeft = textAt(json, 'status') !== 'enabled' || joined.some(each => statusOf(each) === 'unsubscribed')
+    if (hasLeft) return null
+    // At a creation listmonk asks by itself. What was added later, maybe by an earlier attempt of ours, has another time.
+    const born = Date.parse(textAt(json, 'created_at') ?? '')
+    const isLater = (each: unknown) => Date.parse(textAt(each, 'subscription_created_at') ?? '') > born
+    let unasked = joined.some(
+      each => memberAt(each, 'optin') === 'double' && statusOf(each) === 'unconfirmed' && isLater(each),
+    )
+    for (const list of absentFrom(joined)) {
+      // To add to a list that is gone is a server error, so it is looked at first.
+      const seen = await lookAt(list, attempt)
+      if (seen.is !== 'answered') return seen
+      const status = preconfirm ? 'confirmed' : 'unconfirmed'
+      const body = { ids: [Number(id)], action: 'add', target_list_ids: [list], status }
+      const to = `add to list ${list}`
+      const reply = await call({ to, method: 'PUT', path: '/subscribers/lists', body }, attempt)
+      if (reply.is !== 'answered') return reply
+      // The API user may not change this subscriber of other lists, even if it may see it.
+      if (!ours && reply.status === 403 && textAt(reply.json, 'message')?.endsWith(`subscriber: ${id}`)) return null
+      if (!isDone(reply)) return judge(reply)
+      unasked ||= memberAt(seen.json, 'data', 'optin') === 'double'
+    }
+    if (!unasked || preconfirm) return null
+    const path = `/subscribers/${id}/optin`
+    const reply = await call({ to: 'ask for a confirmation', method: 'POST', path }, attempt)
+    // A mail that may have been sent is not sent again.
+    if (reply.is === 'unclear') return null
+    return reply.is !== 'answered' ? reply : isDone(reply) ? null : judge(reply)
+  }
+
+  /** An answer is the list. */
+  async function lookAt(list: number, attempt: Attempt): Promise<Reply | Failure> {
+    const reply = await call({ to: `look at list ${list}`, method: 'GET', path: `/lists/${list}` }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status === 200 && memberAt(reply.json, 'data', 'id') === list ? reply : judge(reply)
+  }
+
+  async function lookAtAll(attempt: Attempt): Promise<Failure | null> {
+    for (const list of lists) {
+      const seen = await lookAt(list, attempt)
+      if (seen.is !== 'answered') return seen
+    }
+    return null
+  }
+
+  /** What a signup takes, and only its first one would show: lists that may be seen, but not managed, are left out. */
+  async function lookAtUser(attempt: Attempt): Promise<Failure | null> {
+    const reply = await call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
+    if (reply.is !== 'answered') return reply
+    if (reply.status !== 200) return judge(reply)
+    const user = memberAt(reply.json, 'data')
+    const held = memberAt(user, 'user_role', 'permissions')
+    if (!Array.isArray(held) || memberAt(user, 'user_role', 'id') === SUPER_ADMIN) return null
+    const listsOf = memberAt(user, 'list_role', 'lists')
+    const managed = Array.isArray(listsOf)
+      ? listsOf.filter(each => holds(memberAt(each, 'permissions'), 'list:manage'))
+      : []
+    const lacking = [
+      ...(holds(held, 'subscribers:manage') ? [] : ['subscribers:manage']),
+      ...(holds(held, 'subscribers:get', 'subscribers:get_all') ? [] : ['subscribers:get']),
+      ...(holds(held, 'lists:manage_all') ? [] : absentFrom(managed).map(id => `list:manage for list ${id}`)),
+    ]
+    return lacking.length === 0 ? null : { is: 'misconfigured', why: `the API user lacks ${lacking.join(', ')}` }
+  }
+
+  /** Sends nothing: there is no such subscriber, which listmonk finds after the template. */
+  async function lookAtTemplate(attempt: Attempt): Promise<Failure | null> {
+    const body = { subscriber_id: NOBODY, template_id: template }
+    const to = `look at template ${template}`
+    const reply = await call({ to, method: 'POST', path: '/tx', body }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status === 400 && !isWithoutTemplate(reply) ? null : judge(reply)
+  }
+
+  /** This part of what it says is in no language, and in two of its 35 languages left out. */
+  const isWithoutTemplate = ({ json }: Reply) => textAt(json, 'message')?.includes(`template ${template}`)
+
+  /** Drops the signup only if the 400 says, word by word, what the server's own language pack has for an address. */
+  async function refused(reply: Reply, attempt: Attempt): Promise<Creation> {
+    const said = textAt(reply.json, 'message')
+    if (said === undefined) return judge(reply)
+    const config = await call({ to: 'ask for the language', method: 'GET', path: '/config' }, attempt)
+    if (config.is !== 'answered') return config
+    const lang = textAt(config.json, 'data', 'lang')
+    if (config.status !== 200 || lang === undefined) return judge(reply)
+    const path = `/lang/${encodeURIComponent(lang)}`
+    const pack = await call({ to: 'read the language pack', method: 'GET', path }, attempt)
+    if (pack.is !== 'answered') return pack
+    const key = Object.keys(REFUSALS).find(each => textAt(pack.json, 'data', each) === said)
+    return key === undefined ? judge(reply) : { is: 'refused', reason: REFUSALS[key]! }
+  }
 
   return {
     async createContact(contact, doubt, attempt) {
       const { id, name, email } = contact
-      const body = { email, name, status: 'enabled', lists, attribs: { waitlist: id } }
+      const attribs = { ...settings.LISTMONK_ATTRIBUTES, waitlist: id }
+      const more = preconfirm ? { preconfirm_subscriptions: true } : {}
+      const body = { email, name, status: 'enabled', lists, attribs, ...more }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
-      const { status, json } = reply
+      const { status, json, summary } = reply
       const providerId = idAt(json, 'data', 'id')
-      const absent = missing(memberAt(json, 'data'))
-      if (status === 200 && providerId !== undefined && absent !== undefined) {
-        return absent.length === 0 ? { is: 'created', providerId } : notOn(absent, reply)
+      const joined = oursAmong(memberAt(json, 'data'))
+      if (status === 200 && providerId !== undefined && joined !== undefined) {
+        // Lists that do not exist, or that the API user may not manage, are left out without a word.
+        const absent = absentFrom(joined)
+        if (absent.length === 0) return { is: 'created', providerId }
+        const why = `${summary}, but not on the lists ${absent.join(', ')}: do they exist, may the API user manage them?`
+        return { is: 'misconfigured', why, tookEffect: true }
       }
       if (status === 409) return doubt ? existing(contact, attempt) : { is: 'existing' }
-      // What a 400 says about the address is in the server's language; what it says about our header is not.
-      const message = textAt(json, 'message')
-      if (status === 400 && message !== undefined && !/authorization|api_key|token|base64/i.test(message)) {
-        return { is: 'refused', reason: 'it is not valid there, or its domain is blocked' }
-      }
-      return judge(reply)
+      return status === 400 ? refused(reply, attempt) : judge(reply)
+    },
+
+    async join({ email }, attempt) {
+      const found = await find(email, attempt)
+      if (found.is === 'found') return complete(found, false, attempt)
+      // Whom the API user may not see, it may not change.
+      return found.is === 'unseen' || found.is === 'unsure' ? null : found
     },
 
     automation:
@@ -83,20 +215,21 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
             const body = { ...to, template_id: template }
             const reply = await call({ to: 'send a mail', method: 'POST', path: '/tx', body }, attempt)
             if (reply.is !== 'answered') return reply
-            const sent = reply.status === 200 && memberAt(reply.json, 'data') === true
-            return sent ? { is: 'delivered' } : judgeDelivery(reply)
+            if (reply.status === 200 && memberAt(reply.json, 'data') === true) return { is: 'delivered' }
+            return isWithoutTemplate(reply) ? judge(reply) : judgeDelivery(reply)
           },
 
-    async check(attempt) {
-      for (const id of lists) {
-        const reply = await call({ to: `look at list ${id}`, method: 'GET', path: `/lists/${id}` }, attempt)
-        if (reply.is !== 'answered') return reply
-        if (reply.status !== 200 || memberAt(reply.json, 'data', 'id') !== id) return judge(reply)
-      }
-      return null
-    },
+    check: async attempt =>
+      (await lookAtUser(attempt)) ??
+      (await lookAtAll(attempt)) ??
+      (template === undefined ? null : lookAtTemplate(attempt)),
   }
 }
+
+const holds = (permissions: unknown, ...anyOf: readonly string[]): boolean =>
+  Array.isArray(permissions) && anyOf.some(each => permissions.includes(each))
+
+const isDone = ({ status, json }: Reply): boolean => status === 200 && memberAt(json, 'data') === true
 
 /** The search is a PostgreSQL regular expression (§9.7.3), so special characters in an address are escaped. */
 const exactly = (email: string): string => `^${email.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`

@@ -1,9 +1,12 @@
 import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, saysInvalidAddress, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Shows in Loops where a contact comes from, and to us which ones we created. */
 const SOURCE = 'waitlist'
+
+/** The one thing that Loops is documented to say of an address: any other 400 may be about our settings. */
+const INVALID_ADDRESS = /^invalid email address\.?$/i
 
 /** https://loops.so/docs/api-reference: a 409 means a known address, or an idempotency key that was used before. */
 export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorClient {
@@ -13,17 +16,33 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
   })
   const mailingLists =
     settings.LOOPS_MAILING_LISTS && Object.fromEntries(settings.LOOPS_MAILING_LISTS.map(id => [id, true]))
+  const properties = settings.LOOPS_CONTACT_PROPERTIES
+  /** What the settings name, where Loops lists it, and what is listed there. */
+  const named = [
+    {
+      what: 'mailing lists',
+      at: { path: '/v1/lists' },
+      names: settings.LOOPS_MAILING_LISTS ?? [],
+      nameOf: (list: unknown) => memberAt(list, 'id'),
+    },
+    {
+      what: 'contact properties of type string',
+      at: { path: '/v1/contacts/properties', query: { list: 'custom' } },
+      names: Object.keys(properties ?? {}),
+      nameOf: (property: unknown) => memberAt(property, 'type') === 'string' && memberAt(property, 'key'),
+    },
+  ]
 
   return {
     async createContact({ name, email }, doubt, attempt) {
       const { first, last } = splitName(name)
-      const body = { email, firstName: first, lastName: last, source: SOURCE, mailingLists }
+      const userGroup = settings.LOOPS_USER_GROUP
+      const body = { ...properties, email, firstName: first, lastName: last, source: SOURCE, userGroup, mailingLists }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/v1/contacts/create', body }, attempt)
       if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
-      // The signup is dropped only if it is certain that the address is refused.
-      if (reply.status === 400 && saysInvalidAddress(textAt(reply.json, 'message'))) {
+      if (reply.status === 400 && INVALID_ADDRESS.test(textAt(reply.json, 'message') ?? '')) {
         return { is: 'refused', reason: 'it is not valid there' }
       }
       if (reply.status !== 409) return judge(reply)
@@ -39,9 +58,20 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
       return { is: 'existing', ours: memberAt(found.json, 0, 'source') === SOURCE, providerId }
     },
 
+    // Only `subscribed: true`, which is not sent, would resubscribe the contact.
+    join:
+      mailingLists &&
+      (async ({ email }, attempt) => {
+        const body = { email, mailingLists }
+        const to = 'add a contact to the mailing lists'
+        const reply = await call({ to, method: 'PUT', path: '/v1/contacts/update', body }, attempt)
+        if (reply.is !== 'answered') return reply
+        return reply.status === 200 && memberAt(reply.json, 'success') === true ? null : judge(reply)
+      }),
+
     async automation({ id, name, contact }, attempt) {
       const headers = { 'idempotency-key': id }
-      const body = { email: contact.email, eventName: name }
+      const body = { email: contact.email, eventName: name, eventProperties: settings.LOOPS_EVENT_PROPERTIES }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
       if (reply.is !== 'answered') return reply
       // 409: this key was used before, so the event exists.
@@ -53,7 +83,18 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/api-key' }, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status === 200 && textAt(reply.json, 'teamName') !== undefined ? null : judge(reply)
+      if (reply.status !== 200 || textAt(reply.json, 'teamName') === undefined) return judge(reply)
+
+      for (const { what, at, names, nameOf } of named) {
+        if (names.length === 0) continue
+        const listed = await call({ to: `check the ${what}`, method: 'GET', ...at }, attempt)
+        if (listed.is !== 'answered') return listed
+        if (listed.status !== 200 || !Array.isArray(listed.json)) return judge(listed)
+        const there = new Set(listed.json.map(nameOf))
+        const missing = names.find(name => !there.has(name))
+        if (missing !== undefined) return { is: 'misconfigured', why: `check the ${what}: there is no ${missing}` }
+      }
+      return null
     },
   }
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
@@ -17,7 +19,49 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
   })
   const audience = `/3.0/lists/${encodeURIComponent(settings.MAILCHIMP_AUDIENCE_ID)}`
   const { MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step } = settings
+  const { MAILCHIMP_TAGS: tags, MAILCHIMP_INTEREST_IDS: interestIds, MAILCHIMP_LANGUAGE: language } = settings
   const status = settings.MAILCHIMP_DOUBLE_OPT_IN ? 'pending' : 'subscribed'
+  const interests = interestIds && Object.fromEntries(interestIds.map(id => [id, true]))
+
+  /** Neither call changes the status, so that nobody is subscribed again. */
+  async function join({ email }: Contact, attempt: Attempt): Promise<Failure | null> {
+    const member = `${audience}/members/${hashOf(email)}`
+    if (interests !== undefined) {
+      const query = { skip_merge_validation: 'true' }
+      const body = { interests }
+      const reply = await call({ to: 'add interests', method: 'PATCH', path: member, query, body }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (isOutOfReach(reply)) return null
+      if (reply.status !== 200) return failed(reply)
+    }
+    if (tags === undefined) return null
+    // Otherwise the tags would start automations.
+    const body = { tags: tags.map(name => ({ name, status: 'active' })), is_syncing: true }
+    const reply = await call({ to: 'add tags', method: 'POST', path: `${member}/tags`, body }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status === 204 || isOutOfReach(reply) ? null : failed(reply)
+  }
+
+  /** Interests are only listed by their category. An audience has at most 60 of them. */
+  async function checkInterests(wanted: readonly string[], attempt: Attempt): Promise<Failure | null> {
+    const ids = async (of: string, path: string): Promise<readonly string[] | Failure> => {
+      const query = { fields: `${of}.id`, count: '100' }
+      const reply = await call({ to: 'check the interests', method: 'GET', path, query }, attempt)
+      if (reply.is !== 'answered') return reply
+      const found = memberAt(reply.json, of)
+      return reply.status === 200 && Array.isArray(found) ? found.map(each => idAt(each, 'id') ?? '') : failed(reply)
+    }
+    const missing = new Set(wanted)
+    const categories = await ids('categories', `${audience}/interest-categories`)
+    if ('is' in categories) return categories
+    for (const category of categories) {
+      const found = await ids('interests', `${audience}/interest-categories/${encodeURIComponent(category)}/interests`)
+      if ('is' in found) return found
+      for (const id of found) missing.delete(id)
+      if (missing.size === 0) return null
+    }
+    return { is: 'misconfigured', why: `check the interests: the audience has no ${[...missing].join(', ')}` }
+  }
 
   return {
     async createContact(contact, doubt, attempt) {
@@ -28,6 +72,9 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
         status,
         merge_fields: { FNAME: first, LNAME: last },
         timestamp_signup: `${createdAt.toISOString().slice(0, 19)}+00:00`,
+        tags,
+        interests,
+        language,
       }
       // Otherwise merge fields that the owner requires, and that our form lacks, would refuse everybody.
       const query = { skip_merge_validation: 'true' }
@@ -51,6 +98,8 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
       return { is: 'existing', providerId, ours }
     },
 
+    join: tags === undefined && interests === undefined ? undefined : join,
+
     async automation({ name, contact: { email, providerId } }, attempt) {
       const member = encodeURIComponent(providerId ?? hashOf(email))
       const reply = await call(
@@ -72,7 +121,8 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
       const query = { fields: 'id' }
       const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : failed(reply)
+      if (reply.status !== 200 || idAt(reply.json, 'id') === undefined) return failed(reply)
+      return interestIds === undefined ? null : checkInterests(interestIds, attempt)
     },
   }
 }
@@ -86,21 +136,35 @@ function failed<Other = Failure>(reply: Reply, otherwise: (reply: Reply) => Fail
   return isThrottled ? { is: 'unreached', why: reply.summary } : otherwise(reply)
 }
 
-/** The title names the kind of refusal. "Invalid Resource" is about the address only if its detail says so. */
+/** The member was deleted for good, or may only come back by itself. */
+const isOutOfReach = ({ status, json }: Reply): boolean =>
+  status === 404 || (status === 400 && memberAt(json, 'title') === 'Member In Compliance State')
+
+/** One reason for all: it must not tell a stranger what an address did before. */
+const REFUSED: Creation = { is: 'refused', reason: 'it cannot be added there' }
+
+/** The title names the kind of refusal. */
 function refusedOr(reply: Reply): Creation {
-  const detail = textAt(reply.json, 'detail') ?? ''
   switch (reply.status === 400 ? memberAt(reply.json, 'title') : undefined) {
     case 'Forgotten Email Not Subscribed':
-      return {
-        is: 'refused',
-        reason: 'it was deleted there for good, and its owner would have to ask to be added again',
-      }
     case 'Member In Compliance State':
-      return { is: 'refused', reason: 'it unsubscribed or bounced there before' }
+      return REFUSED
     case 'Invalid Resource':
-      if (/looks fake or invalid|valid email/i.test(detail)) return { is: 'refused', reason: 'it is not valid there' }
+      if (isAboutAddress(reply.json)) return REFUSED
       // An address that joined many lists is refused for a while.
-      if (/not allowing more signups for now/i.test(detail)) return { is: 'unreached', why: reply.summary }
+      if (/not allowing more signups for now/i.test(textAt(reply.json, 'detail') ?? '')) {
+        return { is: 'unreached', why: reply.summary }
+      }
   }
   return failed(reply)
+}
+
+const INVALID_ADDRESS =
+  /^(?:.+ looks fake or invalid, please enter a real email address|please provide a valid email address|an email address must contain a single @)\.?$/i
+
+/** Whether an "Invalid Resource" is the address: by the errors, which name the fields, or by Mailchimp's own words. */
+function isAboutAddress(json: unknown): boolean {
+  const errors = memberAt(json, 'errors')
+  if (!Array.isArray(errors) || errors.length === 0) return INVALID_ADDRESS.test(textAt(json, 'detail') ?? '')
+  return errors.every(each => memberAt(each, 'field') === 'email_address')
 }

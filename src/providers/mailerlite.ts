@@ -1,9 +1,9 @@
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
+import type { Creation } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
-
-const DAY = 86_400_000
 
 /**
  * https://developers.mailerlite.com/docs/subscribers and /groups: a creation updates an existing subscriber, so a lookup
@@ -15,53 +15,73 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
     // Required in every request, even without a body.
     headers: { authorization: `Bearer ${settings.MAILERLITE_API_KEY}`, 'content-type': 'application/json' },
   })
-  const group = settings.MAILERLITE_GROUP_ID
+  const { MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups } = settings
+
+  /** The id of the group, if the contact is in it now. */
+  async function join(id: string, contact: Contact, attempt: Attempt) {
+    const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
+    const path = `/api/subscribers/${subscriber}/groups/${encodeURIComponent(id)}`
+    const reply = await call({ to: `add to the group ${id}`, method: 'POST', path }, attempt)
+    return reply.is === 'answered' && reply.status < 300 && idAt(reply.json, 'data', 'id') === id ? null : reply
+  }
 
   return {
-    async createContact(contact, doubt, attempt) {
+    async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
       const path = `/api/subscribers/${encodeURIComponent(email)}`
       const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
       if (found.is !== 'answered') return found
-      const foundId = idAt(found.json, 'data', 'id')
-      if (found.status === 200 && foundId !== undefined) {
-        const ours = doubt ? canBeOurs(textAt(found.json, 'data', 'created_at'), contact) : undefined
-        return { is: 'existing', providerId: foundId, ours }
-      }
+      if (found.status === 200) return existing(found, contact) ?? judge(found)
       if (found.status !== 404) return judge(found)
 
       const { first, last } = splitName(name)
-      const body = { email, fields: { name: first, last_name: last } }
+      const status = settings.MAILERLITE_DOUBLE_OPT_IN ? 'unconfirmed' : undefined
+      const body = { email, fields: { name: first, last_name: last }, groups, status }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/api/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'data', 'id')
-      // Only 200 is documented, but other creations answer with 201.
-      if ((reply.status === 200 || reply.status === 201) && providerId !== undefined)
-        return { is: 'created', providerId }
+      if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
+      // Somebody else added it after the lookup.
+      if (reply.status === 200) return existing(reply, contact) ?? judge(reply)
       if (reply.status === 422 && isOnlyOfAddress(memberAt(reply.json, 'errors'))) {
-        return { is: 'refused', reason: 'it is not valid there' }
+        return { is: 'refused', reason: 'it is not accepted there' }
       }
       return judge(reply)
     },
+
+    join:
+      groups &&
+      (async (contact, attempt) => {
+        for (const id of groups) {
+          const reply = await join(id, contact, attempt)
+          if (reply !== null) return reply.is === 'answered' ? judge(reply) : reply
+        }
+        return null
+      }),
 
     automation:
       group === undefined
         ? null
         : async ({ contact }, attempt) => {
-            const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
-            const path = `/api/subscribers/${subscriber}/groups/${encodeURIComponent(group)}`
-            const reply = await call({ to: 'add to the group', method: 'POST', path }, attempt)
-            if (reply.is !== 'answered') return reply
-            const joined = reply.status < 300 && idAt(reply.json, 'data', 'id') === group
-            return joined ? { is: 'delivered' } : judgeDelivery(reply)
+            const reply = await join(group, contact, attempt)
+            if (reply === null) return { is: 'delivered' }
+            return reply.is === 'answered' ? judgeDelivery(reply) : reply
           },
 
     async check(attempt) {
       const query = { limit: '1' }
-      const path = group === undefined ? '/api/groups' : `/api/groups/${encodeURIComponent(group)}/subscribers`
-      const reply = await call({ to: 'check the API key', method: 'GET', path, query }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status === 200 && Array.isArray(memberAt(reply.json, 'data')) ? null : judge(reply)
+      const wanted = [...(group === undefined ? [] : [group]), ...(groups ?? [])]
+      const calls = wanted.map(id => ({
+        to: `look for the group ${id}`,
+        path: `/api/groups/${encodeURIComponent(id)}/subscribers`,
+      }))
+      if (calls.length === 0) calls.push({ to: 'check the API key', path: '/api/groups' })
+      for (const { to, path } of calls) {
+        const reply = await call({ to, method: 'GET', path, query }, attempt)
+        if (reply.is !== 'answered') return reply
+        if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
+      }
+      return null
     },
   }
 }
@@ -69,8 +89,10 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
 const isOnlyOfAddress = (errors: unknown): boolean =>
   typeof errors === 'object' && errors !== null && Object.keys(errors).join() === 'email'
 
-/** Its times have no zone, so only a subscriber that is a day older is certainly not ours. */
-function canBeOurs(created: string | undefined, contact: Contact): boolean | undefined {
-  const createdAt = new Date(contact.createdAt.getTime() - DAY)
-  return isYoungerThanSignup(created && `${created.replace(' ', 'T')}Z`, { ...contact, createdAt })
+/** Undefined: the answer is not a subscriber. Its times are in UTC, and do not say so. */
+function existing({ json }: Reply, contact: Contact): Creation | undefined {
+  const providerId = idAt(json, 'data', 'id')
+  const created = textAt(json, 'data', 'created_at')
+  const ours = isYoungerThanSignup(created && `${created.replace(' ', 'T')}Z`, contact)
+  return providerId === undefined ? undefined : { is: 'existing', providerId, ours }
 }

@@ -1,7 +1,7 @@
-import { attempting } from '../outbound/attempt.ts'
+import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import type { Provider, SharedPace } from '../waitlist/ports.ts'
+import type { Creation, Provider, SharedPace } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendors } from './catalogue.ts'
 import type { Choice } from './settings.ts'
@@ -25,14 +25,22 @@ const clients: {
   mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
 }
 
-/**
- * Opens no connection yet. `timeout`: milliseconds for one attempt from its first call, far less than the lease.
- * `shared`: lets several instances keep the vendor's rate together; closed with the provider.
- */
+/** Milliseconds for a check, which may take many calls at the vendor's pace. */
+const LONGEST_CHECK = 30_000
+
+export interface ProviderOptions {
+  /** Milliseconds for one attempt from its first call, far less than the lease. */
+  readonly timeout: number
+  /** Whether contacts that the vendor knew before join the lists and tags that the settings name. */
+  readonly knownContacts?: 'leave' | 'join'
+  /** Lets several instances keep the vendor's rate together; closed with the provider. */
+  readonly shared?: SharedPace | null
+}
+
+/** Opens no connection yet. */
 export async function openProvider<Name extends VendorName>(
   { vendor: name, settings }: Choice<Name>,
-  timeout: number,
-  shared?: SharedPace | null,
+  { timeout, knownContacts = 'leave', shared }: ProviderOptions,
 ): Promise<Provider> {
   const { rate, promises }: Vendor = vendors[name]
   const callers: Caller[] = []
@@ -41,21 +49,32 @@ export async function openProvider<Name extends VendorName>(
     callers.push(made)
     return made
   })
-  const { automation, check } = client
+  const { automation, repeatable = promises.repeatable, check } = client
+  const join = knownContacts === 'join' ? client.join : undefined
+
+  async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
+    const creation = await client.createContact(contact, doubt, attempt)
+    const isKnown = creation.is === 'existing' && !(doubt && creation.ours !== false)
+    if (!isKnown || join === undefined) return creation
+    const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
+    // The contact was there before, so a repetition cannot be taken for its creation.
+    return failure === null ? creation : failure.is === 'unclear' ? { ...failure, is: 'unreached' } : failure
+  }
+
   return {
     name,
     timeout,
     createContact: (contact, doubt, signal, mayBegin) =>
-      attempting(timeout, signal, attempt => client.createContact(lowerCase(contact), doubt, attempt), mayBegin),
+      attempting(timeout, signal, attempt => createContact(lowerCase(contact), doubt, attempt), mayBegin),
     automation: automation && {
       name: `${name}-automation`,
-      repeatable: promises.repeatable,
+      repeatable,
       timeout,
       concurrency: Math.min(rate.connections, 8),
       deliver: (event, signal) =>
         attempting(timeout, signal, attempt => automation({ ...event, contact: lowerCase(event.contact) }, attempt)),
     },
-    check: check && (signal => attempting(timeout, signal, check)),
+    check: check && (signal => attempting(LONGEST_CHECK, signal, check)),
     async close() {
       await Promise.all([...callers, shared].map(each => each?.close()))
     },

@@ -43,7 +43,7 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorCl
       if (isIn('found')) return doubt ? existing(contact, attempt) : { is: 'existing' }
 
       const { first, last } = splitName(name)
-      const body = { email, data: { firstName: first, lastName: last } }
+      const body = { email, data: { firstName: first, lastName: last }, subscribed: settings.PLUNK_SUBSCRIBED }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')

@@ -13,7 +13,12 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
     headers: { authorization: `Bearer ${settings.RESEND_API_KEY}` },
     waitFields: ['retry-after', 'ratelimit-reset'],
   })
-  const segment = settings.RESEND_SEGMENT_ID
+  const { RESEND_SEGMENT_IDS: segments, RESEND_TOPIC_IDS: topics, RESEND_PROPERTIES: properties } = settings
+  /** What the check asks for by its id. */
+  const named = [
+    ...(segments ?? []).map(id => ({ object: 'segment', id })),
+    ...(topics ?? []).map(id => ({ object: 'topic', id })),
+  ]
 
   return {
     async createContact(contact, _doubt, attempt) {
@@ -30,13 +35,43 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
       if (found.status !== 404 || memberAt(found.json, 'name') !== 'not_found') return refusedOr(found)
 
       const { first, last } = splitName(name)
-      const body = { email, first_name: first, last_name: last, segments: segment && [{ id: segment }] }
+      const body = {
+        email,
+        first_name: first,
+        last_name: last,
+        properties,
+        segments: segments?.map(id => ({ id })),
+        topics: topics?.map(id => ({ id, subscription: 'opt_in' })),
+      }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
       if (reply.status < 300 && providerId !== undefined) return { is: 'created', providerId }
       return refusedOr(reply)
     },
+
+    // Topics are left alone: an opt-out that somebody chose looks like one by default.
+    join:
+      segments &&
+      (async ({ providerId, email }, attempt) => {
+        const path = `/contacts/${encodeURIComponent(providerId ?? email)}/segments`
+        // It is not documented what adding to a segment for a second time does.
+        const query = { limit: '100' }
+        const listed = await call({ to: 'list the segments of a contact', method: 'GET', path, query }, attempt)
+        if (listed.is !== 'answered') return listed
+        const data = memberAt(listed.json, 'data')
+        if (listed.status !== 200 || !Array.isArray(data)) return judge(listed)
+        const joined = new Set(data.map(each => idAt(each, 'id')))
+        for (const id of segments.filter(each => !joined.has(each))) {
+          const to = 'add a contact to a segment'
+          const reply = await call({ to, method: 'POST', path: `${path}/${encodeURIComponent(id)}` }, attempt)
+          if (reply.is !== 'answered') return reply
+          // The official clients expect `id`, where the OpenAPI document has `segment_id`.
+          const added = idAt(reply.json, 'id') ?? idAt(reply.json, 'segment_id')
+          if (reply.status >= 300 || added === undefined) return judge(reply)
+        }
+        return null
+      }),
 
     async automation({ name, contact }, attempt) {
       const { providerId, email } = contact
@@ -48,29 +83,38 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
         : judgeDelivery(reply)
     },
 
-    /** Also refuses a key that may only send mail. */
+    /** Each of these calls refuses a key that may only send mail. */
     async check(attempt) {
-      const reply = await call(
-        segment === undefined
-          ? { to: 'check the API key', method: 'GET', path: '/contacts', query: { limit: '1' } }
-          : {
-              to: 'check the API key and the segment',
-              method: 'GET',
-              path: `/segments/${encodeURIComponent(segment)}`,
-            },
-        attempt,
-      )
+      for (const { object, id } of named) {
+        const path = `/${object}s/${encodeURIComponent(id)}`
+        const reply = await call({ to: `check the ${object} ${id}`, method: 'GET', path }, attempt)
+        if (reply.is !== 'answered') return reply
+        if (reply.status !== 200 || memberAt(reply.json, 'object') !== object) return judge(reply)
+      }
+      if (named.length > 0 && properties === undefined) return null
+      const [what, path, limit] =
+        properties === undefined ? ['the API key', '/contacts', '1'] : ['the properties', '/contact-properties', '100']
+      const reply = await call({ to: `check ${what}`, method: 'GET', path, query: { limit } }, attempt)
       if (reply.is !== 'answered') return reply
-      const object = segment === undefined ? 'list' : 'segment'
-      return reply.status === 200 && memberAt(reply.json, 'object') === object ? null : judge(reply)
+      const data = memberAt(reply.json, 'data')
+      if (reply.status !== 200 || !Array.isArray(data)) return judge(reply)
+      const isThere = (name: string) =>
+        data.some(each => memberAt(each, 'key') === name && memberAt(each, 'type') === 'string')
+      const missing = Object.keys(properties ?? {}).find(name => !isThere(name))
+      if (missing === undefined || memberAt(reply.json, 'has_more') === true) return null
+      return { is: 'misconfigured', why: `check the properties: there is no ${missing} of type string` }
     },
   }
 }
 
-/** https://resend.com/docs/api-reference/errors: the message of a `validation_error` names the field. */
+/**
+ * https://resend.com/docs/api-reference/errors: the message of a `validation_error` names the field. Properties have names
+ * too, perhaps one with "email" in it, so only what is said of the field itself counts.
+ */
 function refusedOr(reply: Reply): Creation {
   const { status, json } = reply
   const isInvalid = (status === 400 || status === 422) && memberAt(json, 'name') === 'validation_error'
-  if (!isInvalid || !/\bemail\b/i.test(textAt(json, 'message') ?? '')) return judge(reply)
+  const isOfEmail = /^(?:Invalid `email` field|The `email` (?:field is invalid|must be a valid email))\b/
+  if (!isInvalid || !isOfEmail.test(textAt(json, 'message') ?? '')) return judge(reply)
   return { is: 'refused', reason: 'it is not valid there' }
 }

@@ -38,7 +38,11 @@ function misspelt(name: VendorName, env: Environment): readonly string[] {
 }
 
 /** What is allowed, but may be unintended or unsafe. `chosen` is null without a provider. */
-export function providerWarnings(chosen: VendorName | null, env: Environment): readonly string[] {
+export function providerWarnings(
+  chosen: VendorName | null,
+  knownContacts: 'leave' | 'join',
+  env: Environment,
+): readonly string[] {
   const warnings: string[] = []
   for (const name of vendorNames) {
     const known = Object.keys(vendors[name].settings)
@@ -47,7 +51,11 @@ export function providerWarnings(chosen: VendorName | null, env: Environment): r
       if (unused.length > 0) warnings.push(`${unused.join(', ')} has no effect, since PROVIDER is not ${name}.`)
       continue
     }
-    const { settings }: Vendor = vendors[name]
+    const { title, settings, joins }: Vendor = vendors[name]
+    if (knownContacts === 'join' && !joins.some(setting => given(env, setting) !== undefined)) {
+      const what = joins.length === 0 ? `${title} has nothing to join` : `none of ${joins.join(', ')} is set`
+      warnings.push(`KNOWN_CONTACTS=join has no effect: ${what}.`)
+    }
     warnings.push(...misspelt(name, env), ...readSettings(settings, env).idle)
     for (const setting of known.filter(each => each.endsWith('BASE_URL'))) {
       const address = given(env, setting)

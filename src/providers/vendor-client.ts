@@ -10,8 +10,15 @@ import type { Creation, DeliveryResult, Failure } from '../waitlist/ports.ts'
  */
 export interface VendorClient {
   createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>
+  /**
+   * Adds a contact that the vendor knew before to the lists, tags and the like that the settings name, and changes nothing
+   * else about it. May be repeated. Null: done. Absent: the settings name nothing to join.
+   */
+  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | null>) | undefined
   /** Null: the settings name none, or the vendor starts it by itself. */
   readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
+  /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
+  readonly repeatable?: number
   readonly check?: (attempt: Attempt) => Promise<Failure | null>
 }
 
@@ -35,7 +42,3 @@ export function isYoungerThanSignup(created: string | undefined, contact: Contac
   const time = Date.parse(created ?? '')
   return Number.isNaN(time) ? undefined : time >= contact.createdAt.getTime() - CLOCKS
 }
-
-/** Whether a refusal is about the address, and not about a mail that the owner has yet to set up. */
-export const saysInvalidAddress = (said: string | undefined): boolean =>
-  /e-?mail.*(?:invalid|valid|format|blank|empty)|invalid.*e-?mail/i.test(said ?? '')

@@ -6,8 +6,9 @@ import { handOverSchedule } from './retry.ts'
 
 /** How a hand-over ended. */
 export type HandedOver =
+  /** `contactId` is the provider's, of a contact that this signup created there. */
   | { readonly is: 'new'; readonly contactId?: string | undefined }
-  | { readonly is: 'known'; readonly contactId?: string | undefined }
+  | { readonly is: 'known' }
   /** The signup is stored and will be completed in the background. */
   | { readonly is: 'kept'; readonly because: Refusal }
   | { readonly is: 'refused'; readonly reason: string }
@@ -102,8 +103,12 @@ function answerTo({ result, settlement, stored }: Attempted<Creation>, refusal: 
   // This process was suspended for longer than its lease; another attempt decides the outcome.
   if (!stored) return { is: 'kept', because: 'unreachable' }
   switch (settlement.is) {
-    case 'listed':
-      return { is: settlement.joined ? 'new' : 'known', contactId: settlement.providerId }
+    case 'listed': {
+      if (!settlement.joined) return { is: 'known' }
+      // Where the provider cannot tell whose contact it is, the id may be that of somebody who was there before.
+      const isOurs = result?.is === 'created' || (result?.is === 'existing' && result.ours === true)
+      return { is: 'new', contactId: isOurs ? settlement.providerId : undefined }
+    }
     case 'removed':
       return { is: 'refused', reason: settlement.why }
     default:

@@ -220,7 +220,7 @@ export type DeliveryResult =
   | { readonly is: 'refused'; readonly why: string }
   | Failure
 
-/** Who is notified that a contact joined: the provider's automation, a webhook. */
+/** Who is notified that a contact joined: the provider's automation, a webhook, a mail to the contact. */
 export interface Destination {
   readonly name: string
 
@@ -235,6 +235,13 @@ export interface Destination {
 
   /** Sends one event, always with the same id. `leave` aborts the call. Never rejects. */
   deliver(event: JoinedEvent, leave: AbortSignal): Promise<DeliveryResult>
+}
+
+/** A destination with settings and connections of its own, which the provider's automation is not. */
+export interface OwnDestination extends Destination {
+  /** Tries address and credentials: null when they are good. Tells of no contact and never rejects. */
+  check(leave: AbortSignal): Promise<Failure | null>
+  close(): Promise<void>
 }
 
 /** Where the waitlist reports what the operator should know. Never given an address, a name or a secret. */

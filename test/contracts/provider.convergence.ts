@@ -29,7 +29,7 @@ const among: readonly Misbehaviour[] = [
  * listed here and there, and its automation started once; what the vendor cannot promise is allowed to it.
  */
 export function convergence(under: VendorUnderTest): void {
-  const { promises } = vendors[under.vendor]
+  const promises = { ...vendors[under.vendor].promises, ...under.promises }
   describe('a vendor that misbehaves', { concurrency: true }, () => {
     for (const seed of SEEDS) {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 60_000 }, async t => {

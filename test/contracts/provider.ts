@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as passes } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
-import { type VendorName, vendors } from '../../src/providers/catalogue.ts'
+import { type Promises, type VendorName, vendors } from '../../src/providers/catalogue.ts'
 import { openProvider } from '../../src/providers/open.ts'
 import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
 import type { Creation, DeliveryResult, Failure, Provider } from '../../src/waitlist/ports.ts'
@@ -19,10 +20,16 @@ export interface VendorFake {
   count(email: string): number
   /** How often the automation started for this address: what the vendor recognises as a repetition does not count. */
   starts(email: string): number
+  /** Whether the contact is on all lists and has all tags that the settings name; absent: the vendor has none. */
+  joined?(email: string): boolean
 }
 
 export interface VendorUnderTest {
   readonly vendor: VendorName
+  /** Its API that the settings choose, where there are several. */
+  readonly api?: string
+  /** What these settings promise less than the catalogue. */
+  readonly promises?: Partial<Promises>
   /** The environment of an operator whose vendor answers at `url`, with an automation. */
   settings(url: string): Record<string, string>
   /** What to change for a key that the vendor does not know. */
@@ -30,10 +37,14 @@ export interface VendorUnderTest {
   /** What to change for a list, tag or other setting that the vendor does not know, where a creation would show it. */
   readonly wrongSetting?: Record<string, string>
   fake(): VendorFake
+  /** What `KNOWN_CONTACTS=join` may change: settings to add, and the members of what the fake keeps of a contact. */
+  readonly joining?: { readonly settings?: Record<string, string>; readonly members: readonly string[] }
   /** An address that the fake refuses for good, as the vendor documents; absent: the vendor refuses none. */
   readonly refused?: string
   /** Whether a new contact gets an id; absent: yes. */
   readonly tellsId?: boolean
+  /** A call of the check that is no GET and yet changes nothing. */
+  readonly harmless?: string
   /** Misbehaviours that this vendor's answers give another class, each with the class, because …: see the test file. */
   readonly exceptions?: Partial<Record<Misbehaviour, readonly (Creation | DeliveryResult)['is'][]>>
 }
@@ -64,7 +75,7 @@ export async function opened(
   assert.ok('config' in result, JSON.stringify(result))
   const { provider } = result.config
   assert.ok(provider !== null)
-  const open = await openProvider(provider, timeout)
+  const open = await openProvider(provider, { timeout, knownContacts: result.config.knownContacts })
   t.after(() => open.close())
   return open
 }
@@ -94,7 +105,8 @@ const classOf: Readonly<Record<Misbehaviour, readonly string[]>> = {
 
 /** The promises of `Provider` (waitlist/ports.ts), and those of the catalogue, held against a fake of the vendor. */
 export function providerContract(under: VendorUnderTest): void {
-  const { title, promises } = vendors[under.vendor]
+  const title = [vendors[under.vendor].title, ...(under.api === undefined ? [] : [under.api])].join(', ')
+  const promises: Promises = { ...vendors[under.vendor].promises, ...under.promises }
 
   const started = async (t: TestContext, change: Record<string, string> = {}, timeout?: number) => {
     const fake = under.fake()
@@ -180,7 +192,9 @@ export function providerContract(under: VendorUnderTest): void {
       const { fake, server, provider } = await started(t)
       if (provider.check === undefined) return t.skip('this vendor has no cheap check')
       assert.equal(await provider.check(never), null)
-      assert.ok(server.asked.length <= 2 && server.asked.every(({ method }) => method === 'GET'))
+      const isHarmless = ({ method, path, json }: Asked) =>
+        method === 'GET' || JSON.stringify(json) === '{}' || `${method} ${path}` === under.harmless
+      assert.ok(server.asked.length <= 5 && server.asked.every(isHarmless))
       assert.equal(fake.count('ada@example.com'), 0)
     })
 
@@ -199,6 +213,21 @@ export function providerContract(under: VendorUnderTest): void {
       if (creation.is === 'refused') assert.match(creation.reason, /^[a-z][^@<>{}\n]{5,120}$/)
       assert.equal(fake.starts(under.refused), 0)
     })
+
+    for (const status of [400, 403, 409, 422] as const) {
+      test(`a ${status} of unknown wording, to any call of a creation, is no reason to drop the signup`, async t => {
+        const { fake, server, provider } = await started(t)
+        await provider.createContact(contactOf('first@example.com'), false, never)
+        const calls = server.asked.length
+        for (let answered = 0; answered < calls; answered++) {
+          const before = Array.from({ length: answered }, () => 'slow' as const)
+          server.next(...before, `${status} of unknown wording`)
+          const creation = await provider.createContact(contactOf(`ada${answered}@example.com`), false, never)
+          assert.ok(isFailure(creation) || (status === 409 && creation.is === 'existing'), JSON.stringify(creation))
+          assert.equal(fake.starts(`ada${answered}@example.com`), 0)
+        }
+      })
+    }
 
     for (const what of misbehaviours) {
       test(`a creation that meets "${what}" is taken for what it is`, async t => {
@@ -232,6 +261,64 @@ export function providerContract(under: VendorUnderTest): void {
       assert.equal(automation.repeatable, promises.repeatable)
     })
 
+    joiningContract(under)
     convergence(under)
+  })
+}
+
+/** `KNOWN_CONTACTS`: what becomes of a contact that the vendor had before. */
+function joiningContract(under: VendorUnderTest): void {
+  const { joining } = under
+  if (joining === undefined) return
+  const { settings = {}, members } = joining
+  const old = 'old@example.com'
+
+  const started = async (t: TestContext, knownContacts: string) => {
+    const fake = under.fake()
+    fake.had(old)
+    const server = await startVendor(t, fake.answer)
+    const env = { ...under.settings(server.url), ...settings, KNOWN_CONTACTS: knownContacts }
+    return { fake, server, provider: await opened(t, under, env, 600) }
+  }
+  const rest = (kept: unknown) => Object.entries(kept as object).filter(([name]) => !members.includes(name))
+
+  describe('a contact that it had before', { concurrency: true }, () => {
+    test('is left as it is by default', async t => {
+      const { fake, provider } = await started(t, 'leave')
+      const before = structuredClone(fake.kept(old))
+      assert.equal((await provider.createContact(contactOf(old), false, never)).is, 'existing')
+      assert.deepEqual(fake.kept(old), before)
+      assert.equal(fake.joined!(old), false)
+    })
+
+    test('joins, as often as it signs up, and nothing else about it changes', async t => {
+      const { fake, provider } = await started(t, 'join')
+      const before = rest(structuredClone(fake.kept(old)))
+      for (const doubt of [false, false, true]) {
+        const creation = await provider.createContact(contactOf(old), doubt, never)
+        assert.equal(creation.is, 'existing', JSON.stringify(creation))
+        assert.equal(fake.joined!(old), true)
+      }
+      assert.deepEqual(rest(fake.kept(old)), before)
+      assert.deepEqual([fake.count(old), fake.starts(old)], [1, 0])
+    })
+
+    for (const what of [...misbehaviours, '403 of unknown wording'] as const) {
+      test(`joins in the end when the last call meets "${what}", and is never taken for new`, async t => {
+        const { fake, server, provider } = await started(t, 'join')
+        await provider.createContact(contactOf(old), false, never)
+        const before = Array.from({ length: server.asked.length - 1 }, () => 'slow' as const)
+        const other = 'old-2@example.com'
+        fake.had(other)
+        server.next(...before, what)
+        const creation = await provider.createContact(contactOf(other), false, never)
+        assert.ok(['existing', 'unreached', 'misconfigured'].includes(creation.is), JSON.stringify(creation))
+        assert.ok(!('tookEffect' in creation), 'a doubt would make it count as new')
+        server.behave()
+        while ((await provider.createContact(contactOf(other), false, never)).is !== 'existing') await passes(100)
+        assert.equal(fake.joined!(other), true)
+        assert.equal(fake.count(other), 1)
+      })
+    }
   })
 }

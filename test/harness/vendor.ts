@@ -47,6 +47,17 @@ export const misbehaviours = [
 /** "before" and "after" are about the effect of the request: one that is not done, or one that is. */
 export type Misbehaviour = (typeof misbehaviours)[number]
 
+/** What a vendor, or a firewall before it, says for reasons that no documentation has; nothing is done. */
+export type Refusal = `${400 | 403 | 409 | 422} of unknown wording`
+
+/** Words that would fit a refused address, but for their sense. */
+const WORDING = 'Blocked by policy: the email list of this key is not valid, or its format is not enabled'
+const unknownWording = (what: string): Said => {
+  const status = Number.parseInt(what, 10)
+  const detail = { code: 'policy', title: 'Policy', message: WORDING, detail: WORDING }
+  return { status, body: { ...detail, error: WORDING, errors: [{ ...detail }] } }
+}
+
 /** Those with which the request may have taken effect. */
 export const tookEffect: ReadonlySet<Misbehaviour> = new Set<Misbehaviour>([
   'hang after',
@@ -64,7 +75,7 @@ export interface VendorServer {
   /** Every request so far, in order of arrival. */
   readonly asked: readonly Asked[]
   /** Does these, one for each of the next requests, then behaves. */
-  next(...what: readonly Misbehaviour[]): void
+  next(...what: readonly (Misbehaviour | Refusal)[]): void
   /** From now on: misbehaves with this probability, in one of these ways, the same for the same seed. */
   chaos(seed: number, probability: number, among: readonly Misbehaviour[]): void
   behave(): void
@@ -79,7 +90,7 @@ export async function startVendor(
   answer: (asked: Asked) => Said,
 ): Promise<VendorServer> {
   const asked: Asked[] = []
-  let planned: Misbehaviour[] = []
+  let planned: (Misbehaviour | Refusal)[] = []
   let choose: () => Misbehaviour | undefined = () => undefined
 
   const server = createServer(async (request, response) => {
@@ -88,7 +99,8 @@ export async function startVendor(
     serve(one, planned.shift() ?? choose(), response)
   })
 
-  function serve(one: Asked, what: Misbehaviour | undefined, response: ServerResponse): void {
+  function serve(one: Asked, what: Misbehaviour | Refusal | undefined, response: ServerResponse): void {
+    if (what?.endsWith('of unknown wording')) return say(response, unknownWording(what))
     if (what === 'hang before') return
     if (what === 'reset before') return void response.destroy()
     if (what === '500 before') return say(response, { status: 500, body: { message: 'Internal server error' } })

@@ -6,7 +6,7 @@ import { opened } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
 import { brevoSettings } from './brevo.fake.ts'
 import { buttondownSettings } from './buttondown.fake.ts'
-import { customerioSettings } from './customerio.fake.ts'
+import { customerioSettings, pipelinesSettings } from './customerio.fake.ts'
 import { hubspotSettings } from './hubspot.fake.ts'
 import { kitSettings } from './kit.fake.ts'
 import { klaviyoSettings } from './klaviyo.fake.ts'
@@ -23,6 +23,8 @@ interface Start {
   readonly path: RegExp
   /** The documented answer. */
   readonly done: Said
+  /** Whether a 2xx needs no body; absent: it does. */
+  readonly statusAlone?: boolean
   /** By what the vendor recognises a repetition; absent: by nothing. */
   id?(asked: Asked): string | undefined
 }
@@ -64,7 +66,7 @@ const starts: Readonly<Record<VendorName, Start>> = {
   },
   hubspot: {
     settings: hubspotSettings,
-    path: /^\/events\/v3\/send$/,
+    path: /^\/events\/custom\/2026-09\/send$/,
     done: none,
     id: ({ json }) => json.uuid,
   },
@@ -78,6 +80,7 @@ const starts: Readonly<Record<VendorName, Start>> = {
     settings: customerioSettings,
     path: /^\/api\/v1\/customers\/[^/]+\/events$/,
     done: { status: 200, body: {} },
+    statusAlone: true,
     id: ({ json }) => json.id,
   },
   mailerlite: {
@@ -90,10 +93,22 @@ const starts: Readonly<Record<VendorName, Start>> = {
 
 const isSecret = (name: string): boolean => /KEY|TOKEN/.test(name)
 
-for (const vendor of vendorNames) {
-  const { settings, path, done, id } = starts[vendor]
+/** Of a vendor with another API. */
+const pipelines: Start = {
+  settings: pipelinesSettings,
+  path: /^\/v1\/track$/,
+  done: { status: 200, body: {} },
+  statusAlone: true,
+  id: ({ json }) => json.messageId,
+}
+const all: [vendor: VendorName, start: Start, name: string][] = [
+  ...vendorNames.map((vendor): [VendorName, Start, string] => [vendor, starts[vendor], vendor]),
+  ['customerio', pipelines, 'customerio, Pipelines API'],
+]
+
+for (const [vendor, { settings, path, done, statusAlone = false, id }, name] of all) {
   destinationContract({
-    name: `the automation of ${vendor}`,
+    name: `the automation of ${name}`,
     async open(url, t) {
       const { automation } = await opened(t, { vendor }, settings(url))
       assert.ok(automation !== null)
@@ -105,7 +120,7 @@ for (const vendor of vendorNames) {
       const known = id?.(received)
       return known === undefined ? {} : { id: known }
     },
-    can: { gone: false, statusAlone: false },
+    can: { gone: false, statusAlone },
     secrets: Object.entries(settings(''))
       .filter(([name]) => isSecret(name))
       .map(([, value]) => value),

@@ -21,6 +21,7 @@ providerContract({
   wrongSetting: { BREVO_LIST_IDS: '99' },
   fake: brevoFake,
   refused: 'refused@example.com',
+  joining: { members: ['listIds', 'modifiedAt'] },
 })
 
 test("our requests are those of the vendor's own client", async t => {
@@ -28,6 +29,7 @@ test("our requests are those of the vendor's own client", async t => {
 
   const ours = await recorded(t, brevoFake().answer, async url => {
     const provider = await opened(t, brevo, brevoSettings(url))
+    assert.equal(await provider.check!(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(eventOf({ ...ada, providerId: '1' }), never)
@@ -43,6 +45,9 @@ test("our requests are those of the vendor's own client", async t => {
     const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
     const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
     const request = { email: 'ada@example.com', attributes, listIds: [2, 5], updateEnabled: false }
+    await client.contacts.getAttributes()
+    await client.contacts.getList({ listId: 2 })
+    await client.contacts.getList({ listId: 5 })
     await client.contacts.createContact(request)
     await client.contacts.createContact(request).catch(() => {})
     await client.contacts.getContactInfo({ identifier: 'ada@example.com' })
@@ -57,10 +62,41 @@ test("our requests are those of the vendor's own client", async t => {
   assertSameWire(ours, theirs, ['content-type', 'api-key'])
 })
 
-test('there is no check, since the endpoints for it may be called a hundred times an hour', async t => {
-  const provider = await opened(t, brevo, brevoSettings('http://127.0.0.1:9'))
-  assert.equal(provider.check, undefined)
+test("a known contact joins each list as the vendor's own client would add it", async t => {
+  const ours = await recorded(t, brevoFake().answer, async url => {
+    const provider = await opened(t, brevo, { ...brevoSettings(url), BREVO_LIST_IDS: '2', KNOWN_CONTACTS: 'join' })
+    await provider.createContact(ada, false, never)
+    await provider.createContact(ada, false, never)
+    const both = await opened(t, brevo, { ...brevoSettings(url), KNOWN_CONTACTS: 'join' })
+    assert.deepEqual(await both.createContact(ada, false, never), { is: 'existing' })
+  })
+  const theirs = await recorded(t, brevoFake().answer, async url => {
+    const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
+    const body = { emails: ['ada@example.com'] }
+    await client.contacts.createContact({ email: 'ada@example.com', listIds: [2] })
+    await client.contacts.addContactToList({ listId: 2, body }).catch(() => {})
+    await client.contacts.addContactToList({ listId: 2, body }).catch(() => {})
+    await client.contacts.addContactToList({ listId: 5, body })
+  })
+  const joins = (asked: typeof ours) => asked.filter(({ path }) => path.endsWith('/add'))
+  assert.equal(joins(ours).length, 3)
+  assertSameWire(joins(ours), joins(theirs), ['content-type', 'api-key'])
 })
+
+for (const [what, change, why] of [
+  ['a list', { BREVO_LIST_IDS: '2,99' }, /^check the list 99: answered with 404/],
+  ['an attribute', { BREVO_LAST_NAME_ATTRIBUTE: 'NOM' }, /^check the attributes: the account has no NOM$/],
+  ['a key', { BREVO_API_KEY: 'xkeysib-another' }, /^check the key and the attributes: answered with 401/],
+] as const) {
+  test(`a check names ${what} that is not there, and changes nothing`, async t => {
+    const server = await startVendor(t, brevoFake().answer)
+    const provider = await opened(t, brevo, { ...brevoSettings(server.url), ...change })
+    const failure = await provider.check!(never)
+    assert.equal(failure?.is, 'misconfigured')
+    assert.match(failure.why, why)
+    assert.ok(server.asked.every(({ method }) => method === 'GET'))
+  })
+}
 
 test('a lookup that fails after "duplicate" leaves the doubt', async t => {
   const fake = brevoFake()
@@ -88,6 +124,8 @@ const answers: readonly (readonly [string, Said, string])[] = [
   ['duplicate_parameter, as it was once', error('duplicate_parameter', 'Contact already exist'), 'existing'],
   ['invalid_parameter that tells of a duplicate', error('invalid_parameter', already, duplicate), 'existing'],
   ['invalid_parameter about the address', error('invalid_parameter', 'Invalid email address'), 'refused'],
+  ['words about addresses in general', error('invalid_parameter', 'The sender email is not valid'), 'misconfigured'],
+  ['those words and another code', error('out_of_range', 'Invalid email address'), 'misconfigured'],
   ['invalid_parameter about something else', error('invalid_parameter', 'Invalid listIds'), 'misconfigured'],
   ['missing_parameter', error('missing_parameter', 'No inputs in the body'), 'misconfigured'],
   ['document_not_found', error('document_not_found', 'List ID does not exist'), 'misconfigured'],

@@ -18,7 +18,18 @@ const subscriberInput = {
     metadata: { type: 'object' },
     tags: { type: 'array', items: text },
     type: { enum: ['regular', 'unactivated', null] },
+    utm_campaign: { type: 'string', maxLength: 300 },
+    utm_medium: { type: 'string', maxLength: 300 },
+    utm_source: { type: 'string', maxLength: 300 },
+    referrer_url: text,
   },
+}
+
+/** What an update may change; the rest of it is not sent by us. */
+const subscriberUpdateInput = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { tags: { type: ['array', 'null'], items: text } },
 }
 
 const subscriber = {
@@ -97,6 +108,40 @@ export const buttondownCalls: Documented = {
   },
   'GET /v1/subscribers/{id_or_email}': {
     answers: { 200: subscriber, 401: error, 403: error, 404: error, 409: null, 429: error },
+  },
+  'PATCH /v1/subscribers/{id_or_email}': {
+    body: subscriberUpdateInput,
+    answers: {
+      200: subscriber,
+      400: error,
+      401: error,
+      403: error,
+      404: error,
+      409: null,
+      422: validationError,
+      429: error,
+    },
+  },
+  'GET /v1/emails/{id}': {
+    answers: {
+      200: { type: 'object', required: ['id', 'body', 'status', 'subject'], properties: { id: text } },
+      401: error,
+      403: error,
+      404: error,
+      409: null,
+      422: validationError,
+      429: error,
+    },
+  },
+  'GET /v1/tags': {
+    answers: {
+      200: { type: 'object', required: ['results', 'count'], properties: { results: { type: 'array' } } },
+      401: error,
+      403: error,
+      409: null,
+      422: validationError,
+      429: error,
+    },
   },
   'GET /v1/accounts/me': {
     answers: {

@@ -11,7 +11,17 @@ export const buttondownSettings = (url: string) => ({
 })
 
 const ADDRESS = /^[a-zA-Z0-9.'_%+\-!]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$/
-const MEMBERS = ['email_address', 'metadata', 'tags', 'type', 'notes', 'ip_address', 'referrer_url']
+const UTM = ['utm_campaign', 'utm_medium', 'utm_source']
+const MEMBERS = ['email_address', 'metadata', 'tags', 'type', 'notes', 'ip_address', 'referrer_url', ...UTM]
+
+/** Everything that a subscriber can get. */
+export const buttondownMore = {
+  BUTTONDOWN_TAGS: 'early,friends',
+  BUTTONDOWN_UTM_SOURCE: 'landing page',
+  BUTTONDOWN_UTM_MEDIUM: 'waitlist',
+  BUTTONDOWN_UTM_CAMPAIGN: 'launch',
+  BUTTONDOWN_REFERRER_URL: 'https://example.com/launch',
+}
 
 const error = (status: number, code: string, detail: string): Said => ({ status, body: { code, detail, metadata: {} } })
 const invalid = (place: string): Said => ({
@@ -54,8 +64,9 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
   function create({ json = {}, headers }: Asked): Said {
     const unknown = Object.keys(json).find(member => !MEMBERS.includes(member))
     if (unknown !== undefined) return invalid(unknown)
-    const { email_address: email, type, tags = [], metadata = {} } = json
+    const { email_address: email, type, tags = [], metadata = {}, ...more } = json
     if (typeof email !== 'string' || !ADDRESS.test(email)) return invalid('email_address')
+    if (email.startsWith('suspect')) return error(400, 'subscriber_blocked', 'Blocked by the firewall.')
     if (email.startsWith('blocked')) return error(400, 'email_blocked', 'This address is blocked.')
     if ((tags as string[]).includes('forbidden')) return error(400, 'tag_invalid', 'Your plan has no tags.')
     const known = subscribers.get(email)
@@ -66,12 +77,21 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
       return { status: 201, body: Object.assign(known, { tags, metadata }) }
     }
     if (++creations > daily) return error(400, 'invalid_input', 'Use POST /v1/imports to add subscribers in bulk.')
-    const body = keep(email, { tags, metadata, ...(type ? { type } : {}) }, new Date())
+    const body = keep(email, { ...more, tags, metadata, ...(type ? { type } : {}) }, new Date())
     return { status: 201, body }
   }
 
   const find = (idOrEmail: string) =>
     subscribers.get(idOrEmail) ?? [...subscribers.values()].find(({ id }) => id === idOrEmail)
+
+  /** What is not sent stays; tags are replaced. */
+  function update(subscriber: string, { json }: Asked): Said {
+    const found = find(subscriber)
+    if (found === undefined) return error(404, 'not_found', 'Not found.')
+    const unknown = Object.keys(json).find(member => !['metadata', 'tags', 'type'].includes(member))
+    if (unknown !== undefined) return invalid(unknown)
+    return { status: 200, body: Object.assign(found, json) }
+  }
 
   function send(subscriber: string, mail: string): Said {
     const found = find(subscriber)
@@ -88,9 +108,14 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
     if (method === 'GET' && path === '/v1/accounts/me') {
       return { status: 200, body: { username: 'example', email_address: 'owner@example.com' } }
     }
+    if (method === 'GET' && what === 'emails' && subscriber === EMAIL) {
+      return { status: 200, body: { id: EMAIL, subject: 'Welcome', status: 'draft', body: 'Welcome! '.repeat(10_000) } }
+    }
+    if (method === 'GET' && path === '/v1/tags') return { status: 200, body: { results: [], count: 0 } }
     if (what !== 'subscribers') return error(404, 'not_found', 'Not found.')
     if (method === 'POST' && path === '/v1/subscribers') return create(asked)
     if (method === 'POST' && emails === 'emails') return send(subscriber, mail)
+    if (method === 'PATCH') return update(subscriber, asked)
     const found = method === 'GET' ? find(subscriber) : undefined
     return found === undefined ? error(404, 'not_found', 'Not found.') : { status: 200, body: found }
   }
@@ -105,7 +130,14 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
       answered.set(key, said)
       return said
     },
-    had: email => void keep(email, { type: 'regular', metadata: { name: 'Old' } }, new Date('2020-01-01')),
+    had(email) {
+      const more = { type: 'unsubscribed', metadata: { name: 'Old' }, tags: ['customers', 'early'] }
+      keep(email, more, new Date('2020-01-01'))
+    },
+    joined(email) {
+      const tags = subscribers.get(email)?.tags as string[] | undefined
+      return ['early', 'friends'].every(tag => tags?.includes(tag))
+    },
     kept: email => subscribers.get(email),
     count: email => (subscribers.has(email) ? 1 : 0),
     starts: email => mails.get(email) ?? 0,

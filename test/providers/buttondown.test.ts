@@ -5,7 +5,7 @@ import { contactOf, eventOf, opened, providerContract } from '../contracts/provi
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, exchanged } from '../harness/wire.ts'
 import { buttondownCalls, errorCodes } from './buttondown.contract.ts'
-import { buttondownFake, buttondownSettings, EMAIL } from './buttondown.fake.ts'
+import { buttondownFake, buttondownMore, buttondownSettings, EMAIL } from './buttondown.fake.ts'
 
 const vendor = 'buttondown'
 const never = new AbortController().signal
@@ -18,6 +18,7 @@ providerContract({
   wrongKey: { BUTTONDOWN_API_KEY: 'another-key' },
   wrongSetting: { BUTTONDOWN_TAGS: 'forbidden' },
   fake: () => buttondownFake(),
+  joining: { settings: buttondownMore, members: ['tags'] },
   refused: 'blocked@example.com',
 })
 
@@ -29,17 +30,19 @@ async function saying(t: TestContext, said: Said, change: Record<string, string>
 
 test("our requests, and the fake's answers, are those of the vendor's own contract", async t => {
   const said = await exchanged(t, buttondownFake().answer, async url => {
-    for (const change of [{}, { BUTTONDOWN_TAGS: 'early,friends', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }]) {
+    for (const change of [{}, { ...buttondownMore, BUTTONDOWN_DOUBLE_OPT_IN: 'false', KNOWN_CONTACTS: 'join' }]) {
       const provider = await opened(t, { vendor }, { ...buttondownSettings(url), ...change })
       await provider.check!(never)
       await provider.createContact(ada, false, never)
       await provider.createContact(ada, true, never)
       await provider.createContact(contactOf('bob@example.com'), false, never)
+      await provider.createContact(contactOf('suspect@example.com'), false, never)
       await provider.createContact(contactOf('blocked@example.com'), false, never)
       await provider.automation!.deliver(eventOf(ada), never)
     }
   })
   for (const [request, one] of said) assertDocumented(buttondownCalls, request, one)
+  assert.ok(said.some(([{ method }]) => method === 'PATCH'))
   for (const [{ method, path, headers }] of said) {
     assert.equal(headers['x-api-version'], '2026-04-01')
     // A creation has none: it would repeat a refusal that is over by now.
@@ -65,14 +68,75 @@ test('a subscriber has the name and our mark in its metadata, the tags, and is a
   })
 })
 
+test('where a subscriber comes from is said in the words of Buttondown', async t => {
+  const server = await startVendor(t, buttondownFake().answer)
+  const provider = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...buttondownMore })
+  assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+  const { utm_source, utm_medium, utm_campaign, referrer_url } = server.asked[0]!.json
+  assert.deepEqual([utm_source, utm_medium, utm_campaign], ['landing page', 'waitlist', 'launch'])
+  assert.equal(referrer_url, 'https://example.com/launch')
+})
+
+test('a known subscriber keeps its tags and stays unsubscribed when it joins', async t => {
+  const fake = buttondownFake()
+  fake.had('ada@example.com')
+  const server = await startVendor(t, fake.answer)
+  const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+  const provider = await opened(t, { vendor }, env)
+  await provider.createContact(ada, false, never)
+  const { tags, type } = fake.kept('ada@example.com') as Record<string, unknown>
+  assert.deepEqual([tags, type], [['customers', 'early', 'friends'], 'unsubscribed'])
+  assert.ok(server.asked.every(({ headers }) => headers['x-buttondown-collision-behavior'] === undefined))
+  // It has them all now.
+  await provider.createContact(ada, false, never)
+  assert.equal(server.asked.filter(({ method }) => method === 'PATCH').length, 1)
+})
+
+describe('the check', () => {
+  for (const [what, change, asked] of [
+    ['the key alone', { BUTTONDOWN_EMAIL_ID: '' }, ['/v1/accounts/me']],
+    ['a mail, however long', {}, ['/v1/accounts/me', `/v1/emails/${EMAIL}`]],
+    ['tags', { BUTTONDOWN_EMAIL_ID: '', BUTTONDOWN_TAGS: 'early' }, ['/v1/accounts/me', '/v1/tags']],
+  ] as const) {
+    test(`tries ${what}`, async t => {
+      const server = await startVendor(t, buttondownFake().answer)
+      const provider = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
+      assert.equal(await provider.check!(never), null)
+      assert.deepEqual(
+        server.asked.map(({ method, path }) => [method, path]),
+        asked.map(path => ['GET', path]),
+      )
+    })
+  }
+
+  for (const [what, change, path, why] of [
+    ['a mail that is not there', { BUTTONDOWN_EMAIL_ID: 'em_other' }, '', /^check the mail: answered with 404/],
+    [
+      'tags that the plan does not have',
+      { BUTTONDOWN_TAGS: 'early' },
+      '/v1/tags',
+      /^check the tags: .*feature_disabled/,
+    ],
+  ] as const) {
+    test(`names ${what}`, async t => {
+      const fake = buttondownFake()
+      const no = { status: 403, body: { code: 'feature_disabled', detail: 'Your plan has no tags.' } }
+      const server = await startVendor(t, asked => (asked.path === path ? no : fake.answer(asked)))
+      const provider = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
+      const failure = await provider.check!(never)
+      assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
+    })
+  }
+})
+
 describe('a creation', () => {
   const rows: [number, string, Creation['is']][] = [
     [400, 'email_already_exists', 'existing'],
     [400, 'subscriber_already_exists', 'existing'],
     [400, 'email_invalid', 'refused'],
-    [400, 'email_empty', 'refused'],
     [400, 'email_blocked', 'refused'],
-    [400, 'subscriber_blocked', 'refused'],
+    // Perhaps the firewall means the address of our server.
+    [400, 'subscriber_blocked', 'misconfigured'],
     [400, 'subscriber_suppressed', 'refused'],
     [400, 'rate_limited', 'unreached'],
     [401, 'unauthorized', 'misconfigured'],
@@ -88,9 +152,17 @@ describe('a creation', () => {
     })
   }
 
+  test('that is refused says nothing of what an address did before', async t => {
+    for (const code of ['email_blocked', 'subscriber_suppressed']) {
+      const { provider } = await saying(t, { status: 400, body: { code, detail: 'Unsubscribed last year.' } })
+      const refused = { is: 'refused', reason: 'it is not accepted there' }
+      assert.deepEqual(await provider.createContact(ada, false, never), refused)
+    }
+  })
+
   test('answered with any other documented code is our mistake', async t => {
     const others = errorCodes.filter(code => !rows.some(row => row[1] === code))
-    assert.equal(others.length, 9)
+    assert.equal(others.length, 10)
     for (const code of others) {
       const { provider } = await saying(t, { status: 400, body: { code, detail: 'Something.' } })
       assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured', code)

@@ -1,6 +1,9 @@
 import type { Documented } from '../harness/wire.ts'
 
-/** Facts of the documents at https://docs.customer.io/integrations/api/track and /app (2026-08), for the calls that we make. */
+/**
+ * Facts of the documents at https://docs.customer.io/integrations/api/track, /cdp and /app (2026-08), for the calls that we
+ * make.
+ */
 
 const text = { type: 'string' }
 const attribute = { type: ['string', 'integer', 'boolean'] }
@@ -12,6 +15,15 @@ const errors = {
 
 /** What the documents leave open is an empty object. */
 const empty = { type: 'object', maxProperties: 0 }
+
+/** What every message to the Pipelines API may have. */
+const ofMessages = {
+  userId: text,
+  messageId: text,
+  timestamp: { type: 'string', format: 'date-time' },
+  integrations: { type: 'object' },
+  context: { type: 'object' },
+}
 
 export const customerioCalls: Documented = {
   'PUT /api/v1/customers/{identifier}': {
@@ -36,6 +48,38 @@ export const customerioCalls: Documented = {
       additionalProperties: false,
     },
     answers: { 200: empty, 400: errors, 401: null },
+  },
+  'POST /api/v1/segments/{segment_id}/add_customers': {
+    body: {
+      type: 'object',
+      required: ['ids'],
+      properties: { ids: { type: 'array', minItems: 1, maxItems: 1_000, items: text } },
+      additionalProperties: false,
+    },
+    answers: { 200: empty, 400: errors, 401: null },
+  },
+  'POST /v1/identify': {
+    body: {
+      type: 'object',
+      required: ['userId'],
+      properties: {
+        ...ofMessages,
+        // Any shape would do; ours are plain.
+        traits: { type: 'object', properties: { email: text }, additionalProperties: attribute },
+      },
+      additionalProperties: false,
+    },
+    answers: { 200: empty, 400: null, 401: null },
+  },
+  'POST /v1/track': {
+    body: {
+      type: 'object',
+      // And a type, which the document calls required, and says that it is set by the path.
+      required: ['userId', 'event'],
+      properties: { ...ofMessages, event: text, properties: { type: 'object' } },
+      additionalProperties: false,
+    },
+    answers: { 200: empty, 400: null, 401: null },
   },
   'GET /api/v1/accounts/region': {
     answers: {
@@ -63,6 +107,23 @@ export const customerioCalls: Documented = {
         },
       },
       401: null,
+      429: null,
+    },
+  },
+  'GET /v1/segments/{segment_id}': {
+    answers: {
+      200: {
+        type: 'object',
+        required: ['segment'],
+        properties: {
+          segment: {
+            type: 'object',
+            required: ['id', 'type'],
+            properties: { id: { type: 'integer' }, name: text, type: { enum: ['dynamic', 'manual'] } },
+          },
+        },
+      },
+      404: null,
       429: null,
     },
   },

@@ -1,8 +1,11 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { documented } from '../harness/wire.ts'
+import { hubspotContract } from './hubspot.contract.ts'
 
 const TOKEN = 'hubspot-token-of-the-test'
 const EVENT = 'pe1234_joined'
+const BASIS = 'Freely given consent from contact'
 
 export const hubspotSettings = (url: string) => ({
   HUBSPOT_TOKEN: TOKEN,
@@ -10,6 +13,13 @@ export const hubspotSettings = (url: string) => ({
   HUBSPOT_EVENT: EVENT,
   HUBSPOT_BASE_URL: url,
 })
+
+/** What the settings add that are not set above. */
+export const hubspotMore = {
+  HUBSPOT_LIST_IDS: '7, 8',
+  HUBSPOT_LIFECYCLE_STAGE: 'subscriber',
+  HUBSPOT_LEGAL_BASIS: `${BASIS};Not applicable`,
+}
 
 interface HubspotContact {
   readonly id: string
@@ -26,6 +36,11 @@ export const hubspotError = (status: number, category: string, message: string, 
 
 const malformed = hubspotError(400, 'VALIDATION_ERROR', 'Invalid input JSON')
 
+export interface HubspotFake extends VendorFake {
+  /** Static lists of contacts, with the ids of their members. */
+  readonly lists: Map<string, Set<string>>
+}
+
 /** Which properties are wrong stands in the text alone. */
 export const notValid = (...wrong: readonly { name: string; error: string }[]): Said => {
   const results = wrong.map(each => ({ isValid: false, message: `${each.name} x@example.com is invalid`, ...each }))
@@ -33,12 +48,18 @@ export const notValid = (...wrong: readonly { name: string; error: string }[]): 
 }
 
 /**
- * As in HubSpot's reference of contacts and of custom events (v3): properties must exist, an address is unique, and of
- * events of one type with one UUID within a year the first counts.
+ * As in HubSpot's reference of contacts, properties, lists and custom events (2026-09): properties must exist, an address
+ * is unique, and of events of one type with one UUID within a year the first counts. Its account has a rule for names.
  */
-export function hubspotFake(): VendorFake {
+export function hubspotFake(): HubspotFake {
   const contacts = new Map<string, HubspotContact>()
-  const properties = new Set(['email', 'firstname', 'lastname', 'waitlist', 'createdate'])
+  /** With the values that they take; none: any. */
+  const properties = new Map<string, readonly string[]>([
+    ...['email', 'firstname', 'lastname', 'waitlist', 'createdate'].map(name => [name, []] as const),
+    ['lifecyclestage', ['subscriber', 'lead', '12345']],
+    ['hs_legal_basis', [BASIS, 'Legitimate interest – prospect/lead', 'Not applicable']],
+  ])
+  const lists = new Map(['7', '8'].map(id => [id, new Set<string>()]))
   const events = new Set<string>()
   const starts = new Map<string, number>()
   let ids = 1_000
@@ -54,6 +75,10 @@ export function hubspotFake(): VendorFake {
     const unknown = Object.keys(values).filter(name => !properties.has(name))
     if (unknown.length > 0) return notValid(...unknown.map(name => ({ name, error: 'PROPERTY_DOESNT_EXIST' })))
     if (Object.values(values).some(value => typeof value !== 'string')) return malformed
+    const wrong = Object.entries<string>(values).filter(([name, value]) => !takes(name, value))
+    if (wrong.length > 0) return notValid(...wrong.map(([name]) => ({ name, error: 'INVALID_OPTION' })))
+    const names = ['firstname', 'lastname'].filter(name => /[^\p{L} ]/u.test(values[name] ?? ''))
+    if (names.length > 0) return notValid(...names.map(name => ({ name, error: 'INVALID_ALPHA' })))
     const email = values.email.toLowerCase()
     if (email.startsWith('refused')) return notValid({ name: 'email', error: 'INVALID_EMAIL' })
     const known = contacts.get(email)
@@ -61,6 +86,45 @@ export function hubspotFake(): VendorFake {
       return hubspotError(409, 'CONFLICT', `Contact already exists. Existing ID: ${known.id}`)
     }
     return { status: 201, body: make(values) }
+  }
+
+  function takes(name: string, value: string): boolean {
+    const options = properties.get(name) ?? []
+    return options.length === 0 || value.split(';').every(each => options.includes(each))
+  }
+
+  function property(name: string): Said {
+    const options = properties.get(name)?.map(value => ({ label: `${value}.`, value, hidden: false }))
+    if (options === undefined) return hubspotError(404, 'OBJECT_NOT_FOUND', 'resource not found')
+    const type = options.length > 0 ? 'enumeration' : 'string'
+    const body = {
+      name,
+      type,
+      options,
+      label: name,
+      description: '',
+      fieldType: 'text',
+      groupName: 'contactinformation',
+    }
+    return { status: 200, body }
+  }
+
+  /** List 9 is an active one. */
+  function list(listId: string): Said {
+    if (!lists.has(listId) && listId !== '9') return hubspotError(404, 'OBJECT_NOT_FOUND', 'list not found')
+    const processingType = listId === '9' ? 'DYNAMIC' : 'MANUAL'
+    const more = { name: 'A list', objectTypeId: '0-1', listVersion: 1, processingStatus: 'COMPLETE' }
+    return { status: 200, body: { list: { listId, processingType, ...more } } }
+  }
+
+  function add(listId: string, ids: readonly string[]): Said {
+    const members = lists.get(listId)
+    if (listId === '9') return hubspotError(400, 'VALIDATION_ERROR', 'The list is processed by HubSpot.')
+    if (members === undefined) return hubspotError(404, 'OBJECT_NOT_FOUND', 'list not found')
+    const missing = ids.filter(id => ![...contacts.values()].some(each => each.id === id))
+    const added = ids.filter(id => !missing.includes(id) && !members.has(id))
+    for (const id of added) members.add(id)
+    return { status: 200, body: { recordsIdsAdded: added, recordIdsMissing: missing, recordIdsRemoved: [] } }
   }
 
   function get(id: string, { idProperty, properties: _, ...more }: Asked['query']): Said {
@@ -85,25 +149,33 @@ export function hubspotFake(): VendorFake {
     return { status: 204 }
   }
 
+  function answer({ method, path, query, headers, json }: Asked): Said {
+    if (headers.authorization !== `Bearer ${TOKEN}`) {
+      return hubspotError(401, 'INVALID_AUTHENTICATION', 'Authentication credentials not found.')
+    }
+    const last = path.split('/').at(-1)!
+    if (path.startsWith('/crm/properties/')) return property(last)
+    if (path.startsWith('/crm/lists/')) return method === 'PUT' ? add(path.split('/')[4]!, json) : list(last)
+    switch (`${method} ${path}`) {
+      case 'POST /crm/objects/2026-09/contacts':
+        return create(json)
+      case 'GET /crm/objects/2026-09/contacts':
+        return { status: 200, body: { results: [...contacts.values()].slice(0, Number(query.limit)) } }
+      case 'POST /events/custom/2026-09/send':
+        return send(json)
+      default:
+        return get(last, query)
+    }
+  }
+
+  const listsOf = (email: string) => [...lists].filter(([, ids]) => ids.has(contacts.get(email)?.id ?? ''))
   return {
-    answer({ method, path, query, headers, json }) {
-      if (headers.authorization !== `Bearer ${TOKEN}`) {
-        return hubspotError(401, 'INVALID_AUTHENTICATION', 'Authentication credentials not found.')
-      }
-      switch (`${method} ${path}`) {
-        case 'POST /crm/v3/objects/contacts':
-          return create(json)
-        case 'GET /crm/v3/objects/contacts':
-          return { status: 200, body: { results: [...contacts.values()].slice(0, Number(query.limit)) } }
-        case 'POST /events/v3/send':
-          return send(json)
-        default:
-          return get(path.slice('/crm/v3/objects/contacts/'.length), query)
-      }
-    },
+    lists,
+    answer: documented(hubspotContract, answer),
     had: email => void make({ email, firstname: 'Old' }, '2020-01-01T00:00:00.000Z'),
-    kept: email => contacts.get(email),
+    kept: email => (contacts.has(email) ? { ...contacts.get(email), lists: listsOf(email).length } : undefined),
     count: email => (contacts.has(email) ? 1 : 0),
     starts: email => starts.get(email) ?? 0,
+    joined: email => listsOf(email).length === lists.size,
   }
 }

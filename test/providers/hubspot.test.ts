@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from '@hubspot/api-client'
 import { readConfig } from '../../src/config.ts'
+import { convergence } from '../contracts/provider.convergence.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
-import { hubspotError, hubspotFake, hubspotSettings, notValid } from './hubspot.fake.ts'
+import { type HubspotFake, hubspotError, hubspotFake, hubspotMore, hubspotSettings, notValid } from './hubspot.fake.ts'
 import { callsOf, starting } from './started.ts'
 
 providerContract({
@@ -15,6 +16,30 @@ providerContract({
   wrongSetting: { HUBSPOT_PROPERTY: 'no_property=1' },
   fake: hubspotFake,
   refused: 'refused@example.com',
+  joining: { settings: { HUBSPOT_LIST_IDS: '7, 8' }, members: ['lists'] },
+})
+
+const fakes: HubspotFake[] = []
+
+describe('HubSpot, with lists', { timeout: 180_000 }, () => {
+  convergence({
+    vendor: 'hubspot',
+    settings: url => ({ ...hubspotSettings(url), ...hubspotMore }),
+    wrongKey: {},
+    fake() {
+      const fake = hubspotFake()
+      fakes.push(fake)
+      return fake
+    },
+  })
+
+  test('in the end who is new there is on both lists, and nobody else', () => {
+    assert.ok(fakes.length > 0)
+    for (const { joined } of fakes) {
+      for (const name of ['a', 'b', 'c', 'd', 'e']) assert.equal(joined!(`${name}@example.com`), true)
+      for (const name of ['old-1', 'old-2']) assert.equal(joined!(`${name}@example.com`), false)
+    }
+  })
 })
 
 const ada = contactOf('ada@example.com')
@@ -23,10 +48,17 @@ const never = new AbortController().signal
 
 const started = starting('hubspot', hubspotFake, hubspotSettings)
 
+/** The client knows the paths of v3; the same calls have other paths in dated versions. */
+const dated = (path: string): string =>
+  path
+    .replace('/crm/v3/objects/', '/crm/objects/2026-09/')
+    .replace(/^\/crm\/v3\/(lists|properties)\//, '/crm/$1/2026-09/')
+    .replace('/events/v3/send', '/events/custom/2026-09/send')
+
 describe('HubSpot', { timeout: 60_000 }, () => {
   test("our requests are those of the vendor's own client", async t => {
     const ours = await recorded(t, hubspotFake().answer, async url => {
-      const provider = await opened(t, { vendor: 'hubspot' }, hubspotSettings(url))
+      const provider = await opened(t, { vendor: 'hubspot' }, { ...hubspotSettings(url), ...hubspotMore })
       await provider.check!(never)
       await provider.createContact(ada, false, never)
       await provider.createContact(ada, true, never)
@@ -34,25 +66,127 @@ describe('HubSpot', { timeout: 60_000 }, () => {
       await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: '1001' } }, never)
     })
 
-    const theirs = await recorded(t, hubspotFake().answer, async url => {
+    const fake = hubspotFake()
+    const answer = (asked: Asked) => fake.answer({ ...asked, path: dated(asked.path) })
+    const theirs = await recorded(t, answer, async url => {
       const client = new Client({ accessToken: hubspotSettings('').HUBSPOT_TOKEN, basePath: url })
       const contacts = client.crm.contacts.basicApi
-      const own = { waitlist: 'early access' }
+      const own = {
+        waitlist: 'early access',
+        lifecyclestage: 'subscriber',
+        hs_legal_basis: 'Freely given consent from contact;Not applicable',
+      }
       const properties = { ...own, email: 'ada@example.com', firstname: 'Ada', lastname: 'King Lovelace' }
       const sent = { eventName: 'pe1234_joined', occurredAt: event.at, properties: {}, uuid: ada.id }
+      const join = async () => {
+        for (const list of ['7', '8']) await client.crm.lists.membershipsApi.add(list, ['1001'])
+      }
       await contacts.getPage(1, undefined, ['createdate'])
+      for (const name of Object.keys(own)) await client.crm.properties.coreApi.getByName('contacts', name)
+      for (const list of ['7', '8']) await client.crm.lists.listsApi.getById(list)
       await contacts.create({ properties })
+      await join()
       await contacts.create({ properties }).catch(() => {})
       await contacts.getById('1001', ['createdate'])
+      await join()
       await client.events.send.basicApi.send({ ...sent, email: 'ada@example.com' })
       await client.events.send.basicApi.send({ ...sent, objectId: '1001' })
     })
-    // The client leaves `archived=false`, which is the default, in the query.
-    const plain = theirs.map(({ query: { archived, ...query }, ...asked }) => {
-      assert.ok(archived === undefined || archived === 'false')
-      return { ...asked, query }
-    })
+    // The client leaves `archived=false` and `includeFilters=false`, which are the defaults, in the query.
+    const plain = theirs.map(
+      ({ query: { archived = 'false', includeFilters = 'false', ...query }, path, ...asked }) => {
+        assert.deepEqual([archived, includeFilters], ['false', 'false'])
+        return { ...asked, path: dated(path), query }
+      },
+    )
     assertSameWire(ours, plain)
+  })
+
+  test('what is unset is in no request', async t => {
+    const { server, provider } = await started(t, { HUBSPOT_PROPERTY: '' })
+    await provider.check!(never)
+    await provider.createContact(ada, false, never)
+    assert.deepEqual(callsOf(server), ['GET /crm/objects/2026-09/contacts', 'POST /crm/objects/2026-09/contacts'])
+    const properties = { email: 'ada@example.com', firstname: 'Ada', lastname: 'King Lovelace' }
+    assert.deepEqual(server.asked[1]!.json, { properties })
+  })
+
+  test('a list that fails leaves doubt, however it failed, and the next attempt makes up for it', async t => {
+    const unknown = { status: 200, body: { recordsIdsAdded: [], recordIdsMissing: ['1001'], recordIdsRemoved: [] } }
+    const rows: [Said, string][] = [
+      [{ status: 503 }, 'unclear'],
+      [{ status: 500 }, 'unclear'],
+      [{ status: 200, body: {} }, 'unclear'],
+      // A contact that is not known to the lists yet.
+      [unknown, 'unclear'],
+      [hubspotError(404, 'OBJECT_NOT_FOUND', 'list not found'), 'misconfigured'],
+      [hubspotError(403, 'MISSING_SCOPES', 'crm.lists.write'), 'misconfigured'],
+    ]
+    for (const [failed, is] of rows) {
+      let failing = true
+      const isSecond = ({ path }: Asked) => failing && path.includes('/8/memberships/')
+      const said = (asked: Asked) => (isSecond(asked) ? failed : undefined)
+      const { fake, provider } = await started(t, hubspotMore, said)
+      const first = await provider.createContact(ada, false, never)
+      assert.equal(first.is, is, JSON.stringify(failed))
+      assert.equal(first.is === 'misconfigured' && first.tookEffect, is === 'misconfigured')
+      assert.equal(fake.joined!(ada.email), false)
+      failing = false
+      const second = await provider.createContact(ada, true, never)
+      assert.deepEqual(second, { is: 'existing', providerId: '1001', ours: true })
+      assert.equal(fake.joined!(ada.email), true)
+    }
+  })
+
+  test('a conflict without the id: who is known joins the lists by the address', async t => {
+    const vague = hubspotError(409, 'CONFLICT', 'Contact already exists.')
+    const change = { HUBSPOT_LIST_IDS: '7, 8', KNOWN_CONTACTS: 'join' }
+    const { fake, provider } = await started(t, change, ({ method }) => (method === 'POST' ? vague : undefined))
+    fake.had('ada@example.com')
+    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+    assert.equal(fake.joined!('ada@example.com'), true)
+  })
+
+  test('a name that the account has a rule against is left out, and only that one', async t => {
+    const { fake, server, provider } = await started(t, hubspotMore)
+    const r2d2 = contactOf('r2d2@example.com', { name: 'R2-D2 Droid' })
+    assert.equal((await provider.createContact(r2d2, false, never)).is, 'created')
+    const { properties } = fake.kept('r2d2@example.com') as { properties: object }
+    const { firstname, lastname } = properties as Record<string, string>
+    assert.deepEqual([firstname, lastname], [undefined, 'Droid'])
+    assert.equal(server.asked.filter(({ method }) => method === 'POST').length, 2)
+    // A rule that cannot be met so is asked for once, and is for the owner to mend.
+    const strict = notValid({ name: 'lastname', error: 'REQUIRED' })
+    const { server: other, provider: refused } = await started(t, {}, () => strict)
+    assert.equal((await refused.createContact(r2d2, false, never)).is, 'misconfigured')
+    assert.equal(other.asked.length, 2)
+    // With something else wrong it would not help.
+    const both = notValid({ name: 'lastname', error: 'INVALID_ALPHA' }, { name: 'waitlist', error: 'INVALID_OPTION' })
+    const third = await started(t, {}, () => both)
+    assert.equal((await third.provider.createContact(r2d2, false, never)).is, 'misconfigured')
+    assert.equal(third.server.asked.length, 1)
+  })
+
+  test('the check finds a property, an option and a list that are not there', async t => {
+    const rows: [Record<string, string>, RegExp][] = [
+      [{ HUBSPOT_PROPERTY: 'no_property=1' }, /property no_property: answered with 404/],
+      [{ HUBSPOT_LIFECYCLE_STAGE: 'fan' }, /property lifecyclestage: .* none of its options/],
+      [{ HUBSPOT_LEGAL_BASIS: 'Not applicable;Because' }, /property hs_legal_basis: .* none of its options/],
+      [{ HUBSPOT_LIST_IDS: '7, 77' }, /list 77: answered with 404/],
+      [{ HUBSPOT_LIST_IDS: '9' }, /list 9: it is no static list of contacts/],
+    ]
+    for (const [change, why] of rows) {
+      const { server, provider } = await started(t, { ...hubspotMore, ...change })
+      const failure = await provider.check!(never)
+      assert.equal(failure?.is, 'misconfigured')
+      assert.match(failure.why, why)
+      assert.ok(server.asked.every(({ method }) => method === 'GET'))
+      // A signup says so, too, and stays.
+      const creation = await provider.createContact(ada, false, never)
+      assert.equal(creation.is, 'misconfigured', JSON.stringify(change))
+    }
+    const { provider } = await started(t, hubspotMore)
+    assert.equal(await provider.check!(never), null)
   })
 
   test('a property is set with the creation; without one nothing but name and address is sent', async t => {
@@ -77,6 +211,15 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     }
   })
 
+  test('a property that has a setting of its own is not set twice', () => {
+    const settings = { ...hubspotSettings('https://api.example.com'), ...hubspotMore }
+    for (const name of ['lifecyclestage', 'hs_legal_basis']) {
+      const result = readConfig({ PROVIDER: 'hubspot', ...settings, HUBSPOT_PROPERTY: `${name}=lead` })
+      assert.ok('mistakes' in result)
+      assert.match(result.mistakes.join(), new RegExp(`^HUBSPOT_PROPERTY must not be ${name}`))
+    }
+  })
+
   test('without an event there is no automation: a workflow starts by itself', async t => {
     const { provider } = await started(t, { HUBSPOT_EVENT: '' })
     assert.equal(provider.automation, null)
@@ -86,7 +229,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     const { fake, server, provider } = await started(t)
     fake.had('ada@example.com')
     assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing', providerId: '1001' })
-    assert.deepEqual(callsOf(server), ['POST /crm/v3/objects/contacts'])
+    assert.deepEqual(callsOf(server), ['POST /crm/objects/2026-09/contacts'])
   })
 
   test('a conflict without the id is looked up by the address when there is doubt', async t => {
@@ -120,8 +263,21 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     const invalid = { name: 'email', error: 'INVALID_EMAIL' }
     const noProperty = { name: 'waitlist', error: 'PROPERTY_DOESNT_EXIST' }
     const elsewhere = { name: 'other_email', error: 'INVALID_EMAIL' }
+    const ruled = { name: 'email', error: 'INVALID_ALPHA' }
+    const name = { name: 'firstname', error: 'INVALID_ALPHA' }
+    const listed = (code: string, propertyName: string) =>
+      hubspotError(400, 'VALIDATION_ERROR', 'Not valid.', {
+        errors: [{ message: 'Not valid.', code, context: { propertyName: [propertyName] } }],
+      })
     const rows: [Said, string, string][] = [
       [notValid(invalid), 'refused', 'refused'],
+      [notValid(noProperty, invalid), 'refused', 'refused'],
+      [listed('INVALID_EMAIL', 'email'), 'refused', 'refused'],
+      [listed('INVALID_EMAIL', 'other_email'), 'misconfigured', 'refused'],
+      [listed('REQUIRED', 'email'), 'misconfigured', 'refused'],
+      [notValid(ruled), 'misconfigured', 'refused'],
+      [notValid(name, noProperty), 'misconfigured', 'refused'],
+      [{ ...notValid(invalid), status: 403 }, 'misconfigured', 'misconfigured'],
       [notValid(noProperty), 'misconfigured', 'refused'],
       [notValid(elsewhere), 'misconfigured', 'refused'],
       [hubspotError(400, 'VALIDATION_ERROR', 'Invalid input JSON [line 1]'), 'misconfigured', 'refused'],

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { type Asked, misbehaviours, type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, exchanged } from '../harness/wire.ts'
 import { kitCalls } from './kit.contract.ts'
-import { kitFake, kitInactiveSequence, kitSequence, kitSettings } from './kit.fake.ts'
-import { starting } from './started.ts'
+import {
+  kitFake,
+  kitFields,
+  kitFormWithout,
+  kitInactiveSequence,
+  kitJoined,
+  kitSequence,
+  kitSettings,
+} from './kit.fake.ts'
+import { callsOf, starting } from './started.ts'
 
 const kit = { vendor: 'kit' } as const
 const never = new AbortController().signal
@@ -17,6 +26,7 @@ providerContract({
   wrongKey: { KIT_API_KEY: 'kit_another-key' },
   fake: kitFake,
   refused: 'refused@example.com',
+  joining: { settings: kitJoined, members: ['places'] },
 })
 
 const started = starting('kit', kitFake, kitSettings)
@@ -25,16 +35,16 @@ const sent = ({ method, path, json }: Asked) => [method, path, json]
 
 test('requests and answers are those of the contract that the vendor publishes', async t => {
   const exchanges = await exchanged(t, kitFake().answer, async url => {
-    const provider = await opened(t, kit, { ...kitSettings(url), ...kitSequence })
+    const all = { ...kitSequence, ...kitJoined, ...kitFields, KNOWN_CONTACTS: 'join' }
+    const provider = await opened(t, kit, { ...kitSettings(url), ...all })
     assert.equal(await provider.check!(never), null)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, true, never)
+    for (const doubt of [false, true, false]) await provider.createContact(ada, doubt, never)
     await provider.createContact(contactOf('refused@example.com'), false, never)
     for (const contact of [ada, { ...ada, providerId: '1' }]) {
       assert.deepEqual(await provider.automation!.deliver(eventOf(contact), never), { is: 'delivered' })
     }
   })
-  assert.equal(exchanges.length, 10)
+  assert.equal(exchanges.length, 7 + 5 + 4 + 4 + 1 + 1 + 4)
   for (const [asked, said] of exchanges) assertDocumented(kitCalls, asked, said)
 })
 
@@ -45,6 +55,124 @@ test('a creation looks for the address in every state, then sends it with the fi
   assert.deepEqual([find!.path, find!.query], ['/v4/subscribers', { email_address: 'ada@example.com', status: 'all' }])
   assert.equal(find!.headers['x-kit-api-key'], kitSettings('').KIT_API_KEY)
   assert.deepEqual(sent(create!), ['POST', '/v4/subscribers', { email_address: 'ada@example.com', first_name: 'Ada' }])
+})
+
+test('the rest of the name and constants go into custom fields', async t => {
+  const { server, provider } = await started(t, kitFields)
+  await provider.createContact(ada, false, never)
+  await provider.createContact(contactOf('plato@example.com', { name: 'Plato' }), false, never)
+  const bodies = server.asked.filter(({ method }) => method === 'POST').map(({ json }) => json)
+  assert.deepEqual(bodies, [
+    {
+      email_address: 'ada@example.com',
+      first_name: 'Ada',
+      fields: { source: 'landing page', last_name: 'King Lovelace' },
+    },
+    { email_address: 'plato@example.com', first_name: 'Plato', fields: { source: 'landing page' } },
+  ])
+})
+
+test('a field for the rest of the name is not sent for a name without a rest', async t => {
+  const { server, provider } = await started(t, { KIT_LAST_NAME_FIELD: 'last_name' })
+  await provider.createContact(contactOf('plato@example.com', { name: 'Plato' }), false, never)
+  assert.deepEqual(Object.keys(server.asked[1]!.json), ['email_address', 'first_name'])
+})
+
+test('a custom field that is not there is our mistake', async t => {
+  const { fake, provider } = await started(t, { KIT_FIELDS: 'sauce=landing page' })
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+  assert.equal(fake.count('ada@example.com'), 0)
+})
+
+test('a new contact gets the tags, then the form, before it is created for us', async t => {
+  const { fake, server, provider } = await started(t, kitJoined)
+  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'created', providerId: '1' })
+  assert.deepEqual(callsOf(server).slice(1), [
+    'POST /v4/subscribers',
+    'POST /v4/tags/181/subscribers/1',
+    'POST /v4/tags/182/subscribers/1',
+    'POST /v4/forms/217/subscribers/1',
+  ])
+  assert.equal(fake.joined!('ada@example.com'), true)
+  assert.equal(fake.starts('ada@example.com'), 0)
+})
+
+test('a form makes a new contact active, or asks it to confirm first', async t => {
+  for (const [form, state] of [
+    [kitFormWithout, 'active'],
+    [kitJoined, 'inactive'],
+  ] as const) {
+    const { fake, server, provider } = await started(t, form)
+    await provider.createContact(ada, false, never)
+    assert.equal(server.asked[1]!.json.state, 'inactive')
+    assert.partialDeepStrictEqual(fake.kept('ada@example.com'), { state })
+  }
+})
+
+describe('what a new contact was kept from is made up for, and it stays new, after', { concurrency: true }, () => {
+  for (const what of [...misbehaviours, '403 of unknown wording', '422 of unknown wording'] as const) {
+    test(`"${what}"`, async t => {
+      for (const done of [1, 3]) {
+        const { fake, server, provider } = await started(t, kitJoined)
+        server.next(...Array.from({ length: 1 + done }, () => 'slow' as const), what)
+        const first = await provider.createContact(ada, false, AbortSignal.timeout(1_500))
+        if (what === 'slow') {
+          assert.equal(first.is, 'created')
+          continue
+        }
+        assert.ok(first.is === 'unclear' || (first.is === 'misconfigured' && first.tookEffect), JSON.stringify(first))
+        const later = await opened(t, kit, { ...kitSettings(server.url), ...kitJoined })
+        const second = await later.createContact(ada, true, never)
+        assert.deepEqual(second, { is: 'existing', providerId: '1', ours: true })
+        assert.equal(fake.joined!('ada@example.com'), true)
+        assert.deepEqual([fake.count('ada@example.com'), fake.starts('ada@example.com')], [1, 0])
+      }
+    })
+  }
+})
+
+test('who was there before does not get the tags and the form, in doubt either', async t => {
+  const { fake, provider } = await started(t, kitJoined)
+  fake.had('ada@example.com')
+  for (const doubt of [false, true]) {
+    assert.deepEqual(await provider.createContact(ada, doubt, never), { is: 'existing', providerId: '1', ours: false })
+  }
+  assert.equal(fake.joined!('ada@example.com'), false)
+})
+
+test('the check names the tag, the sequence, the form or the field that is not there', async t => {
+  for (const [change, why] of [
+    [{ KIT_TAG_ID: '176' }, /tag 176 of KIT_TAG_ID:/],
+    [{ KIT_TAG_IDS: '181,176' }, /tag 176 of KIT_TAG_IDS:/],
+    [{ KIT_SEQUENCE_ID: '176' }, /sequence 176 of KIT_SEQUENCE_ID:/],
+    [{ KIT_FORM_ID: '176' }, /form 176 of KIT_FORM_ID:/],
+    [{ KIT_LAST_NAME_FIELD: 'surname' }, /there is no surname$/],
+    [{ KIT_FIELDS: 'sauce=landing page,source=x,age=7' }, /there is no sauce, age$/],
+  ] as const) {
+    const { server, provider } = await started(t, change)
+    const failure = await provider.check!(never)
+    assert.ok(failure?.is === 'misconfigured')
+    assert.match(failure.why, why)
+    assert.ok(server.asked.every(({ method }) => method === 'GET'))
+  }
+})
+
+test('the check passes where all of it is there', async t => {
+  const { server, provider } = await started(t, { ...kitSequence, ...kitJoined, ...kitFields })
+  assert.equal(await provider.check!(never), null)
+  assert.equal(server.asked.length, 7)
+})
+
+test('settings that contradict each other are refused', () => {
+  for (const [change, mistake] of [
+    [{ KIT_TAG_IDS: '181,175' }, /^KIT_TAG_IDS must not have the tag of KIT_TAG_ID/],
+    [{ KIT_LAST_NAME_FIELD: 'source', KIT_FIELDS: 'source=x' }, /^KIT_FIELDS must not have the field/],
+    [{ KIT_FIELDS: 'source=x,source=y' }, /^KIT_FIELDS must be a list/],
+  ] as const) {
+    const result = readConfig({ PROVIDER: 'kit', ...kitSettings('http://127.0.0.1'), ...change })
+    assert.ok('mistakes' in result)
+    assert.match(result.mistakes.join(), mistake)
+  }
 })
 
 test('who unsubscribed is known, with the id, and stays so', async t => {
@@ -131,7 +259,18 @@ const answers: readonly (readonly [string, Said, object])[] = [
   ['401', { status: 401, body: { errors: ['The access token is invalid'] } }, { is: 'misconfigured' }],
   ['404', { status: 404, body: { errors: ['Not Found'] } }, { is: 'misconfigured' }],
   ['422 about the address', { status: 422, body: { errors: ['Email address is invalid'] } }, { is: 'refused' }],
+  [
+    '422 about the address and more',
+    { status: 422, body: { errors: ['Email address is invalid', 'State is invalid'] } },
+    { is: 'misconfigured' },
+  ],
   ['422 about something else', { status: 422, body: { errors: ['State is invalid'] } }, { is: 'misconfigured' }],
+  [
+    '422 about a mail',
+    { status: 422, body: { errors: ['The email of the form is invalid'] } },
+    { is: 'misconfigured' },
+  ],
+  ['422 that says nothing', { status: 422, body: { errors: [] } }, { is: 'misconfigured' }],
 ]
 
 for (const [what, said, expected] of answers) {

@@ -63,8 +63,43 @@ const refusals = { 400: errors, 401: errors, 403: errors, 404: errors, 409: erro
 const profile = {
   type: 'object',
   required: ['type', 'id', 'attributes', 'links'],
-  properties: { type: { const: 'profile' }, id: text, attributes: { type: 'object', properties: { created: text } } },
+  properties: {
+    type: { const: 'profile' },
+    id: text,
+    attributes: {
+      type: 'object',
+      properties: {
+        created: text,
+        subscriptions: only({
+          email: only({ marketing: { type: 'object', required: ['can_receive_email_marketing', 'consent'] } }),
+        }),
+      },
+    },
+  },
 }
+
+const list = {
+  type: 'object',
+  required: ['type', 'id', 'attributes', 'links'],
+  properties: { type: { const: 'list' }, id: text, attributes: { type: 'object', properties: { name: text } } },
+}
+
+const consenting = only({ consent: { const: 'SUBSCRIBED' }, consented_at: text }, ['consent'])
+const subscriber = resource(
+  'profile',
+  {
+    id: text,
+    attributes: only(
+      {
+        email: text,
+        phone_number: text,
+        subscriptions: only({ email: only({ marketing: consenting, open_tracking: object }), sms: object }),
+      },
+      ['subscriptions'],
+    ),
+  },
+  ['attributes'],
+)
 
 export const klaviyoContract: Documented = {
   'POST /api/profiles': {
@@ -83,6 +118,29 @@ export const klaviyoContract: Documented = {
   'POST /api/lists/{id}/relationships/profiles': {
     body: data({ type: 'array', maxItems: 1_000, items: resource('profile', { id: text }, ['id']) }),
     answers: { 204: null, ...refusals },
+  },
+  'GET /api/lists/{id}': {
+    answers: { 200: { type: 'object', required: ['data'], properties: { data: list } }, ...refusals },
+  },
+  'POST /api/profile-subscription-bulk-create-jobs': {
+    body: data(
+      resource(
+        'profile-subscription-bulk-create-job',
+        {
+          attributes: only(
+            {
+              custom_source: text,
+              historical_import: { type: 'boolean' },
+              profiles: data({ type: 'array', maxItems: 1_000, items: subscriber }),
+            },
+            ['profiles'],
+          ),
+          relationships: only({ list: data(resource('list', { id: text }, ['id'])) }),
+        },
+        ['attributes'],
+      ),
+    ),
+    answers: { 202: null, ...refusals },
   },
   'POST /api/events': {
     body: data(

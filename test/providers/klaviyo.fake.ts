@@ -16,10 +16,25 @@ interface Profile {
   readonly id: string
   readonly attributes: Record<string, unknown>
   readonly lists: Set<string>
+  marketing: Marketing
+}
+
+interface Marketing {
+  readonly consent: 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'NEVER_SUBSCRIBED'
+  readonly suppression: readonly { readonly reason: string; readonly timestamp: string }[]
 }
 
 export interface KlaviyoFake extends VendorFake {
   readonly lists: Set<string>
+  /** Lists with double opt-in, which are joined when it is confirmed. */
+  readonly doubleOptIn: Set<string>
+  /** Addresses that were asked to confirm. */
+  readonly asked: string[]
+  /** Jobs that subscribe a profile, in order. */
+  readonly jobs: Asked['json'][]
+  /** What the profile of an address has consented to, and how it changes there. */
+  consentOf(email: string): Marketing['consent'] | undefined
+  leaves(email: string, marketing: Marketing): void
   /** The lists of the profile of an address. */
   listsOf(email: string): readonly string[]
 }
@@ -37,22 +52,34 @@ export function klaviyoFake(): KlaviyoFake {
   const events = new Set<string>()
   const starts = new Map<string, number>()
   const lists = new Set([LIST])
+  const doubleOptIn = new Set<string>()
+  const asked: string[] = []
+  const jobs: Asked['json'][] = []
   let ids = 0
 
-  const shown = ({ id, attributes }: Profile) => ({ type: 'profile', id, attributes, links: { self: `/${id}` } })
+  function shown({ id, attributes, marketing }: Profile, withSubscriptions = false) {
+    const more = { can_receive_email_marketing: marketing.suppression.length === 0, ...marketing }
+    const subscriptions = withSubscriptions && { subscriptions: { email: { marketing: more } } }
+    return { type: 'profile', id, attributes: { ...attributes, ...subscriptions }, links: { self: `/${id}` } }
+  }
   const byId = (id: string) => [...profiles.values()].find(each => each.id === id)
 
   function make(attributes: Record<string, unknown>, created = new Date().toISOString()): Profile {
-    const profile = { id: `01PROFILE${++ids}`, attributes: { ...attributes, created }, lists: new Set<string>() }
+    const profile: Profile = {
+      id: `01PROFILE${++ids}`,
+      attributes: { ...attributes, created },
+      lists: new Set<string>(),
+      marketing: { consent: 'NEVER_SUBSCRIBED', suppression: [] },
+    }
     profiles.set(String(attributes.email), profile)
     return profile
   }
 
-  function create(attributes: Record<string, unknown>): Said {
+  function create(attributes: Record<string, unknown>, withSubscriptions: boolean): Said {
     const { email } = attributes
     if (String(email).startsWith('refused')) return klaviyoError(400, 'invalid', '/data/attributes/email')
     const known = profiles.get(String(email))
-    if (known === undefined) return { status: 201, body: { data: shown(make(attributes)) } }
+    if (known === undefined) return { status: 201, body: { data: shown(make(attributes), withSubscriptions) } }
     return klaviyoError(409, 'duplicate_profile', '/data/attributes', { duplicate_profile_id: known.id })
   }
 
@@ -64,6 +91,25 @@ export function klaviyoFake(): KlaviyoFake {
       profile.lists.add(list)
     }
     return { status: 204 }
+  }
+
+  /** Lifts what somebody unsubscribed from, as documented. The job is done at once here. */
+  function subscribe({ attributes, relationships }: Asked['json']): Said {
+    const list: string | undefined = relationships?.list.data.id
+    if (list !== undefined && !lists.has(list))
+      return klaviyoError(404, 'not_found', '/data/relationships/list/data/id')
+    for (const { id, attributes: each } of attributes.profiles.data) {
+      const profile = byId(id)
+      if (profile?.attributes.email !== each.email) return klaviyoError(400, 'invalid')
+      jobs.push(each)
+      if (list !== undefined && doubleOptIn.has(list)) {
+        asked.push(each.email)
+        continue
+      }
+      profile!.marketing = { consent: 'SUBSCRIBED', suppression: [] }
+      if (list !== undefined) profile!.lists.add(list)
+    }
+    return { status: 202 }
   }
 
   function record({ metric, profile: { data }, unique_id: uniqueId }: Asked['json']): Said {
@@ -84,20 +130,29 @@ export function klaviyoFake(): KlaviyoFake {
       return klaviyoError(415, 'unsupported_media_type')
     }
     for (const name of Object.keys(query)) {
-      if (!['fields[profile]', 'page[size]'].includes(name)) return klaviyoError(400, 'invalid', name)
+      const known = ['fields[profile]', 'additional-fields[profile]', 'page[size]', 'fields[list]']
+      if (!known.includes(name)) return klaviyoError(400, 'invalid', name)
     }
     const [, , , id = ''] = path.split('/')
-    if (path.startsWith('/api/lists/')) return join(id, json.data)
+    if (path.startsWith('/api/lists/') && method === 'POST') return join(id, json.data)
+    if (path.startsWith('/api/lists/')) {
+      const list = { type: 'list', id, attributes: { name: 'A list' }, links: { self: `/${id}` } }
+      return lists.has(id) ? { status: 200, body: { data: list } } : klaviyoError(404, 'not_found')
+    }
+    const withSubscriptions = query['additional-fields[profile]'] === 'subscriptions'
     switch (`${method} ${path}`) {
       case 'POST /api/profiles':
-        return create(json.data.attributes)
+        return create(json.data.attributes, withSubscriptions)
+      case 'POST /api/profile-subscription-bulk-create-jobs':
+        return subscribe(json.data)
       case 'POST /api/events':
         return record(json.data.attributes)
       case 'GET /api/profiles':
-        return { status: 200, body: { data: [...profiles.values()].slice(0, 1).map(shown), links: {} } }
+        return { status: 200, body: { data: [...profiles.values()].slice(0, 1).map(each => shown(each)), links: {} } }
       default: {
         const profile = byId(id)
-        return profile === undefined ? klaviyoError(404, 'not_found') : { status: 200, body: { data: shown(profile) } }
+        if (profile === undefined) return klaviyoError(404, 'not_found')
+        return { status: 200, body: { data: shown(profile, withSubscriptions) } }
       }
     }
   }
@@ -105,7 +160,15 @@ export function klaviyoFake(): KlaviyoFake {
   const listsOf = (email: string) => [...(profiles.get(email)?.lists ?? [])]
   return {
     lists,
+    doubleOptIn,
+    asked,
+    jobs,
     listsOf,
+    consentOf: email => profiles.get(email)?.marketing.consent,
+    leaves(email, marketing) {
+      profiles.get(email)!.marketing = marketing
+    },
+    joined: email => listsOf(email).includes(LIST),
     answer: documented(klaviyoContract, answer),
     had: email => void make({ email, first_name: 'Old' }, '2020-01-01T00:00:00+00:00'),
     kept: email => (profiles.has(email) ? { ...profiles.get(email), lists: listsOf(email) } : undefined),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ApiKeySession, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { callsOf, starting } from './started.ts'
@@ -15,6 +15,7 @@ providerContract({
   wrongSetting: { KLAVIYO_LIST_ID: 'NoList' },
   fake: klaviyoFake,
   refused: 'refused@example.com',
+  joining: { settings: { KLAVIYO_LIST_ID: 'LiSt01' }, members: ['lists'] },
 })
 
 const ada = contactOf('ada@example.com')
@@ -56,6 +57,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
           },
         })
       await profiles.getProfiles({ fieldsProfile: ['created'], pageSize: 1 })
+      await lists.getList('LiSt01', { fieldsList: ['name'] })
       const id = (await create()).body.data.id!
       await join(id)
       await create().catch(() => {})
@@ -75,6 +77,19 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
     const { server, provider } = await started(t, { KLAVIYO_LIST_ID: '' })
     assert.equal((await provider.createContact(ada, false, never)).is, 'created')
     assert.deepEqual(callsOf(server), ['POST /api/profiles'])
+  })
+
+  test('the check finds a list that is not there, or that the key may not read', async t => {
+    const { server, provider } = await started(t, { KLAVIYO_LIST_ID: 'NoList' })
+    const missing = await provider.check!(never)
+    assert.ok(missing?.is === 'misconfigured')
+    assert.match(missing.why, /^check the list: answered with 404/)
+    assert.ok(server.asked.every(({ method }) => method === 'GET'))
+
+    const forbidden = (asked: Asked) =>
+      asked.path.startsWith('/api/lists/') ? klaviyoError(403, 'permission_denied') : undefined
+    const other = await started(t, {}, forbidden)
+    assert.equal((await other.provider.check!(never))?.is, 'misconfigured')
   })
 
   test('429 with Retry-After: we are told for how long', async t => {

@@ -1,12 +1,14 @@
 import type { Documented } from '../harness/wire.ts'
 
 /**
- * Facts of listmonk's docs/swagger/collections.yaml (1.0.0), which has successes alone. The parameter `search`, and that
- * errors are `{message}` with 400, 403 and 409, are from the source (cmd/subscribers.go, internal/core/subscribers.go).
+ * Facts of listmonk's docs/swagger/collections.yaml (1.0.0), which has successes alone. The parameter `search`, the
+ * profile, `optin` and the times of a subscription, and that errors are `{message}` with 400, 403, 409 and 500, are from the
+ * source and from 6.2.0 itself (listmonk.real.test.ts).
  */
 
 const whole = { type: 'integer' }
 const text = { type: 'string' }
+const texts = { type: 'array', items: text }
 const wholes = { type: 'array', items: whole }
 const message = { type: 'object', required: ['message'], properties: { message: text } }
 const done = { type: 'object', required: ['data'], properties: { data: { const: true } } }
@@ -22,7 +24,19 @@ const subscriber = {
     created_at: text,
     updated_at: text,
     attribs: { type: 'object' },
-    lists: { type: 'array', items: { type: 'object', properties: { id: whole, subscription_status: text } } },
+    lists: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'optin', 'subscription_status', 'subscription_created_at'],
+        properties: {
+          id: whole,
+          optin: { enum: ['single', 'double'] },
+          subscription_status: { enum: ['unconfirmed', 'confirmed', 'unsubscribed'] },
+          subscription_created_at: text,
+        },
+      },
+    },
   },
   required: ['id', 'uuid', 'email', 'name', 'status', 'attribs', 'lists'],
   additionalProperties: false,
@@ -74,14 +88,72 @@ export const listmonkContract: Documented = {
         status: { enum: ['confirmed', 'unconfirmed', 'unsubscribed'] },
       },
     },
-    answers: { 200: done, ...refusals },
+    answers: { 200: done, 500: message, ...refusals },
+  },
+  'POST /api/subscribers/{id}/optin': { answers: { 200: done, ...refusals } },
+  'GET /api/profile': {
+    answers: {
+      200: {
+        type: 'object',
+        required: ['data'],
+        properties: {
+          data: {
+            type: 'object',
+            required: ['user_role', 'list_role'],
+            properties: {
+              user_role: {
+                type: 'object',
+                required: ['id', 'permissions'],
+                properties: { id: whole, permissions: texts },
+              },
+              list_role: {
+                type: ['object', 'null'],
+                properties: {
+                  lists: {
+                    type: 'array',
+                    items: { required: ['id', 'permissions'], properties: { id: whole, permissions: texts } },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+      ...refusals,
+    },
+  },
+  'GET /api/config': {
+    answers: {
+      200: {
+        type: 'object',
+        required: ['data'],
+        properties: { data: { type: 'object', required: ['lang'], properties: { lang: text } } },
+      },
+      ...refusals,
+    },
+  },
+  'GET /api/lang/{lang}': {
+    answers: {
+      200: {
+        type: 'object',
+        required: ['data'],
+        properties: { data: { type: 'object', additionalProperties: text } },
+      },
+      ...refusals,
+    },
   },
   'GET /api/lists/{id}': {
     answers: {
       200: {
         type: 'object',
         required: ['data'],
-        properties: { data: { type: 'object', required: ['id', 'name'], properties: { id: whole, name: text } } },
+        properties: {
+          data: {
+            type: 'object',
+            required: ['id', 'name', 'optin'],
+            properties: { id: whole, name: text, optin: text },
+          },
+        },
       },
       ...refusals,
     },

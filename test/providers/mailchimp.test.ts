@@ -7,7 +7,7 @@ import { mailchimp } from '../../src/providers/mailchimp.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Said, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
-import { mailchimpFake, mailchimpJourney, mailchimpSettings } from './mailchimp.fake.ts'
+import { mailchimpFake, mailchimpForm, mailchimpJourney, mailchimpSettings } from './mailchimp.fake.ts'
 
 const vendor = { vendor: 'mailchimp' } as const
 const never = new AbortController().signal
@@ -20,6 +20,7 @@ providerContract({
   wrongSetting: { MAILCHIMP_AUDIENCE_ID: 'another' },
   fake: mailchimpFake,
   refused: 'refused@example.com',
+  joining: { settings: mailchimpForm, members: ['tags', 'interests', 'last_changed'] },
 })
 
 /** What the test uses of the official client, which has no types. */
@@ -31,6 +32,10 @@ interface Official {
     addListMember(id: string, body: object, options: object): Promise<unknown>
     getListMember(id: string, hash: string): Promise<unknown>
     createListMemberEvent(id: string, hash: string, body: object): Promise<unknown>
+    updateListMember(id: string, hash: string, body: object, options: object): Promise<unknown>
+    updateListMemberTags(id: string, hash: string, body: object): Promise<unknown>
+    getListInterestCategories(id: string, options: object): Promise<unknown>
+    listInterestCategoryInterests(id: string, category: string, options: object): Promise<unknown>
   }
   customerJourneys: { trigger(journey: number, step: number, body: object): Promise<unknown> }
 }
@@ -88,6 +93,86 @@ test("our requests are those of the vendor's own client", async t => {
   })
   assertSameWire(ours, theirs, ['authorization'])
 })
+
+test("what the settings add to a new member and to a known one, and the check of it, are those of the vendor's client", async t => {
+  const { MAILCHIMP_AUDIENCE_ID: audience } = mailchimpSettings('')
+  const hash = '3e3417d7ef77d5932a6734b916515ed5'
+  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'pt_PT', KNOWN_CONTACTS: 'join' }
+
+  const ours = await recorded(t, mailchimpFake().answer, async url => {
+    const provider = await opened(t, vendor, { ...mailchimpSettings(url), ...change })
+    assert.equal(await provider.check!(never), null)
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+  })
+
+  const theirs = await recorded(t, mailchimpFake().answer, async url => {
+    const client = await official(url)
+    const member = {
+      email_address: 'ada@example.com',
+      status: 'subscribed',
+      timestamp_signup: '2026-11-20T10:11:12+00:00',
+      merge_fields: { FNAME: 'Ada', LNAME: 'King Lovelace' },
+      tags: ['Waitlist', 'Early access'],
+      interests: { i1: true, i3: true },
+      language: 'pt_PT',
+    }
+    const tags = member.tags.map(name => ({ name, status: 'active' }))
+    const options = { skipMergeValidation: true }
+    const interests = { fields: ['interests.id'], count: 100 }
+    await client.lists.getList(audience, { fields: ['id'] })
+    await client.lists.getListInterestCategories(audience, { fields: ['categories.id'], count: 100 })
+    await client.lists.listInterestCategoryInterests(audience, 'c1', interests)
+    await client.lists.listInterestCategoryInterests(audience, 'c2', interests)
+    await client.lists.addListMember(audience, member, options)
+    await client.lists.addListMember(audience, member, options).catch(() => {})
+    await client.lists.updateListMember(audience, hash, { interests: member.interests }, options)
+    await client.lists.updateListMemberTags(audience, hash, { tags, is_syncing: true })
+  })
+  assertSameWire(ours, theirs, ['authorization'])
+})
+
+test('a new member gets tags, interests and the language; one that unsubscribed gets no other status', async t => {
+  const fake = mailchimpFake()
+  fake.had('old@example.com')
+  const server = await startVendor(t, fake.answer)
+  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'de', KNOWN_CONTACTS: 'join' }
+  const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
+  await provider.createContact(ada, false, never)
+  await provider.createContact(contactOf('old@example.com'), false, never)
+  const { tags, interests, language } = fake.kept('ada@example.com') as Record<string, unknown>
+  assert.deepEqual({ interests, language }, { interests: { i1: true, i2: false, i3: true }, language: 'de' })
+  assert.deepEqual(
+    (tags as { name: string }[]).map(({ name }) => name),
+    ['Waitlist', 'Early access'],
+  )
+  const { status, language: other } = fake.kept('old@example.com') as Record<string, unknown>
+  assert.deepEqual({ status, other }, { status: 'unsubscribed', other: '' })
+})
+
+test('a check names the interests that the audience does not have', async t => {
+  const server = await startVendor(t, mailchimpFake().answer)
+  const change = { MAILCHIMP_INTEREST_IDS: 'i2,gone' }
+  const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
+  const why = 'check the interests: the audience has no gone'
+  assert.deepEqual(await provider.check!(never), { is: 'misconfigured', why })
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+})
+
+for (const [what, said] of [
+  ['was deleted for good', { status: 404, body: { title: 'Resource Not Found', status: 404 } }],
+  ['may only come back by itself', { status: 400, body: { title: 'Member In Compliance State', status: 400 } }],
+] as const) {
+  test(`a known member that ${what} stays known, and nothing waits for it`, async t => {
+    const exists: Said = { status: 400, body: { title: 'Member Exists', status: 400, detail: 'ada is a member.' } }
+    const server = await startVendor(t, ({ path }) => (path.endsWith('/members') ? exists : said))
+    for (const name of ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'] as const) {
+      const change = { [name]: mailchimpForm[name], KNOWN_CONTACTS: 'join' }
+      const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
+      assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+    }
+  })
+}
 
 test('the key names the data centre, and the base address can be another', () => {
   const bases: string[] = []
@@ -163,18 +248,23 @@ const problem = (status: number, title: string, detail = '', more: object = {}):
 const invalid = (detail: string, errors?: object) => problem(400, 'Invalid Resource', detail, errors && { errors })
 const fields = [{ field: 'merge_fields.FNAME', message: 'Data did not match any of the schemas.' }]
 
+const atAddress = { field: 'email_address', message: 'This value should be a valid email.' }
+const SEE_ERRORS = "The resource submitted could not be validated. For field-specific details, see the 'errors' array."
+
 const answers: readonly (readonly [string, Said, string])[] = [
   ['Member Exists', problem(400, 'Member Exists', 'ada@example.com is already a list member.'), 'existing'],
   ['Forgotten Email', problem(400, 'Forgotten Email Not Subscribed', 'It was permanently deleted.'), 'refused'],
   ['Member In Compliance State', problem(400, 'Member In Compliance State', 'Due to unsubscribe.'), 'refused'],
-  ['a fake address', invalid('ada@example.com looks fake or invalid, please enter a real one.'), 'refused'],
+  ['a fake address', invalid('ada@example.com looks fake or invalid, please enter a real email address.'), 'refused'],
   ['an invalid address', invalid('Please provide a valid email address.'), 'refused'],
+  ['an address without @', invalid('An email address must contain a single @'), 'refused'],
+  ['an error at the address', invalid(SEE_ERRORS, [atAddress]), 'refused'],
+  ['an error at the address and one elsewhere', invalid(SEE_ERRORS, [atAddress, ...fields]), 'misconfigured'],
+  ['an empty list of errors', invalid(SEE_ERRORS, []), 'misconfigured'],
+  ['words about addresses in general', invalid('No sender with a valid email address is verified.'), 'misconfigured'],
   ['too many lists', invalid("ada@example.com joined a lot; we're not allowing more signups for now"), 'unreached'],
-  [
-    'a field that does not fit',
-    invalid("For field-specific details, see the 'errors' array.", fields),
-    'misconfigured',
-  ],
+  ['a field that does not fit', invalid(SEE_ERRORS, fields), 'misconfigured'],
+  ['an unknown interest', invalid("Invalid interest ID: 'c06bb4b529'."), 'misconfigured'],
   ['merge fields', invalid('Your merge fields were invalid.'), 'misconfigured'],
   ['another title', problem(400, 'JSONParseError'), 'misconfigured'],
   ['an unknown key', problem(401, 'API Key Invalid'), 'misconfigured'],
@@ -194,6 +284,8 @@ for (const [what, said, expected] of answers) {
     const creation = await provider.createContact(ada, false, never)
     assert.equal(creation.is, expected, JSON.stringify(creation))
     assert.ok(!JSON.stringify(creation).includes('ada@'))
+    // The same for all: nobody learns what an address did before.
+    if (creation.is === 'refused') assert.equal(creation.reason, 'it cannot be added there')
   })
 }
 

@@ -3,12 +3,15 @@ import type { Asked, Said } from '../harness/vendor.ts'
 
 const KEY = 'mailerlite-key-of-the-test'
 export const GROUP = '75138557045376452'
+export const GROUPS = ['75011449370445335', '75138838590129612']
 
 export const mailerliteSettings = (url: string) => ({
   MAILERLITE_API_KEY: KEY,
   MAILERLITE_GROUP_ID: GROUP,
   MAILERLITE_BASE_URL: url,
 })
+
+export const mailerliteGroups = { MAILERLITE_GROUP_IDS: GROUPS.join() }
 
 /** Its times are in UTC and do not say so. */
 export const timeOf = (date: Date): string => date.toISOString().slice(0, 19).replace('T', ' ')
@@ -23,8 +26,16 @@ interface Subscriber {
   readonly id: string
   readonly email: string
   readonly created_at: string
+  readonly status: string
   readonly fields: Readonly<Record<string, unknown>>
-  readonly groups: Set<string>
+  readonly groups: readonly string[]
+}
+
+interface Wish {
+  readonly email?: unknown
+  readonly fields?: Record<string, unknown>
+  readonly groups?: readonly string[]
+  readonly status?: string
 }
 
 /** As documented at https://developers.mailerlite.com: a creation updates who exists, and groups are joined once. */
@@ -32,33 +43,44 @@ export function mailerliteFake(): VendorFake {
   const subscribers = new Map<string, Subscriber>()
   const starts = new Map<string, number>()
 
-  function keep(email: string, fields: Record<string, unknown>, created: Date): Subscriber {
+  function keep(email: string, created: Date, { fields = {}, groups = [], status = 'active' }: Wish): Subscriber {
     const id = String(73_871_649_530_709_291n + BigInt(subscribers.size))
-    const subscriber = { id, email, created_at: timeOf(created), fields, groups: new Set<string>() }
+    const subscriber = { id, email, created_at: timeOf(created), status, fields, groups }
     subscribers.set(email, subscriber)
     return subscriber
   }
 
   const shown = ({ groups, ...more }: Subscriber) => ({
-    data: { ...more, status: 'active', source: 'api', groups: [...groups].map(id => ({ id })) },
+    data: { ...more, source: 'api', groups: groups.map(id => ({ id })) },
   })
 
-  function upsert({ email, fields = {} }: { email?: unknown; fields?: Record<string, unknown> }): Said {
+  /** 201 for a new one, 200 for one that is changed. */
+  function upsert(wish: Wish): Said {
+    const { email, fields = {}, groups = [], status } = wish
     if (typeof email !== 'string' || !/^[^@\s]+@[^@\s]+\.\w+$/.test(email) || email.startsWith('refused')) {
       return invalid('email', 'The email must be a valid email address.')
     }
+    const unknown = groups.findIndex(each => ![GROUP, ...GROUPS].includes(each))
+    if (unknown >= 0) return invalid(`groups.${unknown}`, `The selected groups.${unknown} is invalid.`)
     const known = subscribers.get(email)
-    if (known === undefined) return { status: 201, body: shown(keep(email, fields, new Date())) }
-    const changed = { ...known, fields: { ...known.fields, ...fields } }
+    if (known === undefined) return { status: 201, body: shown(keep(email, new Date(), wish)) }
+    const changed = {
+      ...known,
+      status: status ?? known.status,
+      fields: { ...known.fields, ...fields },
+      groups: [...new Set([...known.groups, ...groups])],
+    }
     subscribers.set(email, changed)
     return { status: 200, body: shown(changed) }
   }
 
   function join(id: string, group: string): Said {
     const found = [...subscribers.values()].find(each => each.id === id || each.email === id)
-    if (found === undefined || group !== GROUP) return notFound
-    if (!found.groups.has(group)) starts.set(found.email, (starts.get(found.email) ?? 0) + 1)
-    found.groups.add(group)
+    if (found === undefined || ![GROUP, ...GROUPS].includes(group)) return notFound
+    if (!found.groups.includes(group)) {
+      subscribers.set(found.email, { ...found, groups: [...found.groups, group] })
+      if (group === GROUP) starts.set(found.email, (starts.get(found.email) ?? 0) + 1)
+    }
     return {
       status: 200,
       body: { data: { id: group, name: 'Waitlist', active_count: 1, created_at: timeOf(new Date()) } },
@@ -70,7 +92,9 @@ export function mailerliteFake(): VendorFake {
     if (api !== 'api') return notFound
     if (method === 'GET' && path === '/api/groups') return { status: 200, body: { data: [], meta: {} } }
     if (method === 'GET' && what === 'groups') {
-      return id === GROUP && more === 'subscribers' ? { status: 200, body: { data: [], meta: {} } } : notFound
+      return [GROUP, ...GROUPS].includes(id) && more === 'subscribers'
+        ? { status: 200, body: { data: [], meta: {} } }
+        : notFound
     }
     if (what !== 'subscribers') return notFound
     if (method === 'POST' && id === '') return upsert(json ?? {})
@@ -86,9 +110,10 @@ export function mailerliteFake(): VendorFake {
       if (!accept?.includes('application/json') || type !== 'application/json') return { status: 406, body: {} }
       return answer(asked)
     },
-    had: email => void keep(email, { name: 'Old', last_name: null }, new Date('2020-01-01')),
+    had: email => void keep(email, new Date('2020-01-01'), { fields: { name: 'Old', last_name: null } }),
     kept: email => subscribers.get(email),
     count: email => (subscribers.has(email) ? 1 : 0),
     starts: email => starts.get(email) ?? 0,
+    joined: email => GROUPS.every(group => subscribers.get(email)!.groups.includes(group)),
   }
 }

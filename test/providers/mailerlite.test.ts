@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import * as imported from '@mailerlite/mailerlite-nodejs'
+import { readConfig } from '../../src/config.ts'
 import type { Creation } from '../../src/waitlist/ports.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
-import { GROUP, mailerliteFake, mailerliteSettings, timeOf } from './mailerlite.fake.ts'
+import { GROUP, GROUPS, mailerliteFake, mailerliteGroups, mailerliteSettings, timeOf } from './mailerlite.fake.ts'
+import { starting } from './started.ts'
 
 // Its types are those of a CommonJS module, and it is none here.
 const MailerLite = imported.default as unknown as typeof imported.default.default
 const vendor = 'mailerlite'
-const HOUR = 3_600_000
+const MINUTE = 60_000
 const ID = '73871649530709291'
 const never = new AbortController().signal
 const ada = contactOf('ada+1@example.com')
@@ -22,7 +24,10 @@ providerContract({
   wrongKey: { MAILERLITE_API_KEY: 'another-key' },
   fake: mailerliteFake,
   refused: 'refused@example.com',
+  joining: { settings: mailerliteGroups, members: ['groups'] },
 })
+
+const started = starting(vendor, mailerliteFake, mailerliteSettings)
 
 /** A provider whose vendor answers each method with always the same. */
 async function saying(t: TestContext, said: Record<string, Said>, change: Record<string, string> = {}) {
@@ -52,17 +57,34 @@ test("our requests are those of the vendor's own client", async t => {
   assert.ok(ours.every(({ headers }) => headers.accept === 'application/json'))
 })
 
+test("with groups and double opt-in, our requests are those of the vendor's own client", async t => {
+  const groups = { ...mailerliteGroups, MAILERLITE_DOUBLE_OPT_IN: 'true', KNOWN_CONTACTS: 'join' }
+  const ours = await recorded(t, mailerliteFake().answer, async url => {
+    const provider = await opened(t, { vendor }, { ...mailerliteSettings(url), ...groups })
+    await provider.createContact(ada, false, never)
+    await provider.createContact(ada, false, never)
+    await provider.check!(never)
+  })
+  const theirs = await recorded(t, mailerliteFake().answer, async url => {
+    const client = new MailerLite({ api_key: mailerliteSettings('').MAILERLITE_API_KEY, base_path: url })
+    const email = 'ada+1@example.com'
+    const fields = { name: 'Ada', last_name: 'King Lovelace' }
+    await client.subscribers.find(email).catch(() => {})
+    await client.subscribers.createOrUpdate({ email, fields, groups: GROUPS, status: 'unconfirmed' })
+    await client.subscribers.find(email)
+    for (const group of GROUPS) await client.groups.assignSubscriber(ID, group)
+    for (const group of [GROUP, ...GROUPS]) await client.groups.getSubscribers(group, { limit: 1 })
+  })
+  assertSameWire(ours, theirs)
+})
+
 describe('a creation', () => {
   test('of somebody who exists is a lookup alone', async t => {
     const fake = mailerliteFake()
     fake.had('ada+1@example.com')
     const server = await startVendor(t, fake.answer)
     const provider = await opened(t, { vendor }, mailerliteSettings(server.url))
-    assert.deepEqual(await provider.createContact(ada, false, never), {
-      is: 'existing',
-      providerId: ID,
-      ours: undefined,
-    })
+    assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing', providerId: ID, ours: false })
     assert.deepEqual(
       server.asked.map(({ method, path }) => [method, path]),
       [['GET', '/api/subscribers/ada+1@example.com']],
@@ -75,12 +97,39 @@ describe('a creation', () => {
     assert.deepEqual([server.asked[0]!.path, server.asked[0]!.query], ['/api/subscribers/a%41?b#c@example.com', {}])
   })
 
-  for (const status of [200, 201]) {
-    test(`that follows a 404 and is answered with ${status} is created`, async t => {
-      const { provider } = await saying(t, { POST: { status, body: { data: { id: ID } } } })
-      assert.deepEqual(await provider.createContact(ada, false, never), { is: 'created', providerId: ID })
-    })
-  }
+  test('that follows a 404 is new with 201, and with 200 is of somebody who was added since', async t => {
+    const is = async (status: number, created: Date, doubt: boolean) => {
+      const body = { data: { id: ID, created_at: timeOf(created) } }
+      const { provider } = await saying(t, { POST: { status, body } })
+      return provider.createContact(ada, doubt, never)
+    }
+    const old = new Date('2020-01-01')
+    for (const doubt of [false, true]) {
+      assert.deepEqual(await is(201, new Date(), doubt), { is: 'created', providerId: ID })
+      assert.deepEqual(await is(200, old, doubt), { is: 'existing', providerId: ID, ours: false })
+      assert.deepEqual(await is(200, new Date(), doubt), { is: 'existing', providerId: ID, ours: true })
+    }
+  })
+
+  test('adds a new contact to the groups at once, and leaves the one of the automation to it', async t => {
+    const { fake, server, provider } = await started(t, mailerliteGroups)
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    assert.equal(server.asked.length, 2)
+    assert.partialDeepStrictEqual(fake.kept(ada.email), { status: 'active', groups: GROUPS })
+    assert.equal(fake.starts(ada.email), 0)
+  })
+
+  test('makes a contact unconfirmed where the settings say so', async t => {
+    const { fake, provider } = await started(t, { MAILERLITE_DOUBLE_OPT_IN: 'true' })
+    await provider.createContact(ada, false, never)
+    assert.partialDeepStrictEqual(fake.kept(ada.email), { status: 'unconfirmed' })
+  })
+
+  test('with a group that is not there is our mistake', async t => {
+    const { fake, provider } = await started(t, { MAILERLITE_GROUP_IDS: `${GROUPS[0]},1` })
+    assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+    assert.equal(fake.count(ada.email), 0)
+  })
 
   const answers: [Record<string, Said>, Creation['is']][] = [
     [{ GET: { status: 401, body: { message: 'Unauthenticated.' } } }, 'misconfigured'],
@@ -93,6 +142,9 @@ describe('a creation', () => {
     [{ POST: { status: 422, body: { message: 'No.', errors: { email: ['No.'], fields: ['No.'] } } } }, 'misconfigured'],
     [{ POST: { status: 422, body: { message: 'No.', errors: { fields: ['No.'] } } } }, 'misconfigured'],
     [{ POST: { status: 422, body: { message: 'The email is not valid.' } } }, 'misconfigured'],
+    [{ POST: { status: 422, body: { message: 'No.', errors: { 'groups.0': ['No email.'] } } } }, 'misconfigured'],
+    [{ POST: { status: 202, body: { data: { id: ID } } } }, 'unclear'],
+    [{ POST: { status: 200, body: { data: {} } } }, 'unclear'],
     [{ POST: { status: 200, body: { data: null } } }, 'unclear'],
   ]
   for (const [said, is] of answers) {
@@ -109,14 +161,13 @@ describe('a creation', () => {
     assert.ok(creation.is === 'unreached' && creation.retryAfter === 38_000, JSON.stringify(creation))
   })
 
-  test('in doubt, who is older than the signup in every time zone is not ours', async t => {
+  test('in doubt, who is older than the signup is not ours', async t => {
     const ages: [number | string, boolean | undefined][] = [
       [0, true],
-      [-14 * HOUR, true],
-      [14 * HOUR, true],
-      [-23 * HOUR, true],
-      [-25 * HOUR, false],
-      [-4000 * HOUR, false],
+      [5 * MINUTE, true],
+      [-0.5 * MINUTE, true],
+      [-2 * MINUTE, false],
+      [-600 * MINUTE, false],
       ['soon', undefined],
     ]
     for (const [age, ours] of ages) {
@@ -170,10 +221,30 @@ describe('the check', () => {
     )
   })
 
+  test('asks for every group, and names the one that is not there', async t => {
+    const { server, provider } = await started(t, { MAILERLITE_GROUP_IDS: `${GROUPS[0]},7,${GROUPS[1]}` })
+    const failure = await provider.check!(never)
+    assert.ok(
+      failure?.is === 'misconfigured' && failure.why.startsWith('look for the group 7:'),
+      JSON.stringify(failure),
+    )
+    assert.deepEqual(
+      server.asked.map(({ path }) => path),
+      [GROUP, GROUPS[0], '7'].map(id => `/api/groups/${id}/subscribers`),
+    )
+  })
+
   test('without a group tries the key', async t => {
     const server = await startVendor(t, mailerliteFake().answer)
     const provider = await opened(t, { vendor }, { ...mailerliteSettings(server.url), MAILERLITE_GROUP_ID: '' })
     assert.equal(await provider.check!(never), null)
     assert.equal(server.asked[0]!.path, '/api/groups')
   })
+})
+
+test('the group that starts the automation is not joined at the creation', () => {
+  const env = { ...mailerliteSettings('http://127.0.0.1'), MAILERLITE_GROUP_IDS: `7,${GROUP}` }
+  const result = readConfig({ PROVIDER: vendor, ...env })
+  assert.ok('mistakes' in result)
+  assert.match(result.mistakes.join(), /^MAILERLITE_GROUP_IDS must not have/)
 })

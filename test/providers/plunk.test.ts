@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { plunkError, plunkFake, plunkSettings } from './plunk.fake.ts'
@@ -53,6 +54,40 @@ describe('Plunk', { timeout: 60_000 }, () => {
         json: { event: 'waitlist.joined', email: 'ada@example.com' },
       },
     ])
+  })
+
+  test('PLUNK_SUBSCRIBED is sent with a new contact alone; unset, Plunk decides', async t => {
+    for (const [setting, expected] of [
+      ['false', false],
+      ['true', true],
+      ['', undefined],
+    ] as const) {
+      const fake = plunkFake()
+      fake.had('old@example.com')
+      const old = structuredClone(fake.kept('old@example.com'))
+      const server = await startVendor(t, fake.answer)
+      const change = { PLUNK_SUBSCRIBED: setting, KNOWN_CONTACTS: 'join' }
+      const provider = await opened(t, { vendor: 'plunk' }, { ...plunkSettings(server.url), ...change })
+      assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+      assert.equal((await provider.createContact(contactOf('old@example.com'), false, never)).is, 'existing')
+      await provider.automation!.deliver(event, never)
+      const sent = server.asked.filter(({ json }) => json !== undefined && 'subscribed' in json)
+      const expectedCalls = expected === undefined ? [] : [['/contacts', expected]]
+      assert.deepEqual(
+        sent.map(({ path, json }) => [path, json.subscribed]),
+        expectedCalls,
+      )
+      assert.equal((fake.kept('ada@example.com') as { subscribed: boolean }).subscribed, expected ?? true)
+      assert.deepEqual(fake.kept('old@example.com'), old)
+    }
+  })
+
+  test('there is nothing to join, and a warning says so', () => {
+    const { PLUNK_BASE_URL, ...settings } = plunkSettings('')
+    const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
+    const result = readConfig({ ...https, PROVIDER: 'plunk', ...settings, KNOWN_CONTACTS: 'join' })
+    assert.ok('config' in result)
+    assert.deepEqual(result.config.warnings, ['KNOWN_CONTACTS=join has no effect: Plunk has nothing to join.'])
   })
 
   test('an address that is known costs one call, and two when there is doubt', async t => {

@@ -5,7 +5,7 @@ import { contactOf, eventOf, opened, providerContract } from '../contracts/provi
 import { type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'
 import { resendCalls } from './resend.contract.ts'
-import { resendFake, resendSendingKey, resendSettings } from './resend.fake.ts'
+import { OTHER_SEGMENT, resendFake, resendMore, resendSendingKey, resendSettings, TOPIC } from './resend.fake.ts'
 
 const resend = { vendor: 'resend' } as const
 const never = new AbortController().signal
@@ -19,13 +19,14 @@ providerContract({
   vendor: 'resend',
   settings: resendSettings,
   wrongKey: { RESEND_API_KEY: 're_another-key' },
-  wrongSetting: { RESEND_SEGMENT_ID: '00000000-0000-4000-8000-000000000000' },
+  wrongSetting: { RESEND_SEGMENT_IDS: '00000000-0000-4000-8000-000000000000' },
   fake: resendFake,
+  joining: { settings: resendMore, members: ['segments'] },
   refused: 'refused@example.com',
 })
 
 test("our requests are those of the vendor's own client", async t => {
-  const { RESEND_API_KEY: key, RESEND_SEGMENT_ID: segment } = resendSettings('')
+  const { RESEND_API_KEY: key, RESEND_SEGMENT_IDS: segment } = resendSettings('')
 
   const ours = await recorded(t, resendFake().answer, async url => {
     const provider = await opened(t, resend, resendSettings(url))
@@ -33,7 +34,7 @@ test("our requests are those of the vendor's own client", async t => {
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, false, never)
     await provider.automation!.deliver(eventOf(ada), never)
-    const { RESEND_SEGMENT_ID, ...withoutSegment } = resendSettings(url)
+    const { RESEND_SEGMENT_IDS, ...withoutSegment } = resendSettings(url)
     const plain = await opened(t, resend, withoutSegment)
     await plain.check!(never)
     await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
@@ -56,6 +57,42 @@ test("our requests are those of the vendor's own client", async t => {
     await client.contacts.create({ email: 'bob@example.com', firstName: 'Bob' })
   })
   assertSameWire(ours, theirs, ['authorization'])
+})
+
+test('a contact with everything that the settings give, and a known one that joins, are asked for as their client does', async t => {
+  const { RESEND_API_KEY: key, RESEND_SEGMENT_IDS: segment } = resendSettings('')
+  const fakes = [resendFake(), resendFake()] as const
+  for (const fake of fakes) fake.had('old@example.com')
+
+  const ours = await recorded(t, fakes[0].answer, async url => {
+    const provider = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
+    assert.equal(await provider.check!(never), null)
+    await provider.createContact(ada, false, never)
+    await provider.createContact(contactOf('old@example.com'), false, never)
+  })
+
+  const theirs = await recorded(t, fakes[1].answer, async baseUrl => {
+    const client = new Resend(key, { baseUrl })
+    await client.segments.get(segment)
+    await client.segments.get(OTHER_SEGMENT)
+    await client.topics.get(TOPIC)
+    await client.contactProperties.list({ limit: 100 })
+    await client.contacts.get({ email: 'ada@example.com' })
+    await client.contacts.create({
+      email: 'ada@example.com',
+      firstName: 'Ada',
+      lastName: 'King Lovelace',
+      properties: { plan: 'early', email_source: 'landing page' },
+      segments: [{ id: segment }, { id: OTHER_SEGMENT }],
+      topics: [{ id: TOPIC, subscription: 'opt_in' }],
+    })
+    const { data } = await client.contacts.get({ email: 'old@example.com' })
+    await client.contacts.segments.list({ contactId: data!.id, limit: 100 })
+    await client.contacts.segments.add({ contactId: data!.id, segmentId: segment })
+  })
+  const withoutIds = (all: typeof ours) =>
+    all.map(each => ({ ...each, path: each.path.replace(/^\/contacts\/[0-9a-f-]{36}/, '/contacts/…') }))
+  assertSameWire(withoutIds(ours), withoutIds(theirs), ['authorization'])
 })
 
 test('the id of a contact, where it is known, names it to the automation', async t => {
@@ -81,10 +118,14 @@ test('requests and answers are those of the contract that the vendor publishes',
     assert.ok(creation.is === 'created')
     await provider.automation!.deliver(eventOf(ada), never)
     await provider.automation!.deliver(eventOf({ ...ada, providerId: creation.providerId! }), never)
-    const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_ID: '' })
+    const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_IDS: '' })
     assert.equal(await plain.check!(never), null)
+    const full = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
+    assert.equal(await full.check!(never), null)
+    assert.equal((await full.createContact(contactOf('bob@example.com'), false, never)).is, 'created')
+    assert.equal((await full.createContact(ada, false, never)).is, 'existing')
   })
-  assert.equal(exchanges.length, 9)
+  assert.equal(exchanges.length, 18)
   for (const [asked, said] of exchanges) assertDocumented(resendCalls, asked, said)
 })
 
@@ -105,15 +146,64 @@ test('a key that may only send mail is our mistake', async t => {
   assert.equal((await provider.check!(never))?.is, 'misconfigured')
 })
 
-test('the check knows whether the segment is there', async t => {
+const wrong: readonly (readonly [string, Record<string, string>, RegExp])[] = [
+  ['a segment', { RESEND_SEGMENT_IDS: `${OTHER_SEGMENT},another` }, /the segment another: .*404/],
+  ['a topic', { RESEND_TOPIC_IDS: `${TOPIC},another` }, /the topic another: .*404/],
+  ['a property', { RESEND_PROPERTIES: 'plan=early,colour=blue' }, /there is no colour of type string/],
+  ['a property of another type', { RESEND_PROPERTIES: 'seats=7' }, /there is no seats of type string/],
+]
+for (const [what, change, why] of wrong) {
+  test(`the check names ${what} that is not there`, async t => {
+    const server = await startVendor(t, resendFake().answer)
+    for (const rest of [{}, { RESEND_SEGMENT_IDS: '' }]) {
+      const provider = await opened(t, resend, { ...resendSettings(server.url), ...rest, ...change })
+      const failure = await provider.check!(never)
+      assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
+    }
+    assert.ok(server.asked.every(({ method }) => method === 'GET'))
+  })
+}
+
+test('a property that is not there is no reason to drop a signup, whatever its name', async t => {
   const server = await startVendor(t, resendFake().answer)
-  const provider = await opened(t, resend, { ...resendSettings(server.url), RESEND_SEGMENT_ID: 'another' })
-  assert.equal((await provider.check!(never))?.is, 'misconfigured')
+  const provider = await opened(t, resend, { ...resendSettings(server.url), RESEND_PROPERTIES: 'email=1' })
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+})
+
+test('nothing is sent of what is not set', async t => {
+  const server = await startVendor(t, resendFake().answer)
+  const { RESEND_SEGMENT_IDS, ...least } = resendSettings(server.url)
+  const provider = await opened(t, resend, { ...least, KNOWN_CONTACTS: 'join' })
+  await provider.createContact(ada, false, never)
+  assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+  assert.deepEqual(
+    server.asked.map(({ method, path, json }) => [method, path, json]),
+    [
+      ['GET', '/contacts/ada@example.com', undefined],
+      ['POST', '/contacts', { email: 'ada@example.com', first_name: 'Ada', last_name: 'King Lovelace' }],
+      ['GET', '/contacts/ada@example.com', undefined],
+    ],
+  )
 })
 
 const answers: readonly (readonly [string, Said, string])[] = [
   ['a validation error about the email', error(400, 'validation_error', 'The `email` field is invalid.'), 'refused'],
   ['the same with 422', error(422, 'validation_error', 'Invalid `email` field.'), 'refused'],
+  ['the same in other words', error(422, 'validation_error', 'The `email` must be a valid email.'), 'refused'],
+  [
+    'a validation error about a property',
+    error(422, 'validation_error', 'The following properties do not exist: email, plan'),
+    'misconfigured',
+  ],
+  [
+    'a validation error that only mentions an email',
+    error(
+      422,
+      'validation_error',
+      'Invalid `from` field. The email address needs to follow the `email@example.com` format.',
+    ),
+    'misconfigured',
+  ],
   ['a validation error about a segment', error(422, 'validation_error', 'Invalid `segments` field.'), 'misconfigured'],
   ['a validation error with 403', error(403, 'validation_error', 'Only your own email address.'), 'misconfigured'],
   ['a missing key', error(401, 'missing_api_key', 'Missing API key'), 'misconfigured'],
@@ -169,7 +259,7 @@ for (const [when, created_at, expected] of created) {
 test('a 2xx that is not as documented is neither a good key nor a start of the automation', async t => {
   for (const body of [{}, '<html>Welcome</html>']) {
     const server = await startVendor(t, () => ({ status: 200, body }))
-    for (const change of [{}, { RESEND_SEGMENT_ID: '' }]) {
+    for (const change of [{}, { RESEND_SEGMENT_IDS: '' }]) {
       const provider = await opened(t, resend, { ...resendSettings(server.url), ...change })
       assert.equal((await provider.check!(never))?.is, 'unreached')
       assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')

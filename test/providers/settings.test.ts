@@ -9,8 +9,9 @@ const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
 /** A value that each rule allows. */
 function allowed(name: string): string {
   if (name === 'MAILCHIMP_API_KEY') return 'key-us21'
-  if (name === 'HUBSPOT_PROPERTY') return 'waitlist=yes'
-  const texts = ['7', 'true', 'https://api.example.com']
+  // Not the one that starts the automation.
+  if (name.endsWith('_IDS')) return '8'
+  const texts = ['7', 'true', 'de', 'plan=yes', 'https://api.example.com']
   const { read } = (vendors[vendorOf(name)!] as Vendor).settings[name]!
   return texts.find(text => read(text) !== undefined)!
 }
@@ -31,7 +32,9 @@ describe('the settings of the providers', () => {
     })
 
     test(`${name}: all of its settings are read, alone and together`, () => {
-      const least = Object.fromEntries(needed.map(setting => [setting, allowed(setting)]))
+      // Needed by the API that is chosen by default.
+      const byDefault = name === 'customerio' ? ['CUSTOMERIO_SITE_ID'] : []
+      const least = Object.fromEntries([...needed, ...byDefault].map(setting => [setting, allowed(setting)]))
       const all = Object.fromEntries(Object.keys(settings).map(setting => [setting, allowed(setting)]))
       for (const values of [least, all]) {
         const result = readConfig({ ...https, PROVIDER: name, ...values })
@@ -89,6 +92,25 @@ describe('the settings of the providers', () => {
     assert.match(metadata!, /^LISTMONK_BASE_URL is a link-local or metadata address/)
     assert.deepEqual(more, [])
     assert.deepEqual(warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://listmonk:9000' }), [])
+  })
+
+  test('several values by name are read, each name once', () => {
+    const read = (text: string) => vendors.resend.settings.RESEND_PROPERTIES.read(text)
+    assert.deepEqual(read('plan=early, planName=a = b'), { plan: 'early', planName: 'a = b' })
+    for (const text of [
+      'plan',
+      'plan=',
+      '=early',
+      'plan=a,plan=b',
+      'plan=a,',
+      '1st=a',
+      'pl-an=a',
+      '__proto__=a',
+      'plan =a',
+    ]) {
+      assert.equal(read(text), undefined, text)
+    }
+    assert.equal(read(Array.from({ length: 21 }, (_, i) => `p${i}=x`).join()), undefined)
   })
 
   test('settings that contradict each other are refused', () => {
