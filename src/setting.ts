@@ -112,6 +112,12 @@ export const word: Kind<string> = {
   read: text => (/^[\x21-\x7E]{1,500}$/.test(text) ? text : undefined),
 }
 
+/** A text of one shape, which `allowed` describes. */
+export const shaped = (shape: RegExp, allowed: string): Kind<string> => ({
+  allowed,
+  read: text => (shape.test(text) ? text : undefined),
+})
+
 export const number: Kind<number> = { ...whole(1, 10 ** 15 - 1), allowed: 'must be a whole number above 0' }
 
 export const words: Kind<readonly string[]> = {

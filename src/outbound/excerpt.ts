@@ -1,5 +1,16 @@
 /** The members in which vendors say what is wrong. */
-const TELLING = new Set(['code', 'title', 'name', 'type', 'category', 'message', 'error', 'errors', 'detail'])
+const TELLING = new Set([
+  'code',
+  'title',
+  'name',
+  'type',
+  'category',
+  'message',
+  'error',
+  'errors',
+  'detail',
+  'context',
+])
 const LONGEST = 200
 
 /**

@@ -13,6 +13,7 @@ import {
   page,
   required,
   type SettingsTable,
+  shaped,
   type ValuesOf,
   withDefault,
   word,
@@ -28,8 +29,8 @@ export interface Promises {
   readonly scope: 'account' | 'list'
   /** Whether a contact that we created can be told from one that was there before. */
   readonly recognisesOwn: boolean
-  /** Milliseconds for which a repeated start of the automation is recognised and ignored. */
-  readonly repeatable: number
+  /** Milliseconds for which a repeated start of the automation is recognised and ignored; null: there is none to start. */
+  readonly repeatable: number | null
 }
 
 export interface Vendor {
@@ -531,6 +532,87 @@ export const vendors = {
       (groups as readonly unknown[] | undefined)?.includes(group)
         ? 'MAILERLITE_GROUP_IDS must not have the group of MAILERLITE_GROUP_ID: it would start the automation too early'
         : null,
+  },
+  beehiiv: {
+    title: 'beehiiv',
+    settings: {
+      BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
+      BEEHIIV_PUBLICATION_ID: required(
+        shaped(/^pub_[\w-]{1,100}$/, 'must begin with pub_'),
+        'Publication that holds the list (pub_…).',
+        'beehiiv: Settings, API, Publication ID (API V2).',
+      ),
+      BEEHIIV_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'beehiiv: Audience, Tags.'),
+      BEEHIIV_FIRST_NAME_FIELD: optional(
+        line(100),
+        'Custom field for the first name, such as First Name.',
+        'beehiiv: Audience, Custom fields; the name.',
+      ),
+      BEEHIIV_LAST_NAME_FIELD: optional(
+        line(100),
+        'Custom field for the rest of the name, such as Last Name.',
+        'beehiiv: Audience, Custom fields; the name.',
+      ),
+      BEEHIIV_UTM_SOURCE: optional(line(100), 'Acquisition source of the contact.', 'Your choice.'),
+      BEEHIIV_UTM_MEDIUM: optional(line(100), 'Acquisition medium of the contact.', 'Your choice.'),
+      BEEHIIV_UTM_CAMPAIGN: optional(line(100), 'Acquisition campaign of the contact.', 'Your choice.'),
+      BEEHIIV_DOUBLE_OPT_OVERRIDE: optional(
+        oneOf('on', 'off', 'not_set'),
+        'Whether beehiiv asks the contact to confirm, whatever the publication says: on, off or not_set.',
+        'Your choice.',
+      ),
+      BEEHIIV_SEND_WELCOME_EMAIL: withDefault(
+        yesOrNo,
+        'false',
+        'Whether the welcome email of the publication is sent.',
+        'Your choice.',
+      ),
+      BEEHIIV_AUTOMATION_ID: optional(
+        word,
+        'Automation to start for a new contact (aut_…); it needs the trigger Add by API.',
+        'beehiiv: Automations; the id in its address.',
+      ),
+      BEEHIIV_BASE_URL: base('https://api.beehiiv.com/v2'),
+    },
+    rate: { calls: 180, per: MINUTE, connections: 5 },
+    promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0 },
+    joins: ['BEEHIIV_TAGS'],
+  },
+  ghost: {
+    title: 'Ghost',
+    settings: {
+      GHOST_BASE_URL: required(
+        address,
+        'Address of the site or its admin, without /ghost.',
+        'Ghost: Settings, Integrations, your custom integration, API URL.',
+      ),
+      GHOST_ADMIN_API_KEY: required(
+        shaped(
+          /^[0-9a-f]{24}:[0-9a-f]{64}$/,
+          'must be an Admin API key: 24 hexadecimal digits, a colon and 64 hexadecimal digits',
+        ),
+        'Admin API key of a custom integration.',
+        'Ghost: Settings, Integrations, Add custom integration, Admin API key.',
+      ),
+      GHOST_LABELS: optional(
+        names,
+        'Labels to give to the member; new ones are made.',
+        'Ghost: Members, Filter, Label.',
+      ),
+      GHOST_NEWSLETTER_IDS: optional(
+        words,
+        'Newsletters to subscribe the member to, instead of those that Ghost chooses for new members.',
+        'Ghost: Settings, Newsletters; the id in its address.',
+      ),
+      GHOST_EMAIL_TYPE: optional(
+        oneOf('signin', 'signup', 'subscribe'),
+        'Mail with a link to sign in that Ghost sends to a new member: signin, signup or subscribe; unset: none.',
+        'Your choice.',
+      ),
+    },
+    rate: { calls: 20, per: SECOND, connections: 5 },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null },
+    joins: ['GHOST_LABELS', 'GHOST_NEWSLETTER_IDS'],
   },
 } as const satisfies Readonly<Record<string, Vendor>>
 

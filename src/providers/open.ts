@@ -23,6 +23,8 @@ const clients: {
   buttondown: async () => (await import('./buttondown.ts')).buttondown,
   customerio: async () => (await import('./customerio.ts')).customerio,
   mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
+  beehiiv: async () => (await import('./beehiiv.ts')).beehiiv,
+  ghost: async () => (await import('./ghost.ts')).ghost,
 }
 
 /** Milliseconds for a check, which may take many calls at the vendor's pace. */
@@ -49,7 +51,7 @@ export async function openProvider<Name extends VendorName>(
     callers.push(made)
     return made
   })
-  const { automation, repeatable = promises.repeatable, check } = client
+  const { automation, repeatable = promises.repeatable ?? 0, check } = client
   const join = knownContacts === 'join' ? client.join : undefined
 
   async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {

@@ -11,6 +11,7 @@ const cases: readonly [what: string, json: unknown, line: string][] = [
   ['a text', 'no', 'no'],
   ['the telling members, in their order', { id: 7, code: 'bad', message: 'No.\nReally', x: 'y' }, 'bad, No. Really'],
   ['members within', { errors: [{ detail: 'a' }, { title: 'b', meta: { detail: 'c' } }] }, 'a, b'],
+  ['what the message leaves to its context', { errors: [{ message: 'No', context: 'Not there' }] }, 'No, Not there'],
   ['an address of anybody', 'known: <eve@example.com>, eve%40example.com', 'known: … …'],
   ['what was sent, in any spelling', 'ADA@EXAMPLE.COM and ada lovelace and Lovelace and LI', '… and … and … and …'],
   ['what was sent, with other blanks', 'Ada\n Lovelace!', '…!'],

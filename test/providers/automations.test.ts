@@ -4,9 +4,11 @@ import { type VendorName, vendorNames } from '../../src/providers/catalogue.ts'
 import { destinationContract } from '../contracts/destination.ts'
 import { opened } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { beehiivSettings } from './beehiiv.fake.ts'
 import { brevoSettings } from './brevo.fake.ts'
 import { buttondownSettings } from './buttondown.fake.ts'
 import { customerioSettings, pipelinesSettings } from './customerio.fake.ts'
+import { ghostSettings } from './ghost.fake.ts'
 import { hubspotSettings } from './hubspot.fake.ts'
 import { kitSettings } from './kit.fake.ts'
 import { klaviyoSettings } from './klaviyo.fake.ts'
@@ -17,7 +19,7 @@ import { mailerliteSettings } from './mailerlite.fake.ts'
 import { plunkSettings } from './plunk.fake.ts'
 import { resendSettings } from './resend.fake.ts'
 
-/** The request that starts a vendor's automation. */
+/** The request that starts a vendor's automation; null: there is nothing to start. */
 interface Start {
   settings(url: string): Record<string, string>
   readonly path: RegExp
@@ -31,7 +33,7 @@ interface Start {
 
 const none: Said = { status: 204 }
 
-const starts: Readonly<Record<VendorName, Start>> = {
+const starts: Readonly<Record<VendorName, Start | null>> = {
   loops: {
     settings: loopsSettings,
     path: /^\/api\/v1\/events\/send$/,
@@ -89,6 +91,12 @@ const starts: Readonly<Record<VendorName, Start>> = {
     done: { status: 200, body: { data: { id: mailerliteSettings('').MAILERLITE_GROUP_ID } } },
     id: ({ path }) => path.split('/')[3],
   },
+  beehiiv: {
+    settings: beehiivSettings,
+    path: /^\/publications\/[^/]+\/automations\/[^/]+\/journeys$/,
+    done: { status: 200, body: { data: { id: 'aj_1', automation_id: 'aut_1', status: 'in_progress' } } },
+  },
+  ghost: null,
 }
 
 const isSecret = (name: string): boolean => /KEY|TOKEN/.test(name)
@@ -101,12 +109,14 @@ const pipelines: Start = {
   statusAlone: true,
   id: ({ json }) => json.messageId,
 }
-const all: [vendor: VendorName, start: Start, name: string][] = [
-  ...vendorNames.map((vendor): [VendorName, Start, string] => [vendor, starts[vendor], vendor]),
+const all: [vendor: VendorName, start: Start | null, name: string][] = [
+  ...vendorNames.map((vendor): [VendorName, Start | null, string] => [vendor, starts[vendor], vendor]),
   ['customerio', pipelines, 'customerio, Pipelines API'],
 ]
 
-for (const [vendor, { settings, path, done, statusAlone = false, id }, name] of all) {
+for (const [vendor, start, name] of all) {
+  if (start === null) continue
+  const { settings, path, done, statusAlone = false, id } = start
   destinationContract({
     name: `the automation of ${name}`,
     async open(url, t) {
@@ -128,3 +138,9 @@ for (const [vendor, { settings, path, done, statusAlone = false, id }, name] of 
 }
 
 test('every vendor is here', () => assert.deepEqual(Object.keys(starts), vendorNames))
+
+test('Ghost has nothing to start, whatever its settings are', async t => {
+  const env = { GHOST_LABELS: 'a', GHOST_NEWSLETTER_IDS: 'b', GHOST_EMAIL_TYPE: 'signup' }
+  const { automation } = await opened(t, { vendor: 'ghost' }, { ...ghostSettings('http://127.0.0.1:9'), ...env })
+  assert.equal(automation, null)
+})

@@ -1,0 +1,123 @@
+import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import type { Failure } from '../waitlist/ports.ts'
+import type { SettingsOf } from './catalogue.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+/**
+ * https://developers.beehiiv.com: what a second creation of an address does is not documented, so it is looked up first.
+ * Neither is any code of an error, so none can mean the address; beehiiv tries it later, and then calls it invalid there.
+ */
+export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): VendorClient {
+  const { BEEHIIV_AUTOMATION_ID: automation, BEEHIIV_TAGS: tags } = settings
+  const { BEEHIIV_FIRST_NAME_FIELD: firstField, BEEHIIV_LAST_NAME_FIELD: lastField } = settings
+  const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`
+  const automationPath = automation && `${publication}/automations/${encodeURIComponent(automation)}`
+  const { call } = connect({
+    base: settings.BEEHIIV_BASE_URL,
+    headers: { authorization: `Bearer ${settings.BEEHIIV_API_KEY}` },
+    waitFields: ['retry-after', 'ratelimit-reset'],
+  })
+
+  /** Null: the subscription has these tags now, besides its own. */
+  async function tag(subscription: string, attempt: Attempt): Promise<Failure | null> {
+    if (tags === undefined) return null
+    const path = `${publication}/subscriptions/${encodeURIComponent(subscription)}/tags`
+    const reply = await call({ to: 'add tags', method: 'POST', path, body: { tags } }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined ? null : judge(reply)
+  }
+
+  async function checkAutomation(path: string, attempt: Attempt): Promise<Failure | null> {
+    const to = 'look at the automation'
+    const reply = await call({ to, method: 'GET', path }, attempt)
+    if (reply.is !== 'answered') return reply
+    const triggers = memberAt(reply.json, 'data', 'trigger_events')
+    if (reply.status !== 200 || !Array.isArray(triggers)) return judge(reply)
+    const isOn = ['live', 'running'].includes(textAt(reply.json, 'data', 'status') ?? '')
+    return isOn && triggers.includes('api')
+      ? null
+      : { is: 'misconfigured', why: `${to}: it is not live with the trigger "Add by API"` }
+  }
+
+  async function checkFields(names: readonly string[], attempt: Attempt): Promise<Failure | null> {
+    const to = 'look at the custom fields'
+    const path = `${publication}/custom_fields`
+    const reply = await call({ to, method: 'GET', path, query: { limit: '100' } }, attempt)
+    if (reply.is !== 'answered') return reply
+    const fields = memberAt(reply.json, 'data')
+    if (reply.status !== 200 || !Array.isArray(fields)) return judge(reply)
+    const absent = names.filter(name => !fields.some(each => textAt(each, 'display') === name))
+    return absent.length === 0 ? null : { is: 'misconfigured', why: `${to}: there is no ${absent.join(', ')}` }
+  }
+
+  return {
+    async createContact(contact, doubt, attempt) {
+      const { name, email } = contact
+      const lookup = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
+      const found = await call({ to: 'find a subscription', method: 'GET', path: lookup }, attempt)
+      if (found.is !== 'answered') return found
+      const foundId = idAt(found.json, 'data', 'id')
+      if (found.status === 200 && foundId !== undefined) {
+        const ours = isYoungerThanSignup(timeOf(memberAt(found.json, 'data', 'created')), contact)
+        // A contact of ours may lack its tags.
+        const failure = doubt && ours !== false ? await tag(foundId, attempt) : null
+        return failure === null ? { is: 'existing', providerId: foundId, ours } : inDoubt(failure)
+      }
+      // An unknown publication is a 404 too, and answers the creation with another one.
+      if (found.status !== 404) return judge(found)
+
+      const { first, last } = splitName(name)
+      const fields = [
+        { name: firstField, value: first },
+        { name: lastField, value: last },
+      ].filter(field => field.name !== undefined && field.value !== undefined)
+      const body = {
+        email,
+        utm_source: settings.BEEHIIV_UTM_SOURCE,
+        utm_medium: settings.BEEHIIV_UTM_MEDIUM,
+        utm_campaign: settings.BEEHIIV_UTM_CAMPAIGN,
+        double_opt_override: settings.BEEHIIV_DOUBLE_OPT_OVERRIDE,
+        send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined,
+        custom_fields: fields.length > 0 ? fields : undefined,
+      }
+      const path = `${publication}/subscriptions`
+      const reply = await call({ to: 'create a subscription', method: 'POST', path, body }, attempt)
+      if (reply.is !== 'answered') return reply
+      const providerId = idAt(reply.json, 'data', 'id')
+      if (reply.status >= 300 || providerId === undefined) return judge(reply)
+      const failure = await tag(providerId, attempt)
+      return failure === null ? { is: 'created', providerId } : inDoubt(failure)
+    },
+
+    // The lookup tells the id of everybody who is known.
+    join: tags && (({ providerId }, attempt) => tag(providerId!, attempt)),
+
+    automation:
+      automationPath === undefined
+        ? null
+        : async ({ contact: { email, providerId } }, attempt) => {
+            const path = `${automationPath}/journeys`
+            const body = providerId === undefined ? { email } : { subscription_id: providerId }
+            const reply = await call({ to: 'start the automation', method: 'POST', path, body }, attempt)
+            if (reply.is !== 'answered') return reply
+            const started = reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined
+            return started ? { is: 'delivered' } : judgeDelivery(reply)
+          },
+
+    async check(attempt) {
+      const reply = await call({ to: 'look at the publication', method: 'GET', path: publication }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (reply.status !== 200 || idAt(reply.json, 'data', 'id') === undefined) return judge(reply)
+      const fields = [firstField, lastField].filter(name => name !== undefined)
+      return (
+        (automationPath === undefined ? null : await checkAutomation(automationPath, attempt)) ??
+        (fields.length === 0 ? null : await checkFields(fields, attempt))
+      )
+    },
+  }
+}
+
+/** Its times are seconds since 1970. */
+const timeOf = (created: unknown): string | undefined =>
+  typeof created === 'number' ? new Date(created * 1_000).toString() : undefined
