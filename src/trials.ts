@@ -8,11 +8,10 @@ import { OperatorError, type Provider } from './waitlist/ports.ts'
 /** The result of trying one part of the configuration. */
 export interface Trial {
   readonly what: string
-  readonly is: 'ok' | 'wrong' | 'untried'
+  readonly is: 'ok' | 'wrong'
   readonly why: string
 }
 
-const UNTRIED = 'the key is not tried: the provider has no cheap call for it that changes nothing'
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 
@@ -25,7 +24,6 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const operator = await operatorOf(config)
   const { provider, destinations } = await openOutside(config)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
-    if (check === undefined) return { what, is: 'untried', why: UNTRIED }
     // Each check has its own timeout.
     const failure = await check(new AbortController().signal)
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
@@ -35,7 +33,9 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       tried('database', operator.look),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [tried('certificate', async () => certificateIn(tls))]),
-      provider ? trial(`provider ${provider.name}`, 'the key is accepted', provider.check) : NO_PROVIDER,
+      provider
+        ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
+        : NO_PROVIDER,
       ...(destinations.length === 0 ? [NO_DESTINATION] : []),
       ...destinations.map(({ name, check }) => trial(name, 'the receiver accepts what is sent', check)),
     ])

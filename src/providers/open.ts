@@ -76,7 +76,7 @@ export async function openProvider<Name extends VendorName>(
       deliver: (event, signal) =>
         attempting(timeout, signal, attempt => automation({ ...event, contact: lowerCase(event.contact) }, attempt)),
     },
-    check: check && (signal => attempting(LONGEST_CHECK, signal, check)),
+    check: signal => attempting(LONGEST_CHECK, signal, check),
     async close() {
       await Promise.all([...callers, shared].map(each => each?.close()))
     },

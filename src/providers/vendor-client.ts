@@ -19,7 +19,8 @@ export interface VendorClient {
   readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
   /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
   readonly repeatable?: number
-  readonly check?: (attempt: Attempt) => Promise<Failure | null>
+  /** Tries the key and everything that the settings name, and changes nothing. */
+  check(attempt: Attempt): Promise<Failure | null>
 }
 
 /** Makes a caller with the vendor's documented rate, or with `rate` for an address that has its own. */

@@ -205,8 +205,8 @@ export interface Provider {
   /** Starts the owner's automation; null if the settings name none, or the provider starts it by itself. */
   readonly automation: Destination | null
 
-  /** Tries the credentials, if that is cheap: null when they are good. Changes nothing and never rejects. */
-  readonly check?: ((leave: AbortSignal) => Promise<Failure | null>) | undefined
+  /** Tries the credentials and what the settings name: null when all is good. Changes nothing and never rejects. */
+  check(leave: AbortSignal): Promise<Failure | null>
 
   close(): Promise<void>
 }

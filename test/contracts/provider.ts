@@ -178,7 +178,7 @@ export function providerContract(under: VendorUnderTest): void {
       const said = [
         await provider.createContact(ada, false, never),
         (await provider.automation?.deliver(eventOf(ada), never)) ?? null,
-        (await provider.check?.(never)) ?? null,
+        (await provider.check(never)) ?? null,
       ]
       for (const each of said) {
         if (each !== null) assert.equal(each.is, 'misconfigured', JSON.stringify(each))
@@ -188,9 +188,8 @@ export function providerContract(under: VendorUnderTest): void {
       assert.equal(fake.starts('ada@example.com'), 0)
     })
 
-    test('a good key passes the check, where there is one', async t => {
+    test('a good key passes the check', async t => {
       const { fake, server, provider } = await started(t)
-      if (provider.check === undefined) return t.skip('this vendor has no cheap check')
       assert.equal(await provider.check(never), null)
       const isHarmless = ({ method, path, json }: Asked) =>
         method === 'GET' || JSON.stringify(json) === '{}' || `${method} ${path}` === under.harmless
@@ -316,7 +315,10 @@ function joiningContract(under: VendorUnderTest): void {
         assert.ok(['existing', 'unreached', 'misconfigured'].includes(creation.is), JSON.stringify(creation))
         assert.ok(!('tookEffect' in creation), 'a doubt would make it count as new')
         server.behave()
-        while ((await provider.createContact(contactOf(other), false, never)).is !== 'existing') await passes(100)
+        for (let left = 50; (await provider.createContact(contactOf(other), false, never)).is !== 'existing'; left--) {
+          assert.ok(left > 0, 'it never joins')
+          await passes(100)
+        }
         assert.equal(fake.joined!(other), true)
         assert.equal(fake.count(other), 1)
       })

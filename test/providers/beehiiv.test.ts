@@ -150,7 +150,7 @@ describe('beehiiv', { timeout: 60_000 }, () => {
 
   test('the check looks at the publication, the automation and the fields, and says which is wrong', async t => {
     const good = await started(t, { BEEHIIV_FIRST_NAME_FIELD: 'First Name' })
-    assert.equal(await good.provider.check!(never), null)
+    assert.equal(await good.provider.check(never), null)
     assert.deepEqual(
       good.server.asked.map(each => sent(each).slice(0, 2)),
       [
@@ -165,14 +165,14 @@ describe('beehiiv', { timeout: 60_000 }, () => {
       [{ BEEHIIV_LAST_NAME_FIELD: 'Surname' }, /^look at the custom fields: there is no Surname$/],
     ] as const) {
       const { provider } = await started(t, change)
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       assert.ok(failure?.is === 'misconfigured')
       assert.match(failure.why, why)
     }
     for (const change of [{ status: 'draft' }, { trigger_events: ['signup'] }]) {
       const { fake, provider } = await started(t)
       Object.assign(fake.automation, change)
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       assert.ok(failure?.is === 'misconfigured' && /not live with the trigger "Add by API"/.test(failure.why))
     }
   })

@@ -19,7 +19,7 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
     const ours = await recorded(t, brevoFake().answer, async url => {
       const env = { ...brevoSettings(url), ...brevoDoubleOptIn }
       const provider = await opened(t, { vendor: 'brevo' }, env)
-      assert.equal(await provider.check!(never), null)
+      assert.equal(await provider.check(never), null)
       assert.deepEqual(await provider.createContact(ada, false, never), { is: 'created' })
     })
     const theirs = await recorded(t, brevoFake().answer, async url => {
@@ -117,7 +117,7 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
     for (const template of ['8', '9', '10']) {
       const { fake, provider: other } = await started(t, { BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template })
       assert.equal((await other.createContact(ada, false, never)).is, 'misconfigured')
-      const failure = await other.check!(never)
+      const failure = await other.check(never)
       assert.equal(failure?.is, 'misconfigured')
       assert.match(failure.why, /^check the template: /)
       assert.equal(fake.asked('ada@example.com'), 0)

@@ -29,7 +29,7 @@ test("our requests are those of the vendor's own client", async t => {
 
   const ours = await recorded(t, brevoFake().answer, async url => {
     const provider = await opened(t, brevo, brevoSettings(url))
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(eventOf({ ...ada, providerId: '1' }), never)
@@ -91,7 +91,7 @@ for (const [what, change, why] of [
   test(`a check names ${what} that is not there, and changes nothing`, async t => {
     const server = await startVendor(t, brevoFake().answer)
     const provider = await opened(t, brevo, { ...brevoSettings(server.url), ...change })
-    const failure = await provider.check!(never)
+    const failure = await provider.check(never)
     assert.equal(failure?.is, 'misconfigured')
     assert.match(failure.why, why)
     assert.ok(server.asked.every(({ method }) => method === 'GET'))

@@ -32,7 +32,7 @@ test("our requests, and the fake's answers, are those of the vendor's own contra
   const said = await exchanged(t, buttondownFake().answer, async url => {
     for (const change of [{}, { ...buttondownMore, BUTTONDOWN_DOUBLE_OPT_IN: 'false', KNOWN_CONTACTS: 'join' }]) {
       const provider = await opened(t, { vendor }, { ...buttondownSettings(url), ...change })
-      await provider.check!(never)
+      await provider.check(never)
       await provider.createContact(ada, false, never)
       await provider.createContact(ada, true, never)
       await provider.createContact(contactOf('bob@example.com'), false, never)
@@ -101,7 +101,7 @@ describe('the check', () => {
     test(`tries ${what}`, async t => {
       const server = await startVendor(t, buttondownFake().answer)
       const provider = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
-      assert.equal(await provider.check!(never), null)
+      assert.equal(await provider.check(never), null)
       assert.deepEqual(
         server.asked.map(({ method, path }) => [method, path]),
         asked.map(path => ['GET', path]),
@@ -123,7 +123,7 @@ describe('the check', () => {
       const no = { status: 403, body: { code: 'feature_disabled', detail: 'Your plan has no tags.' } }
       const server = await startVendor(t, asked => (asked.path === path ? no : fake.answer(asked)))
       const provider = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
     })
   }

@@ -55,7 +55,7 @@ const piped = starting('customerio', customerioFake, pipelinesSettings)
 test("our requests are those of the vendor's own client, and of its documents", async t => {
   const said = await exchanged(t, customerioFake().answer, async url => {
     const provider = await opened(t, { vendor }, customerioSettings(url))
-    await provider.check!(never)
+    await provider.check(never)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(eventOf(ada), never)
@@ -82,7 +82,7 @@ test("with a segment and attributes, our requests are those of the vendor's own 
   const more = { ...customerioSegment, CUSTOMERIO_ATTRIBUTES: 'source=landing page', KNOWN_CONTACTS: 'join' }
   const said = await exchanged(t, customerioFake().answer, async url => {
     const provider = await opened(t, { vendor }, { ...customerioSettings(url), ...more })
-    await provider.check!(never)
+    await provider.check(never)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, false, never)
   })
@@ -160,18 +160,18 @@ describe('the Pipelines API', () => {
 
   test('the check is a message about nobody, which tells a wrong key', async t => {
     const good = await piped(t, withoutAppKey)
-    assert.equal(await good.provider.check!(never), null)
+    assert.equal(await good.provider.check(never), null)
     assert.deepEqual(callsOf(good.server), ['POST /v1/identify'])
     assert.deepEqual(good.server.asked[0]!.json, {})
     const wrong = await piped(t, { CUSTOMERIO_API_KEY: 'another-key' })
-    const failure = await wrong.provider.check!(never)
+    const failure = await wrong.provider.check(never)
     assert.ok(failure?.is === 'misconfigured' && /Pipelines API key: answered with 401/.test(failure.why))
   })
 
   test('that accepts a message about nobody is not strict, and passes no check', async t => {
     const server = await startVendor(t, () => ({ status: 200, body: {} }))
     const provider = await opened(t, { vendor }, { ...pipelinesSettings(server.url), ...withoutAppKey })
-    assert.equal((await provider.check!(never))?.is, 'unreached')
+    assert.equal((await provider.check(never))?.is, 'unreached')
   })
 })
 
@@ -211,7 +211,7 @@ describe('with a segment', () => {
       [{ CUSTOMERIO_SEGMENT_ID: '9' }, /^look for the segment 9: answered with 404/],
     ] as const) {
       const { server, provider } = await started(t, change)
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       if (why === null) assert.equal(failure, null)
       else assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
       assert.ok(server.asked.every(({ method }) => method === 'GET'))
@@ -339,10 +339,10 @@ describe('with the key of the App API', () => {
 
   test('the check tries both keys', async t => {
     const { provider } = await started(t, { CUSTOMERIO_APP_KEY: 'another-key' })
-    const failure = await provider.check!(never)
+    const failure = await provider.check(never)
     assert.ok(failure?.is === 'misconfigured' && failure.why.startsWith('find a person'), JSON.stringify(failure))
     const other = await started(t, { CUSTOMERIO_SITE_ID: 'another-site' })
-    const second = await other.provider.check!(never)
+    const second = await other.provider.check(never)
     assert.ok(second?.is === 'misconfigured' && /Track API/.test(second.why), JSON.stringify(second))
   })
 })
@@ -370,7 +370,7 @@ describe('without the key of the App API', () => {
 
   test('the check tries the key of the Track API', async t => {
     const { server, provider } = await started(t, withoutAppKey)
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     assert.equal(server.asked.length, 1)
   })
 })

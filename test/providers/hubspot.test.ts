@@ -59,7 +59,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
   test("our requests are those of the vendor's own client", async t => {
     const ours = await recorded(t, hubspotFake().answer, async url => {
       const provider = await opened(t, { vendor: 'hubspot' }, { ...hubspotSettings(url), ...hubspotMore })
-      await provider.check!(never)
+      await provider.check(never)
       await provider.createContact(ada, false, never)
       await provider.createContact(ada, true, never)
       await provider.automation!.deliver(event, never)
@@ -104,7 +104,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
 
   test('what is unset is in no request', async t => {
     const { server, provider } = await started(t, { HUBSPOT_PROPERTY: '' })
-    await provider.check!(never)
+    await provider.check(never)
     await provider.createContact(ada, false, never)
     assert.deepEqual(callsOf(server), ['GET /crm/objects/2026-09/contacts', 'POST /crm/objects/2026-09/contacts'])
     const properties = { email: 'ada@example.com', firstname: 'Ada', lastname: 'King Lovelace' }
@@ -177,7 +177,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     ]
     for (const [change, why] of rows) {
       const { server, provider } = await started(t, { ...hubspotMore, ...change })
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       assert.equal(failure?.is, 'misconfigured')
       assert.match(failure.why, why)
       assert.ok(server.asked.every(({ method }) => method === 'GET'))
@@ -186,7 +186,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
       assert.equal(creation.is, 'misconfigured', JSON.stringify(change))
     }
     const { provider } = await started(t, hubspotMore)
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
   })
 
   test('a property is set with the creation; without one nothing but name and address is sent', async t => {
@@ -300,7 +300,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
   test('the check finds a token that may not read contacts', async t => {
     const said = hubspotError(403, 'MISSING_SCOPES', 'This app does not have the scope crm.objects.contacts.read')
     const { provider } = await started(t, {}, ({ method }) => (method === 'GET' ? said : undefined))
-    const failure = await provider.check!(never)
+    const failure = await provider.check(never)
     assert.ok(failure?.is === 'misconfigured')
     assert.match(failure.why, /crm\.objects\.contacts\.read/)
   })

@@ -37,7 +37,7 @@ test('requests and answers are those of the contract that the vendor publishes',
   const exchanges = await exchanged(t, kitFake().answer, async url => {
     const all = { ...kitSequence, ...kitJoined, ...kitFields, KNOWN_CONTACTS: 'join' }
     const provider = await opened(t, kit, { ...kitSettings(url), ...all })
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     for (const doubt of [false, true, false]) await provider.createContact(ada, doubt, never)
     await provider.createContact(contactOf('refused@example.com'), false, never)
     for (const contact of [ada, { ...ada, providerId: '1' }]) {
@@ -150,7 +150,7 @@ test('the check names the tag, the sequence, the form or the field that is not t
     [{ KIT_FIELDS: 'sauce=landing page,source=x,age=7' }, /there is no sauce, age$/],
   ] as const) {
     const { server, provider } = await started(t, change)
-    const failure = await provider.check!(never)
+    const failure = await provider.check(never)
     assert.ok(failure?.is === 'misconfigured')
     assert.match(failure.why, why)
     assert.ok(server.asked.every(({ method }) => method === 'GET'))
@@ -159,7 +159,7 @@ test('the check names the tag, the sequence, the form or the field that is not t
 
 test('the check passes where all of it is there', async t => {
   const { server, provider } = await started(t, { ...kitSequence, ...kitJoined, ...kitFields })
-  assert.equal(await provider.check!(never), null)
+  assert.equal(await provider.check(never), null)
   assert.equal(server.asked.length, 7)
 })
 
@@ -287,7 +287,7 @@ test('a 2xx that is not as documented is neither a good key nor a start of the a
   for (const body of [{}, '<html>Welcome</html>']) {
     const server = await startVendor(t, () => ({ status: 200, body }))
     const provider = await opened(t, kit, kitSettings(server.url))
-    assert.equal((await provider.check!(never))?.is, 'unreached')
+    assert.equal((await provider.check(never))?.is, 'unreached')
     assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
   }
 })

@@ -28,7 +28,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
   test("our requests are those of the vendor's own client", async t => {
     const ours = await recorded(t, klaviyoFake().answer, async url => {
       const provider = await opened(t, { vendor: 'klaviyo' }, klaviyoSettings(url))
-      await provider.check!(never)
+      await provider.check(never)
       const creation = await provider.createContact(ada, false, never)
       assert.ok('providerId' in creation)
       await provider.createContact(ada, true, never)
@@ -81,7 +81,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
 
   test('the check finds a list that is not there, or that the key may not read', async t => {
     const { server, provider } = await started(t, { KLAVIYO_LIST_ID: 'NoList' })
-    const missing = await provider.check!(never)
+    const missing = await provider.check(never)
     assert.ok(missing?.is === 'misconfigured')
     assert.match(missing.why, /^check the list: answered with 404/)
     assert.ok(server.asked.every(({ method }) => method === 'GET'))
@@ -89,7 +89,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
     const forbidden = (asked: Asked) =>
       asked.path.startsWith('/api/lists/') ? klaviyoError(403, 'permission_denied') : undefined
     const other = await started(t, {}, forbidden)
-    assert.equal((await other.provider.check!(never))?.is, 'misconfigured')
+    assert.equal((await other.provider.check(never))?.is, 'misconfigured')
   })
 
   test('429 with Retry-After: we are told for how long', async t => {
@@ -135,7 +135,7 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
       assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
       // A look that makes no sense has changed nothing.
       const checked = { unclear: 'unreached', refused: 'misconfigured' }[told] ?? told
-      assert.equal((await provider.check!(never))?.is, checked)
+      assert.equal((await provider.check(never))?.is, checked)
     }
   })
 

@@ -66,9 +66,9 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
 
   test('new, known, in doubt; its mails; settings', async t => {
     const { server, single, double, provider, openedWith } = await started(t)
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     const owner = { LISTMONK_USER: server.ownerUser.name, LISTMONK_TOKEN: server.ownerUser.token }
-    assert.equal(await (await openedWith(owner)).check!(never), null)
+    assert.equal(await (await openedWith(owner)).check(never), null)
 
     const ada = contact('Ada+x@example.com')
     const creation = await provider.createContact(ada, false, never)
@@ -131,12 +131,12 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
         const creation = await provider.createContact(ada, doubt, never)
         assert.equal(creation.is, 'misconfigured', JSON.stringify([more, creation]))
       }
-      assert.equal((await provider.check!(never))?.is, 'misconfigured')
+      assert.equal((await provider.check(never))?.is, 'misconfigured')
     }
     // One that may be seen, but not managed, is left out without a word.
     const seeing = await server.user('seeing', [single], [...PERMISSIONS, 'lists:get_all'])
     const sees = { LISTMONK_USER: 'seeing', LISTMONK_TOKEN: seeing, LISTMONK_LIST_IDS: `${single},${foreign}` }
-    const failure = await (await openedWith(sees)).check!(never)
+    const failure = await (await openedWith(sees)).check(never)
     assert.deepEqual(failure, { is: 'misconfigured', why: `the API user lacks list:manage for list ${foreign}` })
 
     // A list with double opt-in that is there later, and may be managed.
@@ -185,7 +185,7 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
       { LISTMONK_USER: 'silent', LISTMONK_TOKEN: silent, LISTMONK_LIST_IDS: String(single) },
     ]) {
       const wrong = await openedWith(more)
-      const failure = await wrong.check!(never)
+      const failure = await wrong.check(never)
       assert.ok(failure?.is === 'misconfigured', JSON.stringify(more))
       assert.match(failure.why, /^look at template \d+: answered with 40[03]/)
       assert.equal((await wrong.automation!.deliver(event, never)).is, 'misconfigured')

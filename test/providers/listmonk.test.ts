@@ -29,7 +29,7 @@ const started = starting('listmonk', listmonkFake, listmonkSettings)
 describe('listmonk', { timeout: 60_000 }, () => {
   test('what is sent', async t => {
     const { server, provider } = await started(t)
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(event, never)
@@ -294,23 +294,23 @@ describe('listmonk', { timeout: 60_000 }, () => {
     for (const [breakIt, why] of rows) {
       const { fake, provider } = await started(t)
       breakIt(fake)
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       if (why === null) assert.equal(failure, null)
       else assert.match(failure?.is === 'misconfigured' ? failure.why : '', why)
     }
     const none = await started(t, { LISTMONK_TEMPLATE_ID: '' })
-    assert.equal(await none.provider.check!(never), null)
+    assert.equal(await none.provider.check(never), null)
     assert.deepEqual(callsOf(none.server), ['GET /api/profile', 'GET /api/lists/1', 'GET /api/lists/2'])
     for (const data of [{ user_role: { id: 1, permissions: [] }, list_role: null }, {}]) {
       const { provider } = await started(t, {}, ({ path }) =>
         path === '/api/profile' ? { status: 200, body: { data } } : undefined,
       )
-      assert.equal(await provider.check!(never), null, 'the owner may do everything')
+      assert.equal(await provider.check(never), null, 'the owner may do everything')
     }
     const silent = await started(t, {}, ({ path }) =>
       path === '/api/tx' ? { status: 403, body: { message: 'permission denied: tx:send' } } : undefined,
     )
-    assert.equal((await silent.provider.check!(never))?.is, 'misconfigured')
+    assert.equal((await silent.provider.check(never))?.is, 'misconfigured')
   })
 
   test('confirmed on behalf of its owner, nobody is asked; attributes go beside our mark', async t => {

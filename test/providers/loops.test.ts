@@ -25,7 +25,7 @@ test("our requests are those of the vendor's own client", async t => {
 
   const ours = await recorded(t, loopsFake().answer, async url => {
     const provider = await opened(t, loops, { ...loopsSettings(url), ...loopsMore, KNOWN_CONTACTS: 'join' })
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.createContact(ada, false, never)
@@ -71,7 +71,7 @@ test("our requests are those of the vendor's own client", async t => {
 test('nothing is sent of what is not set', async t => {
   const server = await startVendor(t, loopsFake().answer)
   const provider = await opened(t, loops, { ...loopsSettings(server.url), KNOWN_CONTACTS: 'join' })
-  assert.equal(await provider.check!(never), null)
+  assert.equal(await provider.check(never), null)
   await provider.createContact(ada, false, never)
   assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
   await provider.automation!.deliver(eventOf(ada), never)
@@ -107,7 +107,7 @@ for (const [what, change, why] of wrong) {
   test(`the check names ${what} that is not there`, async t => {
     const server = await startVendor(t, loopsFake().answer)
     const provider = await opened(t, loops, { ...loopsSettings(server.url), ...change })
-    const failure = await provider.check!(never)
+    const failure = await provider.check(never)
     assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
     assert.ok(server.asked.every(({ method }) => method === 'GET'))
   })

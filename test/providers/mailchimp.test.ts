@@ -55,7 +55,7 @@ test("our requests are those of the vendor's own client", async t => {
 
   const ours = await recorded(t, mailchimpFake().answer, async url => {
     const provider = await opened(t, vendor, mailchimpSettings(url))
-    await provider.check!(never)
+    await provider.check(never)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(eventOf({ ...ada, providerId: contactId }), never)
@@ -101,7 +101,7 @@ test("what the settings add to a new member and to a known one, and the check of
 
   const ours = await recorded(t, mailchimpFake().answer, async url => {
     const provider = await opened(t, vendor, { ...mailchimpSettings(url), ...change })
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     assert.equal((await provider.createContact(ada, false, never)).is, 'created')
     assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
   })
@@ -155,7 +155,7 @@ test('a check names the interests that the audience does not have', async t => {
   const change = { MAILCHIMP_INTEREST_IDS: 'i2,gone' }
   const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
   const why = 'check the interests: the audience has no gone'
-  assert.deepEqual(await provider.check!(never), { is: 'misconfigured', why })
+  assert.deepEqual(await provider.check(never), { is: 'misconfigured', why })
   assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
 })
 
@@ -292,7 +292,7 @@ for (const [what, said, expected] of answers) {
 test('throttling without JSON is no verdict on the key, in the check and the automation too', async t => {
   const server = await startVendor(t, () => ({ status: 403 }))
   const provider = await opened(t, vendor, mailchimpSettings(server.url))
-  assert.equal((await provider.check!(never))?.is, 'unreached')
+  assert.equal((await provider.check(never))?.is, 'unreached')
   assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unreached')
 })
 
@@ -314,14 +314,14 @@ test('the journey, a double opt-in and the event each reach a new member once', 
 test('a check of an audience that is not there says so', async t => {
   const server = await startVendor(t, mailchimpFake().answer)
   const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), MAILCHIMP_AUDIENCE_ID: 'another' })
-  assert.equal((await provider.check!(never))?.is, 'misconfigured')
+  assert.equal((await provider.check(never))?.is, 'misconfigured')
 })
 
 test('a 2xx that is not as documented is neither a good key nor a start of the automation', async t => {
   for (const body of [{}, '<html>Welcome</html>']) {
     const server = await startVendor(t, () => ({ status: 200, body }))
     const provider = await opened(t, vendor, mailchimpSettings(server.url))
-    assert.equal((await provider.check!(never))?.is, 'unreached')
+    assert.equal((await provider.check(never))?.is, 'unreached')
     assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
   }
 })

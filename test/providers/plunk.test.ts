@@ -28,7 +28,7 @@ async function started(t: TestContext, change: (answer: (asked: Asked) => Said) 
 describe('Plunk', { timeout: 60_000 }, () => {
   test('what is sent, and with which of the two keys', async t => {
     const { server, provider } = await started(t)
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
     assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
@@ -162,7 +162,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
       const { provider } = await started(t, answer => asked => (asked.path.endsWith('/lookup') ? answer(asked) : said))
       assert.equal((await provider.createContact(ada, false, never)).is, creation, JSON.stringify(said))
       assert.equal((await provider.automation!.deliver(event, never)).is, told, JSON.stringify(said))
-      assert.equal((await provider.check!(never))?.is, told === 'refused' ? 'misconfigured' : told)
+      assert.equal((await provider.check(never))?.is, told === 'refused' ? 'misconfigured' : told)
     }
   })
 
@@ -173,7 +173,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
       [403, 'misconfigured'],
     ] as const) {
       fake.refuse(status)
-      const said = [await provider.createContact(ada, false, never), await provider.check!(never)]
+      const said = [await provider.createContact(ada, false, never), await provider.check(never)]
       for (const each of said) assert.equal(each?.is, is)
     }
     assert.equal(fake.count('ada@example.com'), 0)

@@ -30,13 +30,13 @@ test("our requests are those of the vendor's own client", async t => {
 
   const ours = await recorded(t, resendFake().answer, async url => {
     const provider = await opened(t, resend, resendSettings(url))
-    await provider.check!(never)
+    await provider.check(never)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, false, never)
     await provider.automation!.deliver(eventOf(ada), never)
     const { RESEND_SEGMENT_IDS, ...withoutSegment } = resendSettings(url)
     const plain = await opened(t, resend, withoutSegment)
-    await plain.check!(never)
+    await plain.check(never)
     await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
   })
 
@@ -66,7 +66,7 @@ test('a contact with everything that the settings give, and a known one that joi
 
   const ours = await recorded(t, fakes[0].answer, async url => {
     const provider = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(contactOf('old@example.com'), false, never)
   })
@@ -111,7 +111,7 @@ test('the id of a contact, where it is known, names it to the automation', async
 test('requests and answers are those of the contract that the vendor publishes', async t => {
   const exchanges = await exchanged(t, resendFake().answer, async url => {
     const provider = await opened(t, resend, resendSettings(url))
-    assert.equal(await provider.check!(never), null)
+    assert.equal(await provider.check(never), null)
     const creation = await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.createContact(contactOf('refused@example.com'), false, never)
@@ -119,9 +119,9 @@ test('requests and answers are those of the contract that the vendor publishes',
     await provider.automation!.deliver(eventOf(ada), never)
     await provider.automation!.deliver(eventOf({ ...ada, providerId: creation.providerId! }), never)
     const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_IDS: '' })
-    assert.equal(await plain.check!(never), null)
+    assert.equal(await plain.check(never), null)
     const full = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
-    assert.equal(await full.check!(never), null)
+    assert.equal(await full.check(never), null)
     assert.equal((await full.createContact(contactOf('bob@example.com'), false, never)).is, 'created')
     assert.equal((await full.createContact(ada, false, never)).is, 'existing')
   })
@@ -143,7 +143,7 @@ test('a key that may only send mail is our mistake', async t => {
   const server = await startVendor(t, resendFake().answer)
   const provider = await opened(t, resend, { ...resendSettings(server.url), ...resendSendingKey })
   assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
-  assert.equal((await provider.check!(never))?.is, 'misconfigured')
+  assert.equal((await provider.check(never))?.is, 'misconfigured')
 })
 
 const wrong: readonly (readonly [string, Record<string, string>, RegExp])[] = [
@@ -157,7 +157,7 @@ for (const [what, change, why] of wrong) {
     const server = await startVendor(t, resendFake().answer)
     for (const rest of [{}, { RESEND_SEGMENT_IDS: '' }]) {
       const provider = await opened(t, resend, { ...resendSettings(server.url), ...rest, ...change })
-      const failure = await provider.check!(never)
+      const failure = await provider.check(never)
       assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
     }
     assert.ok(server.asked.every(({ method }) => method === 'GET'))
@@ -261,7 +261,7 @@ test('a 2xx that is not as documented is neither a good key nor a start of the a
     const server = await startVendor(t, () => ({ status: 200, body }))
     for (const change of [{}, { RESEND_SEGMENT_IDS: '' }]) {
       const provider = await opened(t, resend, { ...resendSettings(server.url), ...change })
-      assert.equal((await provider.check!(never))?.is, 'unreached')
+      assert.equal((await provider.check(never))?.is, 'unreached')
       assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
     }
   }

@@ -104,6 +104,7 @@ export function scriptedVendor(
     provider: {
       name,
       timeout,
+      check: async () => null,
       automation,
       createContact(contact, doubt, leave) {
         const key = emailKey(contact.email)
