@@ -3,10 +3,15 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
+import { vendors } from './providers/catalogue.ts'
+import { settings } from './settings.ts'
+import { digests } from './waitlist/digest.ts'
 import { events } from './waitlist/events.ts'
 import { type HandOver, handOver } from './waitlist/handover.ts'
 import { type Joined, join } from './waitlist/join.ts'
+import { outages } from './waitlist/outages.ts'
 import {
+  type Channel,
   type Limiter,
   type Log,
   type OwnDestination,
@@ -51,10 +56,10 @@ const LEFT = 8_500
  * @throws {OperatorError} when a part cannot be opened as configured; then nothing is left open.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
-  const { provider, destinations } = await openOutside(config, config.redis)
-  const outside = [provider, ...destinations]
+  const { provider, destinations, channels } = await openOutside(config, config.redis)
+  const outside = [provider, ...destinations, ...channels]
   const told = [provider?.automation, ...destinations].filter(each => each != null)
-  const names = told.map(({ name }) => name)
+  const names = [...told, ...channels].map(({ name }) => name)
   const openStore = await storeOf(config, log, { provider: provider?.name ?? null, destinations: names })
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('./http/server.ts')])
@@ -74,9 +79,15 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       for (const { loop } of outboxes) loop.wake()
     }
     const parts = { store, log, announce }
-    const outboxes = told.map(destination => events({ ...parts, destination }))
-    const handing = provider && handOver({ ...parts, provider })
+    const { chatInterval: distance, chatNames: withNames } = config
+    const outboxes = [
+      ...told.map(destination => events({ ...parts, destination })),
+      ...channels.map(channel => digests({ ...parts, channel, distance, withNames })),
+    ]
     const leaving = new AbortController()
+    const called = config.provider === null ? '' : vendors[config.provider.vendor].title
+    const turned = outages({ channels, provider: called, leave: leaving.signal })
+    const handing = provider && handOver({ ...parts, provider, turned })
     const visits = visiting(store, handing, config.providerTimeout, leaving.signal, announce)
 
     limiter = await openLimiter(config, log)
@@ -182,11 +193,12 @@ export const documentLimiter = ({ documentsPerMinute: limit }: Config['server'])
 export interface Outside {
   readonly provider: Provider | null
   readonly destinations: readonly OwnDestination[]
+  readonly channels: readonly Channel[]
 }
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
 export async function openOutside(
-  { provider, knownContacts, webhook, providerTimeout: timeout }: Config,
+  { provider, knownContacts, webhook, channels, providerTimeout: timeout, server: { service } }: Config,
   redis: RedisLocation | null = null,
 ): Promise<Outside> {
   const shared = provider && redis && (await import('./limiters/redis-pace.ts')).redisPace(redis)
@@ -195,5 +207,16 @@ export async function openOutside(
   return {
     provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, options)),
     destinations: destinations.filter(each => each !== null),
+    channels: await openChannels(channels, service),
   }
+}
+
+async function openChannels({ slack, discord }: Config['channels'], name: string): Promise<readonly Channel[]> {
+  if (slack === undefined && discord === undefined) return []
+  const { chat } = await import('./destinations/chat.ts')
+  const service = name === settings.SERVICE_NAME.default ? null : name
+  return [
+    slack && chat((await import('./destinations/slack.ts')).slack, { url: slack, service }),
+    discord && chat((await import('./destinations/discord.ts')).discord, { url: discord, service }),
+  ].filter(each => typeof each === 'object')
 }

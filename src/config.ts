@@ -26,6 +26,11 @@ export interface Config {
   readonly providerTimeout: number
   readonly knownContacts: KnownContacts
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
+  /** Channels by the name of their chat; the addresses are secret. */
+  readonly channels: { readonly slack?: string | undefined; readonly discord?: string | undefined }
+  /** Milliseconds between two messages to a channel. */
+  readonly chatInterval: number
+  readonly chatNames: boolean
   readonly eventName: string
   readonly logLevel: LogLevel
   /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
@@ -118,6 +123,9 @@ export function readConfig(env: Environment): ConfigResult {
     providerTimeout: values.PROVIDER_TIMEOUT,
     knownContacts: values.KNOWN_CONTACTS,
     webhook,
+    channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
+    chatInterval: values.CHAT_INTERVAL * 1_000,
+    chatNames: values.CHAT_NAMES,
     eventName: values.EVENT_NAME,
     logLevel: values.LOG_LEVEL,
     warnings: [],
@@ -127,8 +135,14 @@ export function readConfig(env: Environment): ConfigResult {
     : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
 }
 
+/** The hosts on which a chat takes messages. */
+const CHAT_HOSTS = {
+  slack: /^hooks\.slack(?:-gov)?\.com$/,
+  discord: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/,
+} as const
+
 function warningsFor(
-  { server, store, storeConnections, provider, knownContacts, webhook }: Config,
+  { server, store, storeConnections, provider, knownContacts, webhook, channels }: Config,
   env: Environment,
 ): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
@@ -139,6 +153,14 @@ function warningsFor(
     warnings.push(
       'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
         'there. Set it to the address of your receiver.',
+    )
+  }
+  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
+    const url = channels[chat as keyof typeof CHAT_HOSTS]
+    if (url === undefined || isPrivate(url) || host.test(new URL(url).hostname)) continue
+    warnings.push(
+      `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
+        'what is sent there is understood by few others.',
     )
   }
   if (server.tls === null && !server.cookie.secure) {
@@ -178,8 +200,20 @@ function warningsFor(
   return warnings
 }
 
+/** The chats that are told. */
+const namesOf = (channels: Config['channels']): string[] =>
+  Object.entries(channels).flatMap(([name, url]) => (url === undefined ? [] : [name]))
+
 /** The configuration in force, for the log line at the start. Contains no secrets. */
-export function inForce({ server, store, redis, provider, webhook, eventName }: Config): Record<string, unknown> {
+export function inForce({
+  server,
+  store,
+  redis,
+  provider,
+  webhook,
+  channels,
+  eventName,
+}: Config): Record<string, unknown> {
   const { proxies, ipv6Prefix } = server.client
   return {
     store: storeName(store),
@@ -190,6 +224,7 @@ export function inForce({ server, store, redis, provider, webhook, eventName }: 
     tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
+    channels: namesOf(channels).join(', ') || 'none',
     event: eventName,
   }
 }

@@ -18,8 +18,8 @@ export interface Setting<Value> extends Kind<Value> {
   readonly default?: string
   /** The same in words, if it depends on other settings. */
   readonly unset?: string
-  /** A setting of the same table without which this one has no effect. */
-  readonly needs?: string
+  /** Settings of the same table: without any of them this one has no effect. */
+  readonly needs?: string | readonly string[]
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -61,8 +61,11 @@ export function readSettings<Table extends SettingsTable>(table: Table, env: Env
     if (text !== undefined && wish === undefined) mistakes.push(`${name} ${allowed}${hint}`)
     const value = wish ?? (standard === undefined ? undefined : read(standard))
     if (value !== undefined) values[name] = value
-    const isIdle = needs !== undefined && [undefined, table[needs]?.default].includes(given(env, needs))
-    if (isIdle && text !== undefined && text !== standard) idle.push(`${name} has no effect without ${needs}.`)
+    const needed = needs === undefined ? [] : [needs].flat()
+    const isIdle =
+      needed.length > 0 && needed.every(each => [undefined, table[each]?.default].includes(given(env, each)))
+    if (isIdle && text !== undefined && text !== standard)
+      idle.push(`${name} has no effect without ${needed.join(' or ')}.`)
   }
   return { values: values as ValuesOf<Table>, mistakes, idle }
 }

@@ -5,6 +5,7 @@ import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
 import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
+import { isPrivate } from './outbound/private-address.ts'
 import { vendorNames } from './providers/catalogue.ts'
 import { file, line, listOf, oneOf, origin, type SettingsTable, whole, yesOrNo } from './setting.ts'
 import { readStoreLocation } from './stores/location.ts'
@@ -23,6 +24,18 @@ function readSecrets(text: string): readonly string[] | undefined {
   const secrets = text.split(/\s+/)
   return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
 }
+
+/** What chats show as the address of an incoming webhook. It is as secret as a password. */
+const chatUrl = {
+  allowed: 'must be an https address without user and fragment; http only for a private address',
+  read(text: string): string | undefined {
+    const url = httpUrl(text)
+    return url?.protocol === 'https:' || (url && isPrivate(text)) ? url.href : undefined
+  },
+}
+
+/** The settings that name a channel. */
+const CHANNELS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
 
 /**
  * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares the
@@ -149,6 +162,23 @@ export const settings = {
     needs: 'WEBHOOK_URL',
     allowed: 'must be whsec_ and 24 to 64 bytes in base64; two of them at most, separated by a space',
     read: readSecrets,
+  },
+  SLACK_WEBHOOK_URL: {
+    meaning: 'Incoming webhook of a Slack channel that is told how many joined (docs/events.md).',
+    ...chatUrl,
+  },
+  DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
+  CHAT_INTERVAL: {
+    meaning: 'Seconds between two messages to a channel at least; all who joined in between share one.',
+    default: '60',
+    needs: CHANNELS,
+    ...whole(1, 86_400, ' seconds'),
+  },
+  CHAT_NAMES: {
+    meaning: 'Whether channels are told up to ten names, too. Email addresses are never told.',
+    default: 'false',
+    needs: CHANNELS,
+    ...yesOrNo,
   },
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',

@@ -22,7 +22,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
     server: { tls },
   } = config
   const operator = await operatorOf(config)
-  const { provider, destinations } = await openOutside(config)
+  const { provider, destinations, channels } = await openOutside(config)
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     // Each check has its own timeout.
     const failure = await check(new AbortController().signal)
@@ -36,12 +36,13 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       provider
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
-      ...(destinations.length === 0 ? [NO_DESTINATION] : []),
+      ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
       ...destinations.map(({ name, check }) => trial(name, 'the receiver accepts what is sent', check)),
+      ...channels.map(({ name, check }) => trial(name, 'the channel got a line that says that it is a test', check)),
     ])
     return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator))] : trials
   } finally {
-    await Promise.all([provider, ...destinations].map(each => each?.close()))
+    await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
   }
 }
 

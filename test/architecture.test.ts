@@ -185,7 +185,7 @@ describe('the import law', () => {
       importedBy(file).forEach(visit)
     }
     visit('src/main.ts')
-    visit('src/stores/sqlite/worker.ts') // started as a thread
+    for (const thread of ['worker', 'counter']) visit(`src/stores/sqlite/${thread}.ts`)
     assert.deepEqual(
       sources.filter(file => !reached.has(file)),
       [],

@@ -66,6 +66,10 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   KNOWN_CONTACTS: ['seCret', 'JOIN', 'true'],
   WEBHOOK_URL: ['seCret', 'ftp://seCret', 'https://user:seCret@host/', 'https://host/#seCret'],
   WEBHOOK_SECRET: ['seCret', 'whsec_seCret', `whsec_${'A'.repeat(24)}`, `whsec_${'A'.repeat(92)}`, `${secret} seCret`],
+  SLACK_WEBHOOK_URL: ['seCret', 'http://hooks.slack.com/services/seCret', 'https://u:seCret@hooks.slack.com/'],
+  DISCORD_WEBHOOK_URL: ['seCret', 'http://discord.com/api/webhooks/1/seCret', 'https://discord.com/#seCret'],
+  CHAT_INTERVAL: ['seCret', '0', '86401', '1m'],
+  CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
@@ -99,6 +103,9 @@ describe('the configuration', () => {
       providerTimeout: 8_000,
       knownContacts: 'leave',
       webhook: null,
+      channels: { slack: undefined, discord: undefined },
+      chatInterval: 60_000,
+      chatNames: false,
       eventName: 'waitlist.joined',
       logLevel: 'info',
       warnings: configured({}).warnings,
@@ -183,6 +190,13 @@ describe('the configuration', () => {
       configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` }).webhook?.secrets,
       [secret, secret],
     )
+    const slack = 'https://hooks.slack.com/services/T0/B0/x'
+    const discord = 'http://127.0.0.1:8000/api/webhooks/1/x?thread_id=2'
+    assert.deepEqual(configured({ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }).channels, {
+      slack,
+      discord,
+    })
+    assert.equal(configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '3600' }).chatInterval, 3_600_000)
     assert.deepEqual(configured(tls).server.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 

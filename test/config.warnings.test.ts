@@ -5,6 +5,8 @@ import { readConfig } from '../src/config.ts'
 type Environment = Record<string, string>
 
 const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
+const slack = 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX'
+const discord = 'https://ptb.discord.com/api/webhooks/1/x'
 const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
 
 describe('warnings', () => {
@@ -42,6 +44,21 @@ describe('warnings', () => {
       [/^WEBHOOK_SECRET has no effect without WEBHOOK_URL/],
     ],
     ['a secret with its address', { ...tls, WEBHOOK_URL: 'https://hook.example/', WEBHOOK_SECRET: secret }, []],
+    [
+      'an interval without a channel',
+      { ...tls, CHAT_INTERVAL: '5' },
+      [/^CHAT_INTERVAL has no effect without SLACK_WEBHOOK_URL or DISCORD_WEBHOOK_URL/],
+    ],
+    ['names without a channel', { ...tls, CHAT_NAMES: 'true' }, [/^CHAT_NAMES has no effect without SLACK_/]],
+    ['the defaults without a channel', { ...tls, CHAT_NAMES: 'false', CHAT_INTERVAL: '60' }, []],
+    ['both with one', { ...tls, DISCORD_WEBHOOK_URL: discord, CHAT_NAMES: 'true', CHAT_INTERVAL: '5' }, []],
+    ['channels', { ...tls, DISCORD_WEBHOOK_URL: discord, SLACK_WEBHOOK_URL: slack }, []],
+    [
+      'channels of each other',
+      { ...tls, DISCORD_WEBHOOK_URL: slack, SLACK_WEBHOOK_URL: discord },
+      [/^SLACK_WEBHOOK_URL is not an address of hooks\.slack\.com/, /^DISCORD_WEBHOOK_URL is not .* discord\.com/],
+    ],
+    ['a channel next door', { ...tls, SLACK_WEBHOOK_URL: 'http://127.0.0.1:8065/hooks/x' }, []],
     [
       'a time limit for no provider',
       { ...tls, PROVIDER_TIMEOUT: '500' },

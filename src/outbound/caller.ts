@@ -5,7 +5,7 @@ import type { Failure, SharedPace } from '../waitlist/ports.ts'
 import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
 import { MARGIN, pace, type Rate } from './pace.ts'
-import type { Reply } from './reply.ts'
+import { memberAt, type Reply } from './reply.ts'
 import { retryAfter } from './retry-after.ts'
 
 export interface Call {
@@ -43,10 +43,14 @@ export interface CallerSettings {
   readonly rate: Rate
   /** The fields in which the other side says how long to wait after too many calls. */
   readonly waitFields?: readonly string[]
+  /** The member of the body that says so in seconds, if no field does. */
+  readonly waitMember?: string
   /** Milliseconds to wait after a 429 that does not say how long. */
   readonly wait?: number
   /** Bytes of an answer, where useful ones may have more than 65,536. */
   readonly largest?: number
+  /** What must not be in the log, beside what looks like a key in the headers. */
+  readonly secrets?: readonly string[]
   /** Set if other instances call the same address: the rate then applies to all of them together. */
   readonly shared?: SharedPace | undefined
 }
@@ -63,7 +67,7 @@ const DEFAULT_WAIT = 5_000
  * not followed: a key or a signature is for the configured address alone.
  */
 export function caller(settings: CallerSettings): Caller {
-  const { base, headers, rate, waitFields = ['retry-after'], wait = DEFAULT_WAIT, shared } = settings
+  const { base, headers, rate, waitFields = ['retry-after'], waitMember, wait = DEFAULT_WAIT, shared } = settings
   const { origin, pathname } = new URL(base)
   const prefix = pathname === '/' ? '' : pathname
   // The timeout of an attempt covers all of it, so those of its parts are off.
@@ -77,7 +81,7 @@ export function caller(settings: CallerSettings): Caller {
     allowH2: false,
   })
   const { enter } = pace(rate)
-  const secrets = secretsIn(headers)
+  const secrets = [...secretsIn(headers), ...(settings.secrets ?? [])]
   /** The same for all instances that call the same account at the same rate. A hash, so that it reveals no API key. */
   const key = createHash('sha256')
     .update(JSON.stringify([base, headers, rate]))
@@ -152,10 +156,13 @@ export function caller(settings: CallerSettings): Caller {
       return { is: begun && !safe ? 'unclear' : 'unreached', why } as const
     }
     const json = parsed(text)
-    const said = status < 300 ? '' : excerpt(json, [body, query], [...secrets, ...secretsIn({ ...more })])
+    const said =
+      status < 300 ? '' : excerpt(json ?? codeIn(text), [body, query], [...secrets, ...secretsIn({ ...more })])
     const summary = `${to}: answered with ${status}${said === '' ? '' : ` (${said})`}`
     if (status === 429 || status === 503) {
-      const asked = retryAfter(fields, waitFields) ?? (status === 429 ? wait : undefined)
+      const told = waitMember === undefined ? {} : { [waitMember]: String(memberAt(json, waitMember)) }
+      const asked =
+        retryAfter(fields, waitFields) ?? retryAfter(told, Object.keys(told)) ?? (status === 429 ? wait : undefined)
       return { is: 'unreached', why: summary, retryAfter: asked } as const
     }
     if (status >= 500) return { is: safe ? 'unreached' : 'unclear', why: summary } as const
@@ -177,6 +184,9 @@ const notSent = ({ to }: Call): Failure => ({
 /** The parts of a request's headers that could be a key. */
 const secretsIn = (headers: Readonly<Record<string, string>>): string[] =>
   Object.values(headers).flatMap(value => value.split(/\s+/).filter(part => part.length >= 8))
+
+/** What an answer says in one word, such as `no_service`. */
+const codeIn = (text: string): string | undefined => /^[a-z]+(?:_[a-z]+){1,9}$/.exec(text.slice(0, 100).trim())?.[0]
 
 /** Whether the status alone says that nothing took effect, even if the body never arrives. */
 const isTold = (status: number): boolean => status === 429 || status === 503 || (status >= 300 && status < 400)

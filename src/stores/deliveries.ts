@@ -5,7 +5,7 @@ import {
   type DeliveryState,
   eventId,
 } from '../waitlist/contact.ts'
-import { LEASE, type Settlement } from '../waitlist/ports.ts'
+import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports.ts'
 import { LONGEST_WAITS } from '../waitlist/retry.ts'
 
 /** Rows of contacts and deliveries as both engines return them. */
@@ -79,19 +79,34 @@ export const IN_PLACE =
   ' doubt = excluded.doubt, due_at = excluded.due_at, token = excluded.token, why = null, settled_at = null'
 
 /** Claimed too late for the caller. Nothing was sent, so there is no doubt, and it is due at once. */
-export const givenBack = (doubt: boolean): Settlement => ({
-  is: 'waiting',
-  wait: 0,
-  doubt,
-  why: 'claimed too late to begin',
-  uncounted: true,
-})
+export const givenBack = (doubt: boolean) =>
+  ({
+    is: 'waiting',
+    wait: 0,
+    doubt,
+    why: 'claimed too late to begin',
+    uncounted: true,
+  }) satisfies Settlement
 
 /**
  * Milliseconds ahead of now that a lease may end. Twice its length, since clocks are adjusted by a little, and transactions
  * may see the time in another order than they commit: a lease that has just begun must not be taken for one of last year.
  */
 export const FARTHEST_LEASE = 2 * LEASE
+
+/** Milliseconds from the beginning of a digest in which no other one begins, unless its end is stored before. */
+export const underWay = (distance: number): number => Math.max(distance, LEASE)
+
+/** Milliseconds ahead of now that the next digest may be: what is later was stored before the clock was set back. */
+export const farthestDigest = (distance: number): number => underWay(distance) + LEASE
+
+/** The milliseconds to the next digest: none after an attempt that certainly had no effect. */
+export const untilDigest = (settlement: DigestSettlement, distance: number): number =>
+  settlement.is === 'waiting' && !settlement.doubt ? 0 : distance
+
+/** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
+export const COUNT_LISTED =
+  "select (select count(*) from contact) - (select count(*) from contact where state = 'pending') as listed"
 
 /** Milliseconds ahead of now that any delivery may be due. */
 export const NEAR = LONGEST_WAITS[0]!

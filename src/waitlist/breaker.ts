@@ -1,4 +1,4 @@
-import type { Creation, DeliveryResult, Log } from './ports.ts'
+import type { Creation, DeliveryResult, Log, Refusal } from './ports.ts'
 import { throttle } from './throttle.ts'
 
 /**
@@ -23,8 +23,6 @@ export interface Breaker {
   note(result: Creation | DeliveryResult, delivery: number): 'destination' | 'delivery'
 }
 
-export type Refusal = 'unreachable' | 'misconfigured'
-
 export interface BreakerParts {
   /** The destination. */
   readonly name: string
@@ -36,6 +34,8 @@ export interface BreakerParts {
   readonly log: Log
   /** Called when it closes, so that due deliveries are attempted again. */
   readonly closed: () => void
+  /** Called when the log was told that an outage began, for what reason, or that it ended. */
+  readonly turned?: ((to: Refusal | 'answering') => void) | undefined
   /** Milliseconds that only grow. */
   readonly clock: () => number
 }
@@ -61,7 +61,8 @@ interface Outage {
   readonly told: Set<Refusal>
 }
 
-export function breaker({ name, called, meanwhile, longestPause, log, closed, clock }: BreakerParts): Breaker {
+export function breaker(parts: BreakerParts): Breaker {
+  const { name, called, meanwhile, longestPause, log, closed, turned = () => {}, clock } = parts
   /** Failures since the last answer. `failed`: the delivery that failed, if it was only one. */
   let failures = 0
   let failed: number | 'several' | null = null
@@ -93,6 +94,7 @@ export function breaker({ name, called, meanwhile, longestPause, log, closed, cl
     told.add(because)
     const what = because === 'misconfigured' ? 'refuses our settings' : 'does not answer'
     log.error({ destination: name, why }, `${called} ${what}: ${meanwhile}`)
+    turned(because)
   }
 
   function answered(): void {
@@ -102,7 +104,10 @@ export function breaker({ name, called, meanwhile, longestPause, log, closed, cl
     if (outage === null || clock() < heldUntil) return
     const { told } = outage
     outage = null
-    if (told.size > 0) log.info({ destination: name }, `${called} answers again: due deliveries continue`)
+    if (told.size > 0) {
+      log.info({ destination: name }, `${called} answers again: due deliveries continue`)
+      turned('answering')
+    }
     closed()
   }
 

@@ -1,6 +1,6 @@
 import { type Breaker, breaker } from './breaker.ts'
 import { givenUp } from './given-up.ts'
-import { type Leases, leases } from './leases.ts'
+import { type Claims, type Leases, leases } from './leases.ts'
 import { type Loop, loop } from './loop.ts'
 import { type Outcomes, outcomes } from './outcomes.ts'
 import {
@@ -8,19 +8,22 @@ import {
   type Delivery,
   type DeliveryResult,
   type Failure,
+  type Leased,
   type Log,
+  type Refusal,
   type Settlement,
-  type Store,
   StoreUnavailable,
 } from './ports.ts'
 import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
 import { summary } from './summary.ts'
 
-export interface OutboxParts {
-  readonly store: Pick<Store, 'claim' | 'settle'>
+export interface OutboxParts<Item extends Leased = Delivery> {
+  readonly store: Claims<Item>
   readonly log: Log
   /** Called when an event was created. */
   readonly announce: () => void
+  /** Called when the log was told that the destination is out, for what reason, or that it answers again. */
+  readonly turned?: ((to: Refusal | 'answering') => void) | undefined
   /** Milliseconds that only grow. */
   readonly clock?: () => number
   /** From 0 to 1. */
@@ -28,7 +31,7 @@ export interface OutboxParts {
 }
 
 /** What distinguishes one kind of delivery from another: where it goes, and what an answer means. */
-export interface Kind<Result extends Creation | DeliveryResult> {
+export interface Kind<Result extends Creation | DeliveryResult, Item extends Leased> {
   /** The destination. */
   readonly name: string
   /** What the log calls the destination, and what it says about the deliveries during an outage. */
@@ -39,22 +42,24 @@ export interface Kind<Result extends Creation | DeliveryResult> {
   /** The longest time between two trials of a destination that does not answer, in milliseconds. */
   readonly longestPause: number
   /** Whether another attempt may be made when the outcome of the previous one is unknown. */
-  mayRepeat(delivery: Delivery): boolean
+  mayRepeat(delivery: Item): boolean
   /** `mayBegin` is called when it is the attempt's turn, since an outage may have begun while it waited. */
-  tell(delivery: Delivery, leave: AbortSignal, mayBegin: () => boolean): Promise<Result>
+  tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean): Promise<Result>
   /** What an answer other than a failure means for the delivery. */
-  judge(result: Exclude<Result, Failure>, delivery: Delivery): Settlement
+  judge(result: Exclude<Result, Failure>, delivery: Item): Settlement
+  /** What the log says to identify it. */
+  about(delivery: Item): object
 }
 
-export interface Outbox<Result> {
+export interface Outbox<Result, Item extends Leased> {
   /** Attempts the deliveries that are due. */
   readonly loop: Loop
   readonly breaker: Breaker
-  readonly claim: Leases['claim']
-  readonly settle: Outcomes['settle']
-  readonly settled: Outcomes['settled']
+  readonly claim: Leases<Item>['claim']
+  readonly settle: Outcomes<Item>['settle']
+  readonly settled: Outcomes<Item>['settled']
   /** Makes one attempt for a leased delivery. Rejects only when the store does. */
-  attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>>
+  attempt(delivery: Item, leave: AbortSignal): Promise<Attempted<Result>>
 }
 
 export interface Attempted<Result> {
@@ -68,7 +73,6 @@ export interface Attempted<Result> {
 /** What the log says about one delivery. */
 interface Details {
   readonly destination: string
-  readonly contact: string
   readonly attempt: number
   readonly why: string
   readonly again?: string
@@ -83,18 +87,18 @@ const LONGEST_ATTEMPT = 40_000
  * One destination's part of the outbox: claims due deliveries under a lease, calls outside any transaction, and settles
  * with the lease's token. Any number may run at the same time, in any number of processes.
  */
-export function outbox<Result extends Creation | DeliveryResult>(
-  kind: Kind<Result>,
-  { store, log, announce, clock = () => performance.now(), random = Math.random }: OutboxParts,
-): Outbox<Result> {
+export function outbox<Result extends Creation | DeliveryResult, Item extends Leased>(
+  kind: Kind<Result, Item>,
+  { store, log, announce, turned, clock = () => performance.now(), random = Math.random }: OutboxParts<Item>,
+): Outbox<Result, Item> {
   const { name: destination, concurrency } = kind
-  const state = breaker({ ...kind, log, clock, closed: () => background.wake() })
+  const state = breaker({ ...kind, log, clock, turned, closed: () => background.wake() })
   const own = leases(store, clock)
   const { claim } = own
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
   const streak = givenUp(clock)
 
-  async function attempt(delivery: Delivery, leave: AbortSignal): Promise<Attempted<Result>> {
+  async function attempt(delivery: Item, leave: AbortSignal): Promise<Attempted<Result>> {
     own.begin(delivery)
     const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
     const settlement = judge(result, delivery)
@@ -103,7 +107,7 @@ export function outbox<Result extends Creation | DeliveryResult>(
     return { result, settlement, stored: await settle(delivery, settlement) }
   }
 
-  async function tell(delivery: Delivery, leave: AbortSignal): Promise<Result> {
+  async function tell(delivery: Item, leave: AbortSignal): Promise<Result> {
     const isTrial = state.begin()
     try {
       return await kind.tell(delivery, leave, () => isTrial || state.refusal() === null)
@@ -113,7 +117,7 @@ export function outbox<Result extends Creation | DeliveryResult>(
     }
   }
 
-  function judge(result: Result | null, delivery: Delivery): Settlement {
+  function judge(result: Result | null, delivery: Item): Settlement {
     if (result === null) {
       return { is: 'abandoned', why: 'an earlier attempt may have arrived, and a second one would not be recognised' }
     }
@@ -122,9 +126,9 @@ export function outbox<Result extends Creation | DeliveryResult>(
     return kind.judge(result as Exclude<Result, Failure>, delivery)
   }
 
-  function say(settlement: Settlement, { contact, attempts }: Delivery): void {
+  function say(settlement: Settlement, delivery: Item): void {
     if (!('why' in settlement) || settlement.is === 'removed') return
-    const details = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
+    const details = { destination, ...kind.about(delivery), attempt: delivery.attempts + 1, why: settlement.why }
     if (settlement.is === 'abandoned') sayAbandoned(details)
     // The breaker logs an outage in one line; there is none for each delivery.
     else if (!settlement.uncounted) sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
@@ -140,7 +144,7 @@ export function outbox<Result extends Creation | DeliveryResult>(
     else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
   }, clock)
 
-  const background = loop<Delivery>({
+  const background = loop<Item>({
     async take(most) {
       const permitted = streak.permits(state.permits(most))
       return permitted === 0 ? [] : claim(destination, permitted)
@@ -149,9 +153,8 @@ export function outbox<Result extends Creation | DeliveryResult>(
       try {
         const { settlement, stored } = await attempt(delivery, leave)
         if (settlement.is !== 'removed' || !stored) return
-        const { id: contact } = delivery.contact
         const message = `${kind.called} refuses the address of a saved signup: the signup is dropped`
-        log.warn({ destination, contact, why: settlement.why }, message)
+        log.warn({ destination, ...kind.about(delivery), why: settlement.why }, message)
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
         // A store that refuses outcomes must take these before it is given more.
@@ -182,10 +185,10 @@ const isFailure = (result: Creation | DeliveryResult): result is Failure =>
  *
  * An attempt that may have taken effect leaves doubt.
  */
-export function judgeFailure(
+export function judgeFailure<Item extends Leased>(
   failure: Failure,
-  delivery: Delivery,
-  { schedule, mayRepeat }: Pick<Kind<never>, 'schedule' | 'mayRepeat'>,
+  delivery: Item,
+  { schedule, mayRepeat }: Pick<Kind<never, Item>, 'schedule' | 'mayRepeat'>,
   blame: 'destination' | 'delivery',
   random: number,
 ): Settlement {

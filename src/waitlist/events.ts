@@ -1,6 +1,6 @@
 import { joinedEvent } from './contact.ts'
 import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
-import type { DeliveryResult, Destination } from './ports.ts'
+import type { Delivery, DeliveryResult, Destination } from './ports.ts'
 import { eventSchedule } from './retry.ts'
 
 /** Milliseconds. No visitor waits for these destinations, so trials may be rare. */
@@ -22,13 +22,14 @@ export interface EventsParts extends OutboxParts {
  * | gone      | is given up, and nothing more is sent there   |
  * | a failure | see `judgeFailure`                            |
  */
-export function events({ destination, now = Date.now, ...parts }: EventsParts): Outbox<DeliveryResult> {
+export function events({ destination, now = Date.now, ...parts }: EventsParts): Outbox<DeliveryResult, Delivery> {
   const { name, concurrency, repeatable } = destination
-  const kind: Kind<DeliveryResult> = {
+  const kind: Kind<DeliveryResult, Delivery> = {
     name,
     concurrency,
     called: 'the destination',
     meanwhile: 'events are kept and delivered later',
+    about: ({ contact }) => ({ contact: contact.id }),
     schedule: eventSchedule,
     longestPause: LONGEST_PAUSE,
     // Clocks may differ, so the age could come out negative.

@@ -1,7 +1,6 @@
-import type { Refusal } from './breaker.ts'
 import { type Attempted, type Kind, type OutboxParts, outbox } from './deliver.ts'
 import type { Loop } from './loop.ts'
-import type { Creation, Delivery, Failure, Provider, Settlement } from './ports.ts'
+import type { Creation, Delivery, Failure, Provider, Refusal, Settlement } from './ports.ts'
 import { handOverSchedule } from './retry.ts'
 
 /** How a hand-over ended. */
@@ -43,11 +42,12 @@ const NOT_SENT: Readonly<Record<Refusal, string>> = {
 
 /** Hands contacts over to the provider, and turns its answers into settlements and results for the visitor. */
 export function handOver({ provider, ...parts }: HandOverParts): HandOver {
-  const kind: Kind<Creation> = {
+  const kind: Kind<Creation, Delivery> = {
     name: provider.name,
     concurrency: CONCURRENCY,
     called: 'the provider',
     meanwhile: 'signups are kept and completed later',
+    about: ({ contact }) => ({ contact: contact.id }),
     schedule: handOverSchedule,
     longestPause: LONGEST_PAUSE,
     // `createContact` adds an address only if it is new there, so repeating it is safe.

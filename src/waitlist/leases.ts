@@ -1,9 +1,15 @@
-import { type Delivery, LEASE, type Store } from './ports.ts'
+import { LEASE, type Leased, type Settlement } from './ports.ts'
+
+/** What a store promises of its deliveries (`Store`), and of the digests of a channel. */
+export interface Claims<Item extends Leased> {
+  claim(destination: string, most: number, contact?: number): Promise<readonly Item[]>
+  settle(item: Item, settlement: Settlement): Promise<boolean>
+}
 
 /** The leases that one process holds of one destination's deliveries. */
-export interface Leases extends Pick<Store, 'claim' | 'settle'> {
+export interface Leases<Item extends Leased> extends Claims<Item> {
   /** An attempt for this delivery begins. */
-  begin(delivery: Delivery): void
+  begin(delivery: Item): void
 }
 
 /**
@@ -13,9 +19,9 @@ export interface Leases extends Pick<Store, 'claim' | 'settle'> {
  *
  * `clock`: milliseconds that only grow.
  */
-export function leases(store: Pick<Store, 'claim' | 'settle'>, clock: () => number): Leases {
+export function leases<Item extends Leased>(store: Claims<Item>, clock: () => number): Leases<Item> {
   /** Attempts under way by the number of their delivery, the oldest first. */
-  const underWay = new Map<number, { readonly token: string; lease: Delivery; readonly until: number }>()
+  const underWay = new Map<number, { readonly token: string; lease: Item; readonly until: number }>()
 
   function forgetEnded(): void {
     const now = clock()

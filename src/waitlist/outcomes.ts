@@ -1,22 +1,23 @@
-import { type Delivery, LEASE, type Log, type Settlement, type Store, StoreUnavailable } from './ports.ts'
+import type { Claims } from './leases.ts'
+import { LEASE, type Leased, type Log, type Settlement, StoreUnavailable } from './ports.ts'
 
 /**
  * Stores how attempts ended. A lost outcome would mean a second delivery, or one given up in doubt. So an outcome that
  * the store refuses is offered again every second until its lease ends. After that the delivery is in doubt, as it
  * should be.
  */
-export interface Outcomes {
+export interface Outcomes<Item extends Leased> {
   /**
    * False: the lease was lost, and nothing was changed. Rejects with `StoreUnavailable` at once, so that no visitor
    * waits; the outcome is then stored later.
    */
-  settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
+  settle(delivery: Item, settlement: Settlement): Promise<boolean>
   /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `leave` is aborted. */
   settled(leave: AbortSignal): Promise<void>
 }
 
-export interface OutcomesParts {
-  readonly store: Pick<Store, 'settle'>
+export interface OutcomesParts<Item extends Leased> {
+  readonly store: Pick<Claims<Item>, 'settle'>
   readonly destination: string
   readonly log: Log
   /** Called when an event was created. */
@@ -25,16 +26,17 @@ export interface OutcomesParts {
 
 const PAUSE = 1_000
 
-export function outcomes({ store, destination, log, announce }: OutcomesParts): Outcomes {
+export function outcomes<Item extends Leased>(parts: OutcomesParts<Item>): Outcomes<Item> {
+  const { store, destination, log, announce } = parts
   const refused = new Set<Promise<void>>()
 
-  async function attempt(delivery: Delivery, settlement: Settlement): Promise<boolean> {
+  async function attempt(delivery: Item, settlement: Settlement): Promise<boolean> {
     const stored = await store.settle(delivery, settlement)
     if (stored && settlement.is === 'listed' && settlement.joined) announce()
     return stored
   }
 
-  async function keepTrying(delivery: Delivery, settlement: Settlement): Promise<void> {
+  async function keepTrying(delivery: Item, settlement: Settlement): Promise<void> {
     let why: unknown
     // A try may itself take seconds; after the lease the token guards the row.
     for (let left = LEASE / PAUSE; left > 0; left--) {

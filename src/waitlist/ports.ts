@@ -5,7 +5,9 @@
  * - **contact**: a person on the list, one row: `pending` until the provider confirms it, then `listed`.
  * - **provider**: the upstream tool that holds the list for its owner. Optional.
  * - **event**: "this contact joined", a fact about the contact that is kept in its row. So a contact has at most one.
- * - **destination**: who is notified: the provider of the contact; its automation or a webhook of the event.
+ * - **destination**: who is notified: the provider of the contact; its automation, a webhook or a channel of the event.
+ * - **channel**: a chat that is told in one message of all who joined since the last one. Such a message is a **digest**:
+ *   the deliveries that are due, claimed, attempted and settled as one. Digests keep a distance from each other.
  * - **delivery**: one contact for one destination: work that is *claimed* under a **lease**, attempted outside any
  *   transaction, *settled* with the lease's token, retried on a schedule, replayed by the operator.
  * - **hand-over**: the delivery of a contact to the provider. How it is settled decides what becomes of the contact.
@@ -27,17 +29,38 @@ export type Admission =
   /** Recorded earlier; its hand-over has not ended. `contact` is the argument for `claim`. */
   | { readonly is: 'still pending'; readonly contact: number }
 
-/** One contact for one destination, leased to the holder of the token. */
-export interface Delivery {
+/** What is attempted and settled as one, leased to the holder of the token. */
+export interface Leased {
   readonly number: number
   readonly token: string
-  /** Pending in a hand-over; otherwise listed, with its event. */
-  readonly contact: Contact
   /** Earlier attempts, without those that are `uncounted` (`Settlement`). */
   readonly attempts: number
   /** Whether an earlier attempt may have taken effect without our knowing. */
   readonly doubt: boolean
 }
+
+/** One contact for one destination. */
+export interface Delivery extends Leased {
+  /** Pending in a hand-over; otherwise listed, with its event. */
+  readonly contact: Contact
+}
+
+/** Due deliveries to one channel, leased as one. */
+export interface Digest {
+  readonly channel: string
+  readonly token: string
+  /** At least one, the longest due first. */
+  readonly deliveries: readonly number[]
+  /** The fewest of any of them. */
+  readonly attempts: number
+  /** Of how many of them there is doubt. */
+  readonly doubtful: number
+  /** The names of the first contacts, `NAMED` at most. */
+  readonly names: readonly string[]
+}
+
+/** Names in a digest. */
+export const NAMED = 10
 
 /** How an attempt ended. */
 export type Settlement =
@@ -56,6 +79,9 @@ export type Settlement =
   | { readonly is: 'listed'; readonly joined: boolean; readonly providerId?: string | undefined }
   /** A hand-over: the provider refuses the address for good, so the contact is taken off the list. */
   | { readonly is: 'removed'; readonly why: string }
+
+/** How an attempt at a digest ended: the same for all its deliveries. */
+export type DigestSettlement = Extract<Settlement, { readonly is: 'delivered' | 'waiting' | 'abandoned' }>
 
 /**
  * Milliseconds for which a delivery is leased. Longer than any attempt, so two are never under way at once, unless the
@@ -94,6 +120,23 @@ export interface Store {
 
   /** Ends an attempt in one atomic step. False: another attempt took over the lease, and nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
+
+  /**
+   * Leases up to `most` due deliveries to a channel as one digest, the longest due first, whatever doubt there is of them.
+   * Null: none is due. A number: so many milliseconds must pass first, since a digest of this channel is under way, or
+   * because fewer than `distance` milliseconds have passed since one was delivered or may have been. That holds for all
+   * instances and across restarts, as long as the store's clock is not set.
+   */
+  claimDigest(channel: string, most: number, distance: number): Promise<Digest | number | null>
+
+  /**
+   * Ends an attempt at a digest in one atomic step. `distance` as for its claim; an attempt that certainly had no effect
+   * keeps no distance. A delivery whose doubt was there before stays in doubt while it waits. False: as for `settle`.
+   */
+  settleDigest(digest: Digest, settlement: DigestSettlement, distance: number): Promise<boolean>
+
+  /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
+  countListed(): Promise<number>
 
   /**
    * Resolves when a signup could be committed now. If none was within the last second, it finds out by a commit that leaves
@@ -240,6 +283,37 @@ export interface Destination {
 /** A destination with settings and connections of its own, which the provider's automation is not. */
 export interface OwnDestination extends Destination {
   /** Tries address and credentials: null when they are good. Tells of no contact and never rejects. */
+  check(leave: AbortSignal): Promise<Failure | null>
+  close(): Promise<void>
+}
+
+/** What a channel is told. */
+export type News =
+  /** So many people joined since the last time. */
+  | {
+      readonly is: 'joined'
+      readonly people: number
+      /** How many of them an earlier message may have counted. */
+      readonly doubtful: number
+      /** The names of the first of them; none, if they are not to be told. */
+      readonly names: readonly string[]
+      /** Contacts on the list; null: they could not be counted. */
+      readonly total: number | null
+    }
+  /** The provider does not answer, refuses our settings, or answers again. */
+  | { readonly is: Refusal | 'answering'; readonly provider: string }
+
+/** Why no visitor should wait for the provider: it does not answer, or refuses our settings. */
+export type Refusal = 'unreachable' | 'misconfigured'
+
+/** A chat that is told how the waitlist grows. */
+export interface Channel {
+  readonly name: string
+  /** For the log. */
+  readonly title: string
+  /** Sends one message. `leave` aborts the call. Never rejects. */
+  tell(news: News, leave: AbortSignal): Promise<DeliveryResult>
+  /** Sends a message that says that it is a test: null when it arrived. Never rejects. */
   check(leave: AbortSignal): Promise<Failure | null>
   close(): Promise<void>
 }

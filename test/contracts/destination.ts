@@ -28,8 +28,11 @@ export interface DestinationUnderTest {
   receiver(): (received: Received) => Said
   /** Null: this request tells of no event, such as a look-up before it. `id`: what the receiver knows the event by. */
   telling(received: Received): { readonly id?: string } | null
-  /** `gone`: whether a 410 means that nothing more should be sent. `statusAlone`: whether a 2xx needs no body. */
-  readonly can: { readonly gone: boolean; readonly statusAlone: boolean }
+  /**
+   * `gone`: whether a 410 means that nothing more should be sent. `statusAlone`: whether a 2xx needs no body. `refuse`:
+   * whether it may refuse what it is told for good; if not, it is never that which is at fault.
+   */
+  readonly can: { readonly gone: boolean; readonly statusAlone: boolean; readonly refuse?: boolean }
   /** What must never be in the log. */
   readonly secrets: readonly string[]
 }
@@ -140,7 +143,8 @@ export function destinationContract({ name, open, receiver, telling, can, secret
       'a 200 that is cut in the middle': [cut, can.statusAlone ? delivered : unclear],
       'a 200 with a huge body': [huge, can.statusAlone ? delivered : unclear],
     }
-    for (const [what, [deed, expected]] of Object.entries(answers)) {
+    for (const [what, [deed, usually]] of Object.entries(answers)) {
+      const expected = usually === refused && can.refuse === false ? misconfigured : usually
       test(`${what} is ${expected.is}, after one attempt and without a word about the contact`, async t => {
         const { server, told, destination } = await started(t, () => deed)
         const outcome = await destination.deliver(joined(), running)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { type Admission, type Digest, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { byHandContract } from './store.by-hand.ts'
 import { clockContract } from './store.clock.ts'
 import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
+import { digestContract } from './store.digests.ts'
 import { dueContract } from './store.due.ts'
 import { handOverContract } from './store.handovers.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
@@ -197,6 +198,8 @@ export function storeContract(name: string, place: MakePlace): void {
       const handOver = await pendingNow(store)
       await store.settle(handOver, listed)
       const [delivery] = await store.claim('webhook', 10)
+      await store.settle(delivery!, { is: 'waiting', wait: 0, doubt: false, why: 'HTTP 503' })
+      const digest = (await store.claimDigest('webhook', 10, 1)) as Digest
       await store.close()
       const calls = [
         store.check(),
@@ -206,6 +209,9 @@ export function storeContract(name: string, place: MakePlace): void {
         store.settle(handOver, listed),
         store.claim('webhook', 10),
         store.settle(delivery!, { is: 'delivered' }),
+        store.claimDigest('webhook', 10, 1),
+        store.settleDigest(digest, { is: 'delivered' }, 1),
+        store.countListed(),
       ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
     })
@@ -246,6 +252,7 @@ export function storeContract(name: string, place: MakePlace): void {
   dueContract(name, place)
   clockContract(name, place)
   deliveryContract(name, place)
+  digestContract(name, place)
   crowdContract(name, place)
   byHandContract(name, place)
 }

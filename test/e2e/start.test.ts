@@ -31,6 +31,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       tls: false,
       provider: 'none',
       webhook: 'none',
+      channels: 'none',
       event: 'waitlist.joined',
     })
   })

@@ -70,7 +70,7 @@ for (const [what, make] of [
     assert.ok('config' in settings)
     assert.deepEqual(
       (await tryAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),
-      ['database: ok', 'rate limit: ok', 'provider: ok', 'webhook: ok'],
+      ['database: ok', 'rate limit: ok', 'provider: ok', 'destinations: ok'],
     )
     assert.deepEqual(await (await operatorOf(settings.config)).backlog(), { pending: 0, waiting: {}, abandoned: 0 })
   })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { postgresOperator } from '../../src/stores/postgres/operator.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
+import type { Digest } from '../../src/waitlist/ports.ts'
 import { DAY, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
 import { installedPostgres, startPostgres } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
@@ -14,7 +15,7 @@ import { recordingLog } from '../harness/service.ts'
 async function reads(url: string): Promise<{ whole: Record<string, number>; entries: number }> {
   const text =
     'select relname as name, seq_scan::int as reads, (select sum(idx_tup_read)::int from pg_stat_user_indexes) as entries' +
-    " from pg_stat_user_tables where relname <> 'waitlist_schema'"
+    " from pg_stat_user_tables where relname not in ('waitlist_schema', 'digest')"
   const rows = await rowsIn<{ name: string; reads: number; entries: number }>(url, text)
   return { whole: Object.fromEntries(rows.map(({ name, reads }) => [name, reads])), entries: rows[0]!.entries }
 }
@@ -85,6 +86,11 @@ for (const programs of new Set([undefined, installedPostgres()])) {
         const deliveries = await store.claim('webhook', 20)
         assert.equal(deliveries.length, 20)
         await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
+        // As many as are asked for in earnest: the server would rather read a table than look up so many.
+        const digest = (await store.claimDigest('crm', 10_000, 60_000)) as Digest
+        assert.ok(digest.deliveries.length > 400)
+        assert.equal(await store.settleDigest(digest, { is: 'delivered' }, 60_000), true)
+        assert.equal(typeof (await store.claimDigest('crm', 20, 60_000)), 'number')
         const [first, second, ...rest] = await store.claim('provider', 20)
         assert.equal(rest.length, 18)
         await Promise.all(rest.map(each => store.settle(each, { is: 'listed', joined: true })))
@@ -122,7 +128,7 @@ for (const programs of new Set([undefined, installedPostgres()])) {
         })
         assert.deepEqual(Object.keys(since.whole).sort(), ['contact', 'delivery'])
         assert.deepEqual(since.whole, opening.whole)
-        if (analyzed) assert.ok(since.entries - before.entries < 5_000, `${since.entries - before.entries} entries`)
+        if (analyzed) assert.ok(since.entries - before.entries < 10_000, `${since.entries - before.entries} entries`)
       })
     }
   })

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
+import { COUNT_LISTED } from '../../src/stores/deliveries.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { stepping } from '../../src/stores/sqlite/outbox.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
@@ -50,7 +51,9 @@ describe('with a million rows', () => {
         for (const detail of planOf(file.database, sql)) {
           // Without a provider it is asked once, at the opening, whether anybody is pending.
           const one = sql.startsWith('select 1 from contact') && detail.includes('USING COVERING INDEX contact_pending')
-          assert.ok(one || !/^SCAN (?!CONSTANT ROW)|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
+          // The numbers of a digest. Contacts in memory are counted here, of which there are few.
+          const given = /^SCAN (?:json_each VIRTUAL TABLE|CONSTANT ROW)/.test(detail) || sql === COUNT_LISTED
+          assert.ok(one || given || !/^SCAN|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
         }
       }
     }

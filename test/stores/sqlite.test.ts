@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -38,4 +39,14 @@ test('a time that no program can read is refused when it is written by hand, and
     await assert.rejects(sqlOn(path)(`update contact set ${column} = ${nanoseconds}`), /check/i)
   }
   assert.equal((await store.claim('webhook', 1)).length, 1)
+})
+
+test('a store that is closed while it counts leaves no log behind', async t => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  await store.admit(signup('Ada', 'ada@example.com'))
+  const count = store.countListed()
+  await store.close()
+  assert.equal(await count, 1)
+  assert.equal(existsSync(`${path}-wal`), false)
 })

@@ -1,7 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { type Delivery, LEASE, type Settlement, type Store } from '../../waitlist/ports.ts'
+import { type Delivery, LEASE, NAMED, type Settlement, type Store } from '../../waitlist/ports.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, IN_PLACE, NEAR } from '../deliveries.ts'
+import {
+  CONTACT_COLUMNS,
+  COUNT_LISTED,
+  type ContactRow,
+  contactOf,
+  FARTHEST,
+  farthestDigest,
+  IN_PLACE,
+  NEAR,
+  underWay,
+  untilDigest,
+} from '../deliveries.ts'
 import { mending, PAGE } from '../mending.ts'
 import type { Postgres } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
@@ -53,8 +64,58 @@ interface Place {
   readonly number: string
 }
 
-/** Nothing was sent, so there is no doubt. The bounds of `due_at` are for the index. */
+/**
+ * The same for all due deliveries to a channel, unless a digest of it is too near. Of instances that ask at once, one gets
+ * the row of the channel and the others wait for its commit; then they see that it is too near. $8 is greater than $7, since
+ * their time is that of the beginning of their wait. Arrays and subqueries, since for a join of so many the server would read whole
+ * tables.
+ */
+const CLAIM_DIGEST = `
+with last as (
+  select extract(epoch from next_at - ${NOW}) * 1000 as wait from digest where channel = $4
+), near as (
+  select ceil(wait)::float8 as wait from last where wait > 0 and wait <= $8::float8
+), taken as (
+  select number, contact, attempts, doubt or token is not null as doubt, due_at from delivery
+  where destination = $4 and state = 'waiting' and due_at <= ${NOW} and not exists (select from near)
+    and (select event_at is not null from contact where contact.number = delivery.contact)
+  order by due_at limit $5 for update skip locked
+), begun as (
+  insert into digest (channel, token, next_at)
+  select $4, $2, ${inMilliseconds('$7')} where exists (select from taken)
+  on conflict (channel) do update set token = excluded.token, next_at = excluded.next_at
+  where digest.next_at <= ${NOW} or digest.next_at > ${inMilliseconds('$8')}
+  returning true
+), leased as (
+  update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = doubt or token is not null, attempts = attempts + 1
+  where number = any(array(select number from taken)) and exists (select from begun)
+), ${DURABLE}
+select ${NOW} as time, exists (select from begun) as begun, (select wait from near) as wait,
+  array(select number from taken order by due_at, number) as deliveries,
+  array(select (select name from contact where contact.number = first.contact)
+    from (select * from taken order by due_at, number limit $6) as first order by due_at, number) as names,
+  (select min(attempts) from taken) as attempts, (select count(*)::int from taken where doubt) as doubtful
+from durable`
+
+const SETTLE_DIGEST = `
+with held as (
+  select number from delivery where number = any(array(select unnest($2::bigint[]))) and token = $3 and state = 'waiting'
+  order by number for update
+), settled as (
+  update delivery set token = null, state = $4, due_at = ${inMilliseconds('$5')}, why = $7,
+    doubt = $4 = 'waiting' and (doubt or $6), attempts = attempts - $8,
+    settled_at = case when $4 = 'waiting' then null else ${NOW} end
+  where number = any(array(select number from held))
+), ended as (
+  update digest set next_at = ${inMilliseconds('$9')} where channel = $10 and token = $3
+), ${DURABLE}
+select count(number)::int as held from durable left join held on true`
+
+/** Nothing was sent, so there is no doubt, and nothing to keep a distance from. The bounds of `due_at` are for the index. */
 const GIVE_BACK = `
+with begun as (
+  update digest set next_at = ${NOW} where token = any($2::uuid[])
+)
 update delivery set token = null, due_at = ${NOW}, attempts = attempts - 1, why = 'claimed without an answer'
 where token = any($2::uuid[]) and state = 'waiting' and due_at > ${NOW} and due_at <= ${inMilliseconds('$3')}`
 
@@ -106,6 +167,16 @@ interface Row extends ContactRow {
   readonly doubt: boolean
 }
 
+interface DigestAnswer {
+  readonly time: Date
+  readonly begun: boolean
+  readonly wait: number | null
+  readonly deliveries: readonly string[]
+  readonly names: readonly string[]
+  readonly attempts: number
+  readonly doubtful: number
+}
+
 interface Options {
   readonly eventName: string
   readonly destinations: readonly string[]
@@ -117,7 +188,7 @@ interface Options {
   readonly bounds: Bounds | undefined
 }
 
-interface Outbox extends Pick<Store, 'claim' | 'settle'> {
+interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'countListed'> {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
@@ -125,6 +196,9 @@ interface Outbox extends Pick<Store, 'claim' | 'settle'> {
   /** Refuses new settlements, stores every accepted one, and gives back what it can. */
   close(): Promise<void>
 }
+
+/** Milliseconds. */
+const COUNT_TIMEOUT = 4_000
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
@@ -205,6 +279,45 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
       }
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
+    async claimDigest(channel, most, distance) {
+      await mend(channel)
+      const tokens: string[] = []
+      try {
+        const answer = await database.attempt(async (query, again) => {
+          if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
+          const token = randomUUID()
+          tokens.push(token)
+          const bounds = [underWay(distance), farthestDigest(distance)]
+          const from = monotonic()
+          const [row] = await query<DigestAnswer>(CLAIM_DIGEST, [now(), token, LEASE, channel, most, NAMED, ...bounds])
+          saw(row!.time.getTime(), from, monotonic())
+          return row!
+        })
+        const token = tokens.pop()!
+        const { begun, wait, names, attempts, doubtful } = answer
+        const deliveries = answer.deliveries.map(Number)
+        if (begun) return { channel, token, deliveries, attempts, doubtful, names }
+        // Another instance has just begun one.
+        return wait ?? (deliveries.length > 0 ? distance : null)
+      } finally {
+        lost.add(tokens)
+      }
+    },
+    settleDigest({ channel, token, deliveries }, settlement, distance) {
+      const { wait, doubt, uncounted = false } = settlement.is === 'waiting' ? settlement : { wait: 0, doubt: false }
+      const why = 'why' in settlement ? settlement.why : null
+      const until = untilDigest(settlement, distance)
+      const ending = [settlement.is, wait, doubt, why, uncounted ? 1 : 0, until, channel]
+      return database.attempt(async (query, again) => {
+        const [row] = await query<{ held: number }>(SETTLE_DIGEST, [now(), deliveries, token, ...ending])
+        // An earlier try whose answer was lost may have settled it.
+        return again || row!.held > 0
+      })
+    },
+    async countListed() {
+      const [row] = await database.attempt(query => query<{ listed: string }>(COUNT_LISTED), COUNT_TIMEOUT)
+      return Number(row!.listed)
+    },
     leased,
     lost: lost.add,
     async close() {

@@ -1,7 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { type Delivery, LEASE, type Settlement } from '../../waitlist/ports.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, FARTHEST, NEAR } from '../deliveries.ts'
+import {
+  type Delivery,
+  type Digest,
+  type DigestSettlement,
+  LEASE,
+  NAMED,
+  type Settlement,
+} from '../../waitlist/ports.ts'
+import {
+  CONTACT_COLUMNS,
+  COUNT_LISTED,
+  type ContactRow,
+  contactOf,
+  FARTHEST,
+  farthestDigest,
+  NEAR,
+  underWay,
+  untilDigest,
+} from '../deliveries.ts'
 import { PAGE } from '../mending.ts'
 import { listing, type Surroundings } from './signups.ts'
 
@@ -9,6 +26,19 @@ import { listing, type Surroundings } from './signups.ts'
 export type Step =
   | { readonly do: 'claim'; readonly destination: string; readonly most: number; readonly contact: number | undefined }
   | { readonly do: 'settle'; readonly number: number; readonly token: string; readonly settlement: Settlement }
+  | {
+      readonly do: 'claim digest'
+      readonly channel: string
+      readonly most: number
+      readonly distance: number
+    }
+  | {
+      readonly do: 'settle digest'
+      readonly digest: Digest
+      readonly settlement: DigestSettlement
+      readonly distance: number
+    }
+  | { readonly do: 'count listed' }
   | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
 
 /** Of a delivery among those to its destination that wait. */
@@ -21,6 +51,9 @@ export interface Place {
 export interface Results {
   readonly claim: readonly Delivery[]
   readonly settle: boolean
+  readonly 'claim digest': Digest | number | null
+  readonly 'settle digest': boolean
+  readonly 'count listed': number
   readonly mend: Place | null
 }
 export type Result = Results[Step['do']]
@@ -30,6 +63,13 @@ interface DeliveryRow extends ContactRow {
   readonly attempts: number
   readonly doubt: number
   readonly token: string | null
+}
+
+interface DigestRow {
+  readonly number: number
+  readonly attempts: number
+  readonly doubt: number
+  readonly name: string
 }
 
 interface LateRow {
@@ -66,6 +106,27 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       " where destination = ? and state = 'waiting' and (due_at, number) > (?, ?) order by due_at, number limit ?",
   )
   const hasten = database.prepare('update delivery set due_at = ? where number = ?')
+  const nextDigest = database.prepare('select next_at - ? as wait from digest where channel = ?')
+  const dueToChannel = database.prepare(
+    'select delivery.number, attempts, doubt or token is not null as doubt, name' +
+      ' from delivery join contact on contact.number = delivery.contact' +
+      " where destination = ? and delivery.state = 'waiting' and due_at <= ? and event_at is not null" +
+      ' order by due_at, delivery.number limit ?',
+  )
+  const beginDigest = database.prepare(
+    'insert into digest (channel, token, next_at) values (?, ?, ?)' +
+      ' on conflict (channel) do update set token = excluded.token, next_at = excluded.next_at',
+  )
+  const leaseAll = database.prepare(
+    'update delivery set token = ?, due_at = ?, doubt = doubt or token is not null, attempts = attempts + 1' +
+      ' where number in (select value from json_each(?))',
+  )
+  const settleAll = database.prepare(
+    'update delivery set token = null, state = ?, due_at = ?, doubt = ? and (doubt or ?), why = ?, settled_at = ?,' +
+      ' attempts = attempts - ? where number in (select value from json_each(?)) and token = ?',
+  )
+  const endDigest = database.prepare('update digest set next_at = ? where channel = ? and token = ?')
+  const countAll = database.prepare(COUNT_LISTED)
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
@@ -103,6 +164,44 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     }
   }
 
+  function claimDigest({ channel, most, distance }: Step & { do: 'claim digest' }, now: number) {
+    const { wait } = (nextDigest.get(now, channel) as { wait: number } | undefined) ?? { wait: 0 }
+    if (wait > 0 && wait <= farthestDigest(distance)) return wait
+    const rows = dueToChannel.all(channel, now, most) as unknown as DigestRow[]
+    if (rows.length === 0) return null
+    const token = randomUUID()
+    const deliveries = rows.map(({ number }) => number)
+    beginDigest.run(channel, token, now + underWay(distance))
+    leaseAll.run(token, now + LEASE, JSON.stringify(deliveries))
+    return {
+      channel,
+      token,
+      deliveries,
+      attempts: Math.min(...rows.map(({ attempts }) => attempts)),
+      doubtful: rows.filter(({ doubt }) => doubt === 1).length,
+      names: rows.slice(0, NAMED).map(({ name }) => name),
+    }
+  }
+
+  function settleDigest({ digest, settlement, distance }: Step & { do: 'settle digest' }, now: number): boolean {
+    const { channel, token, deliveries } = digest
+    const { wait, doubt, uncounted = false } = settlement.is === 'waiting' ? settlement : { wait: 0, doubt: false }
+    const waits = settlement.is === 'waiting'
+    const { changes } = settleAll.run(
+      settlement.is,
+      Math.round(now + wait),
+      Number(waits),
+      Number(doubt),
+      'why' in settlement ? settlement.why : null,
+      waits ? null : now,
+      Number(uncounted),
+      JSON.stringify(deliveries),
+      token,
+    )
+    endDigest.run(now + untilDigest(settlement, distance), channel, token)
+    return changes > 0
+  }
+
   function mend({ destination, after }: Step & { do: 'mend' }, now: number): Place | null {
     const { due, number } = after ?? { due: now + NEAR, number: 0 }
     const rows = page.all(now, destination, due, number, PAGE) as unknown as LateRow[]
@@ -117,6 +216,12 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return claim(step, now)
       case 'settle':
         return settle(step, now)
+      case 'claim digest':
+        return claimDigest(step, now)
+      case 'settle digest':
+        return settleDigest(step, now)
+      case 'count listed':
+        return (countAll.get() as { listed: number }).listed
       case 'mend':
         return mend(step, now)
     }

@@ -1,6 +1,8 @@
 import {
   type Admission,
   type Delivery,
+  type Digest,
+  type DigestSettlement,
   type Log,
   type Settlement,
   type Store,
@@ -11,6 +13,7 @@ import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
 import { mending } from '../mending.ts'
+import { countListedIn } from './count.ts'
 import type { Place, Result, Results, Step } from './outbox.ts'
 import { startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
@@ -51,15 +54,24 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   // Apart, so that an attempt can be ended on a disk that is too full to begin another.
   const claims = naturalBatches<Step, Result>(step, {
     bounds,
-    unheard({ do: what }, result) {
-      if (what === 'claim') for (const delivery of result as Results['claim']) giveBack(delivery)
+    unheard(step, result) {
+      if (step.do === 'claim') for (const delivery of result as Results['claim']) giveBack(delivery)
+      if (step.do === 'claim digest' && result !== null && typeof result === 'object') {
+        settleDigest(result as Digest, givenBack(false), step.distance).catch(() => {})
+      }
     },
   })
   const { saw, mend } = mending<Place>(
     (destination, after) => claims.submit({ do: 'mend', destination, after }) as Promise<Results['mend']>,
   )
+  const look = () => {
+    const moment = monotonic()
+    saw(clock(), moment, moment)
+  }
   const settle = ({ number, token }: Delivery, settlement: Settlement) =>
     settlements.submit({ do: 'settle', number, token, settlement }) as Promise<boolean>
+  const settleDigest = (digest: Digest, settlement: DigestSettlement, distance: number) =>
+    settlements.submit({ do: 'settle digest', digest, settlement, distance }) as Promise<boolean>
   // Where that fails too, the lease ends by itself.
   const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
 
@@ -88,9 +100,20 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   })
 
   let closed: Promise<void> | undefined
+  let counted: Promise<unknown> = Promise.resolve()
+
+  function countListed(): Promise<number> {
+    if (options.path === ':memory:') return claims.submit({ do: 'count listed' }) as Promise<number>
+    if (closed !== undefined) return Promise.reject(new StoreUnavailable('the store is closed'))
+    const count = countListedIn(options.path)
+    counted = Promise.allSettled([counted, count])
+    return count
+  }
 
   async function close(): Promise<void> {
     await Promise.all([signups.drain(), claims.drain(), settlements.drain()])
+    // The last to close the file puts the log into it, which one who only reads cannot.
+    await counted
     await thread.close()
   }
 
@@ -99,13 +122,19 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     isBehind: signups.isBehind,
     refuse: signups.refuse,
     async claim(destination, most, contact) {
-      const moment = monotonic()
-      saw(clock(), moment, moment)
+      look()
       // No visitor waits for it.
       if (contact === undefined) await mend(destination)
       return claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>
     },
     settle,
+    async claimDigest(channel, most, distance) {
+      look()
+      await mend(channel)
+      return claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>
+    },
+    settleDigest,
+    countListed,
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     close: () => (closed ??= close()),

@@ -100,7 +100,8 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   function refusal(request: Request): Reply | null {
     try {
       // An attempt is ended on a disk that is too full to begin another, whose end might not be stored.
-      if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle')) disk?.requireFiles()
+      if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle' || what === 'settle digest'))
+        disk?.requireFiles()
       else requireRoom()
       return null
     } catch (error) {

@@ -143,6 +143,9 @@ export function startProcess(parts: ProcessParts): Process {
         },
       )
     },
+    claimDigest: (...all) => store().claimDigest(...all),
+    settleDigest: (...all) => store().settleDigest(...all),
+    countListed: () => store().countListed(),
     check: () => store().check(),
     failure: store().failure,
     refuse() {

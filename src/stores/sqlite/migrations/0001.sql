@@ -37,3 +37,10 @@ create table delivery (
 ) strict;
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
+
+-- The last digest of each channel.
+create table digest (
+  channel text    primary key,
+  token   text    not null,
+  next_at integer not null -- the next one is not begun before
+) strict, without rowid;

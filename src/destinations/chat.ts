@@ -1,0 +1,110 @@
+import { attempting } from '../outbound/attempt.ts'
+import { caller } from '../outbound/caller.ts'
+import type { Rate } from '../outbound/pace.ts'
+import { judge } from '../outbound/reply.ts'
+import type { Channel, DeliveryResult, Failure, News } from '../waitlist/ports.ts'
+
+export interface ChatSettings {
+  /** Where the chat takes messages for one channel: http or https, with a path and perhaps a query. It is a secret. */
+  readonly url: string
+  /** What a message begins with; null: nothing. */
+  readonly service: string | null
+}
+
+/** What distinguishes one chat from another. */
+export interface Chat {
+  readonly name: string
+  readonly title: string
+  readonly waitMember?: string
+  /** Added to the address, unless it says otherwise. */
+  readonly query?: Readonly<Record<string, string>>
+  /** So that a text is shown as it is, and is no mark-up. */
+  escaped(text: string): string
+  /** The body of a request. `text` is escaped where it comes from others. */
+  message(text: string): object
+}
+
+/** Milliseconds for one attempt. */
+const TIMEOUT = 15_000
+/** Slack takes about one a second, Discord a little more. */
+const RATE: Rate = { calls: 1, per: 1_000, connections: 1 }
+
+/** Tells a channel by its incoming webhook. */
+export function chat({ name, title, waitMember, query, escaped, message }: Chat, settings: ChatSettings): Channel {
+  const { origin, pathname, searchParams } = new URL(settings.url)
+  for (const [member, value] of Object.entries(query ?? {})) {
+    if (!searchParams.has(member)) searchParams.set(member, value)
+  }
+  const search = searchParams.size === 0 ? '' : `?${searchParams}`
+  const secrets = [...pathname.split('/'), ...searchParams.values()].filter(part => part.length >= 8)
+  const waiting = waitMember === undefined ? {} : { waitMember }
+  const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets, ...waiting })
+  const quote = (text: string) => escaped(withoutLinks(text))
+  const prefix = settings.service === null ? '' : `${quote(settings.service)}: `
+
+  /** Null: it has arrived. Nothing is refused for good, since what we say is not at fault: the channel or its settings are. */
+  async function send(text: string, leave: AbortSignal): Promise<Failure | null> {
+    const body = message(prefix + text)
+    const post = { to: `tell ${title}`, method: 'POST', path: pathname + search, body, statusAlone: true } as const
+    const reply = await attempting(TIMEOUT, leave, attempt => call(post, attempt))
+    if (reply.is !== 'answered') return reply
+    return reply.status < 300 ? null : judge(reply)
+  }
+
+  return {
+    name,
+    title,
+    async tell(news, leave): Promise<DeliveryResult> {
+      return (await send(sentenceOf(news, quote), leave)) ?? { is: 'delivered' }
+    },
+    check: leave => send('waitlist check: this works', leave),
+    close,
+  }
+}
+
+const grouped = new Intl.NumberFormat('en')
+
+function sentenceOf(news: News, quote: (text: string) => string): string {
+  if (news.is === 'joined') return `${joined(news, quote)}${inAll(news)}${inDoubt(news)}`
+  const provider = quote(news.provider)
+  if (news.is === 'answering') return `${provider} answers again: the signups that were kept are completed now`
+  const what = news.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
+  return `${provider} ${what}: signups are kept and completed later`
+}
+
+type Joined = News & { readonly is: 'joined' }
+
+/** "37 people", "Ada Lovelace", "Ada Lovelace and Grace Hopper", "Ada Lovelace, Grace Hopper and 35 more". */
+function joined({ people, names }: Joined, quote: (text: string) => string): string {
+  const parts = names.map(name => quote(shown(name)))
+  const others = people - parts.length
+  if (parts.length === 0) parts.push(people === 1 ? '1 person' : `${grouped.format(people)} people`)
+  else if (others > 0) parts.push(`${grouped.format(others)} more`)
+  const last = parts.pop()
+  return `${parts.length === 0 ? last : `${parts.join(', ')} and ${last}`} joined the waitlist`
+}
+
+const inAll = ({ total }: Joined): string => (total === null ? '' : `, ${grouped.format(total)} in all`)
+
+/** A chat cannot drop a repetition, so readers are told that there may be one. */
+function inDoubt({ people, doubtful }: Joined): string {
+  if (doubtful === 0) return ''
+  return ` (${doubtful === people ? '' : `${grouped.format(doubtful)} of them `}may have been announced before)`
+}
+
+/** Code points of a name: ten of them fit into a message, however they are escaped. */
+const LONGEST_NAME = 40
+
+/** A name on one line, without the characters that turn the direction of what follows. */
+function shown(name: string): string {
+  const line = name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').trim()
+  if (!/[^\p{Cf}\p{Mn}\p{Z}]/u.test(line)) return 'somebody'
+  const characters = [...line]
+  return characters.length <= LONGEST_NAME ? line : `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
+}
+
+/**
+ * Clients make links of addresses, domains and mentions that they find in any text. A zero-width space in each keeps them
+ * from that.
+ */
+const withoutLinks = (text: string): string => text.replaceAll(/[.:/@](?=\S)/gu, '$&\u200B')

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { never, startReceiver } from '../contracts/destination.receiver.ts'
+import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { rowsIn } from '../harness/postgres-contacts.ts'
+import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
+import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+
+const server = await startPostgres()
+after(() => server.remove())
+
+const INTERVAL = 1
+
+interface Message {
+  readonly at: number
+  readonly text: string
+}
+
+/** A chat that takes what its vendor would take. `holds`: the next message is taken, or lost, and never answered. */
+async function startChat(t: TestContext, fake: Fake) {
+  const messages: Message[] = []
+  const refused: string[] = []
+  const chat = { messages, refused, holds: null as 'taken' | 'lost' | null, held: [] as string[] }
+  const { url } = await startReceiver(t, received => {
+    const text = fake.read(received)
+    if (text === null) {
+      refused.push(received.text)
+      return { status: 400 }
+    }
+    if (chat.holds !== 'lost') messages.push({ at: performance.now(), text })
+    if (chat.holds === null) return fake.accepted
+    chat.holds = null
+    chat.held.push(text)
+    return never
+  })
+  return { ...chat, chat, url: url + fake.path, texts: () => messages.map(({ text }) => text) }
+}
+
+const basics = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', RATE_LIMIT: '100000', CHAT_INTERVAL: `${INTERVAL}` }
+
+/** However it ends: the log has neither visitors nor the secret of an address. */
+async function run(t: TestContext, env: Record<string, string>): Promise<Program> {
+  const program = await runProgram(t, { ...basics, ...env }, { cwd: temporaryFolder(t) })
+  t.after(async () => {
+    await program.exited
+    const said = program.stdout() + program.stderr()
+    for (const secret of ['Zebulon', 'quixote', ...slackFake.secrets, ...discordFake.secrets]) {
+      assert.ok(!said.includes(secret), secret)
+    }
+  })
+  return program
+}
+
+let visitors = 0
+async function signUp({ baseUrl }: Program, count: number): Promise<number[]> {
+  const headers = { 'content-type': 'application/json' }
+  const all = Array.from({ length: count }, async () => {
+    const body = JSON.stringify({ name: 'Zebulon', email: `sancho${visitors++}@quixote.example` })
+    return (await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status
+  })
+  return Promise.all(all)
+}
+
+const SENTENCE =
+  /^(?:\w+: )?([\d,]+) (?:person|people) joined the waitlist, ([\d,]+) in all(?: \((.*)may have been announced before\))?$/
+
+/** What a message says: how many joined, how many there are, and how many of the former may have been counted before. */
+function read(text: string) {
+  const [, people, total, doubt] = SENTENCE.exec(text) ?? assert.fail(`not understood: ${text}`)
+  const number = (digits: string) => Number(digits.replaceAll(',', ''))
+  const doubtful = doubt === undefined ? 0 : number(doubt === '' ? people! : doubt.split(' ')[0]!)
+  return { people: number(people!), total: number(total!), doubtful }
+}
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0)
+const endDistance = (url: string) => rowsIn(url, 'update digest set next_at = now()')
+
+describe('chats that several instances tell', { concurrency: true, timeout: 60_000 }, () => {
+  test('three instances, two chats: each says of everybody once, and keeps its interval', async t => {
+    const [slack, discord] = [await startChat(t, slackFake), await startChat(t, discordFake)]
+    const database = await server.database()
+    const env = { DATABASE_URL: database, SLACK_WEBHOOK_URL: slack.url, DISCORD_WEBHOOK_URL: discord.url }
+    const programs = await Promise.all([run(t, env), run(t, env), run(t, env)])
+    let people = 0
+    for (let round = 0; round < 8; round++) {
+      assert.deepEqual(await signUp(programs[round % 3]!, round), Array(round).fill(200))
+      people += round
+      await wait(400)
+    }
+    await completedAt(database)
+    for (const { messages, refused, texts } of [slack, discord]) {
+      assert.deepEqual(refused, [])
+      const told = texts().map(read)
+      assert.equal(sumOf(told.map(each => each.people)), people)
+      assert.equal(told.at(-1)?.total, people)
+      assert.ok(told.every(({ doubtful }) => doubtful === 0))
+      assert.ok(messages.length >= 3 && messages.length < 8, texts().join('\n'))
+      for (const [i, { at }] of messages.entries()) {
+        // Clocks of two programs may differ by a moment.
+        assert.ok(i === 0 || at - messages[i - 1]!.at > INTERVAL * 1_000 - 100)
+      }
+    }
+  })
+
+  for (const holds of ['taken', 'lost'] as const) {
+    test(`one is killed when its message was ${holds}, but not answered: another one tells of all, and says that it may be twice`, async t => {
+      const slack = await startChat(t, slackFake)
+      const database = await server.database()
+      const env = { DATABASE_URL: database, SLACK_WEBHOOK_URL: slack.url }
+      const names = ['First', 'Second']
+      const programs = await Promise.all(names.map(SERVICE_NAME => run(t, { ...env, SERVICE_NAME })))
+      slack.chat.holds = holds
+      await signUp(programs[0]!, 5)
+      await until(() => slack.chat.held.length === 1)
+      const { people } = read(slack.chat.held[0]!)
+      const dead = names.findIndex(name => slack.chat.held[0]!.startsWith(name))
+      const other = programs[1 - dead]!
+      await signUp(other, 3)
+      assert.equal(await programs[dead]!.end('SIGKILL'), null)
+      // While the dead one has the lease and the distance, nobody says anything.
+      await wait(1_500)
+      assert.equal(slack.messages.length, holds === 'taken' ? 1 : 0)
+      await endLeasesAt(database)
+      await endDistance(database)
+      await completedAt(database)
+      const told = slack
+        .texts()
+        .slice(holds === 'taken' ? 1 : 0)
+        .map(read)
+      assert.equal(sumOf(told.map(each => each.people)), 8)
+      assert.equal(sumOf(told.map(each => each.doubtful)), people)
+      assert.equal(told.at(-1)?.total, 8)
+    })
+  }
+})
+
+describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 }, () => {
+  test('an outage of the provider is told when it begins and when it ends, and those who joined after it', async t => {
+    const discord = await startChat(t, discordFake)
+    const fake = loopsFake()
+    let isOut = true
+    const vendor = await startReceiver(t, received =>
+      isOut ? { status: 503, headers: { 'retry-after': '1' } } : fake.answer(received),
+    )
+    const provider = { PROVIDER: 'loops', ...loopsSettings(vendor.url) }
+    const program = await run(t, { ...provider, DISCORD_WEBHOOK_URL: discord.url, CHAT_NAMES: 'true' })
+    assert.deepEqual(await signUp(program, 1), [502])
+    await until(() => discord.messages.length === 1)
+    isOut = false
+    await until(() => discord.messages.length === 3)
+    assert.deepEqual(discord.texts(), [
+      'Loops does not answer: signups are kept and completed later',
+      'Loops answers again: the signups that were kept are completed now',
+      'Zebulon joined the waitlist, 1 in all',
+    ])
+  })
+
+  test('what waits for a chat that is away is listed, and told when it is back, also after a restart', async t => {
+    const slack = await startChat(t, slackFake)
+    let isAway = true
+    const relay = await startReceiver(t, received => {
+      if (isAway) return { status: 404, body: 'no_service' }
+      slack.messages.push({ at: 0, text: slackFake.read(received) ?? 'refused' })
+      return slackFake.accepted
+    })
+    const database = await server.database()
+    const env = { ...basics, DATABASE_URL: database, SLACK_WEBHOOK_URL: relay.url + slackFake.path }
+    const first = await run(t, env)
+    await signUp(first, 4)
+    await until(() => logOf(first).some(({ msg }) => String(msg).startsWith('Slack refuses our settings')))
+    await first.end('SIGTERM')
+
+    const command = async (...args: string[]) => {
+      const bin = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+      const given = { cwd: temporaryFolder(t), env: { PATH: process.env.PATH, ...env } }
+      return promisify(execFile)(process.execPath, [bin, ...args], given).catch(error => error as { stdout: string })
+    }
+    assert.match((await command('deliveries', 'list')).stdout, /waiting +slack/)
+    const wrong = (await command('check')).stdout
+    assert.match(wrong, /^wrong +slack: tell Slack: answered with 404 \(no_service\)$/m)
+    assert.match(wrong, /waiting for slack: 4; the last attempt: tell Slack: answered with 404/)
+    isAway = false
+    const right = (await command('check')).stdout
+    assert.match(right, /^ok +slack: the channel got a line/m)
+    for (const secret of slackFake.secrets) assert.ok(!(wrong + right).includes(secret))
+    await run(t, env)
+    await completedAt(database)
+    assert.deepEqual(slack.texts()[0], 'waitlist check: this works')
+    assert.equal(
+      sumOf(
+        slack
+          .texts()
+          .slice(1)
+          .map(text => read(text).people),
+      ),
+      4,
+    )
+  })
+})

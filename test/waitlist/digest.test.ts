@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { digests } from '../../src/waitlist/digest.ts'
+import type { Channel, DeliveryResult, News, Store } from '../../src/waitlist/ports.ts'
+import { signup } from '../contracts/store.place.ts'
+import { withDatabase } from '../harness/database.ts'
+import { keptLog } from './log.ts'
+import { quickFolder } from './scene.ts'
+
+const DISTANCE = 60_000
+const joined = (people: number, total: number | null, doubtful = 0, names: readonly string[] = []) =>
+  ({ is: 'joined', people, doubtful, names, total }) satisfies News
+
+/** The real store, and processes that tell a channel by a clock that a test steps; the channel says what the test wants. */
+async function scene(t: TestContext) {
+  const path = join(quickFolder(t), 'waitlist.db')
+  const clock = { now: Date.parse('2026-11-22T12:00:00Z') }
+  const time = { clock: () => clock.now, monotonic: () => clock.now }
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['chat'], ...time })
+  t.after(() => store.close())
+  const { log, lines } = keptLog()
+  const told: { readonly at: number; readonly news: News }[] = []
+  const answers: DeliveryResult[] = []
+  let visitors = 0
+
+  return {
+    store,
+    lines,
+    told,
+    path,
+    /** What the channel says next, and then: delivered. */
+    answers,
+    joins: (count = 1) =>
+      Promise.all(
+        Array.from({ length: count }, () => store.admit(signup('Ada Lovelace', `visitor-${visitors++}@example.com`))),
+      ),
+    process(parts: Partial<Parameters<typeof digests>[0]> = {}, tell?: Channel['tell']) {
+      const channel: Channel = {
+        name: 'chat',
+        title: 'The chat',
+        async tell(...all) {
+          told.push({ at: clock.now, news: all[0] })
+          return tell === undefined ? (answers.shift() ?? { is: 'delivered' }) : tell(...all)
+        },
+        check: async () => null,
+        close: async () => {},
+      }
+      const announce = () => {
+        throw new Error('a digest gives birth to no event')
+      }
+      const { loop } = digests({
+        ...{ store, log, announce, channel, distance: DISTANCE, withNames: false },
+        ...{ clock: () => clock.now, random: () => 0.5 },
+        ...parts,
+      })
+      t.after(() => loop.stop(0))
+      return loop
+    },
+    news: () => told.map(({ news }) => news),
+    rows: () =>
+      withDatabase(path, database =>
+        database.prepare('select state, doubt, why, attempts from delivery order by number').all(),
+      ),
+    /** Steps the clock, a second at a time; at each the processes do all that they find. */
+    async pass(seconds: number, ...loops: readonly { once(): Promise<number> }[]) {
+      for (let i = 0; i < seconds; i++) {
+        clock.now += 1_000
+        for (let done = 1; done > 0; ) {
+          const counts = await Promise.all(loops.map(loop => loop.once()))
+          done = counts.reduce((sum, count) => sum + count, 0)
+        }
+      }
+    },
+  }
+}
+
+const unreached: DeliveryResult = { is: 'unreached', why: 'tell the chat: no connection' }
+const unclear: DeliveryResult = { is: 'unclear', why: 'tell the chat: no answer in time' }
+
+describe('a channel that is told', { timeout: 60_000 }, () => {
+  test('the first is told of at once, and all who join within the interval share the next message', async t => {
+    const here = await scene(t)
+    const loop = here.process()
+    await here.joins()
+    await here.pass(1, loop)
+    for (let second = 1; second < 120; second++) {
+      await here.joins(2)
+      await here.pass(1, loop)
+    }
+    assert.deepEqual(here.news(), [joined(1, 1), joined(120, 121)])
+    await here.pass(120, loop)
+    assert.deepEqual(here.news().slice(2), [joined(118, 239)])
+    const times = here.told.map(({ at }) => at)
+    assert.deepEqual(
+      times.slice(1).map((at, i) => at - times[i]!),
+      [DISTANCE, DISTANCE],
+    )
+    await here.pass(200, loop)
+    assert.equal(here.told.length, 3, 'nobody joined: nothing is said')
+  })
+
+  test('of two processes one tells; together they keep the interval, and count everybody once', async t => {
+    const here = await scene(t)
+    const loops = [here.process(), here.process()]
+    let people = 0
+    for (let second = 0; second < 400; second++) {
+      if (second < 300) {
+        people += second % 3
+        await here.joins(second % 3)
+      }
+      await here.pass(1, ...loops)
+    }
+    const told = here.news() as { people: number; total: number }[]
+    assert.equal(
+      told.reduce((sum, each) => sum + each.people, 0),
+      people,
+    )
+    assert.equal(told.at(-1)?.total, people)
+    for (const [i, { at }] of here.told.entries()) {
+      assert.ok(i === 0 || at - here.told[i - 1]!.at >= DISTANCE)
+    }
+  })
+
+  test('names are told only if they are asked for', async t => {
+    const here = await scene(t)
+    await here.joins(12)
+    await here.pass(1, here.process({ withNames: true }))
+    await here.joins()
+    await here.pass(60, here.process())
+    assert.deepEqual(here.news(), [joined(12, 12, 0, Array(10).fill('Ada Lovelace')), joined(1, 13)])
+  })
+
+  test('the total has everybody whose signup was answered before the message', async t => {
+    const here = await scene(t)
+    const store: Store = {
+      ...here.store,
+      claimDigest: async (...all) => {
+        const digest = await here.store.claimDigest(...all)
+        if (digest !== null) await here.joins(3)
+        return digest
+      },
+    }
+    await here.joins(2)
+    await here.pass(1, here.process({ store }))
+    assert.deepEqual(here.news(), [joined(2, 5)])
+  })
+
+  test('if they cannot be counted, or not in time, the message goes without the total', async t => {
+    const here = await scene(t)
+    const counts = [
+      () => Promise.reject(new Error('the disk is slow')),
+      () => new Promise<number>(() => {}),
+      () => Promise.reject(new Error('asked again while the last count has not ended')),
+    ]
+    let counted = 0
+    const loop = here.process({ store: { ...here.store, countListed: () => counts[counted++]!() } })
+    for (let i = 0; i < 3; i++) {
+      await here.joins()
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const passed = here.pass(60, loop)
+      while (here.told.length <= i) {
+        t.mock.timers.tick(1_000)
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      t.mock.timers.reset()
+      await passed
+    }
+    assert.deepEqual(here.news(), Array(3).fill(joined(1, null)))
+    assert.equal(counted, 2)
+  })
+})
+
+describe('a channel that fails', { timeout: 60_000 }, () => {
+  test('what did not arrive holds up nobody, and comes with a later message; nobody is in doubt', async t => {
+    const here = await scene(t)
+    here.answers.push({ is: 'delivered' }, unreached)
+    const loop = here.process()
+    await here.joins()
+    await here.pass(1, loop)
+    await here.joins(2)
+    await here.pass(60, loop)
+    await here.joins(3)
+    await here.pass(10, loop)
+    assert.deepEqual(here.news(), [joined(1, 1), joined(2, 3), joined(3, 6)])
+    await here.joins(4)
+    await here.pass(120, loop)
+    assert.deepEqual(here.news().slice(3), [joined(6, 10)])
+    assert.deepEqual(new Set(here.rows().map(({ state }) => state)), new Set(['delivered']))
+  })
+
+  test('what may have arrived is told again after the interval, and the message says so', async t => {
+    const here = await scene(t)
+    here.answers.push(unclear)
+    const loop = here.process()
+    await here.joins(3)
+    await here.pass(1, loop)
+    await here.joins(2)
+    await here.pass(59, loop)
+    assert.deepEqual(here.news(), [joined(3, 3)])
+    await here.pass(1, loop)
+    assert.deepEqual(here.news().slice(1), [joined(5, 5, 3)])
+    assert.ok(here.rows().every(({ state, doubt }) => state === 'delivered' && doubt === 0))
+  })
+
+  test('a process that dies with a message leaves it in doubt, and another one tells of them, saying so', async t => {
+    const here = await scene(t)
+    const died = Promise.withResolvers<DeliveryResult>()
+    const dead = here.process({}, () => died.promise)
+    await here.joins(3)
+    const attempt = dead.once()
+    while (here.told.length === 0) await new Promise(resolve => setImmediate(resolve))
+    await here.joins()
+    const other = here.process()
+    await here.pass(61, other)
+    assert.deepEqual(here.news().slice(1), [joined(4, 4, 3)])
+    died.resolve({ is: 'delivered' })
+    await attempt
+    await here.pass(120, other)
+    assert.equal(here.told.length, 2, 'the token of the dead one is void')
+  })
+
+  test('a long outage: one line in the log, rare trials, nobody given up, one message at the end', async t => {
+    const here = await scene(t)
+    let isOut = true
+    const loop = here.process({}, async () => (isOut ? unreached : { is: 'delivered' }))
+    await here.joins(5)
+    await here.pass(3_600, loop)
+    assert.ok(here.told.length < 30, `${here.told.length} trials in an hour`)
+    await here.joins(5)
+    isOut = false
+    const before = here.told.length
+    await here.pass(400, loop)
+    assert.deepEqual(here.news().slice(before), [joined(10, 10)])
+    const outage = here.lines.filter(({ level }) => level === 'error')
+    assert.deepEqual(
+      outage.map(({ message }) => message),
+      ['The chat does not answer: what it is told is kept and told later'],
+    )
+    assert.ok(here.lines.some(({ message }) => message === 'The chat answers again: due deliveries continue'))
+  })
+
+  test('an address that is refused is said once, loudly, and loses nobody', async t => {
+    const here = await scene(t)
+    let isWrong = true
+    const why = 'tell the chat: answered with 404 (no_service)'
+    const loop = here.process({}, async () => (isWrong ? { is: 'misconfigured', why } : { is: 'delivered' }))
+    await here.joins(5)
+    await here.pass(3_600, loop)
+    const errors = here.lines.filter(({ level }) => level === 'error')
+    assert.deepEqual(
+      errors.map(({ message, details }) => [message, details]),
+      [['The chat refuses our settings: what it is told is kept and told later', { destination: 'chat', why }]],
+    )
+    isWrong = false
+    await here.pass(301, loop)
+    assert.deepEqual(here.news().at(-1), joined(5, 5))
+    assert.deepEqual(new Set(here.rows().map(({ state }) => state)), new Set(['delivered']))
+  })
+
+  test('what the channel asks to wait is waited', async t => {
+    const here = await scene(t)
+    here.answers.push({ is: 'unreached', why: 'tell the chat: answered with 429', retryAfter: 90_000 })
+    const loop = here.process()
+    await here.joins()
+    await here.pass(90, loop)
+    assert.equal(here.told.length, 1)
+    await here.joins()
+    await here.pass(30, loop)
+    assert.deepEqual(here.news().slice(1), [joined(2, 2)])
+  })
+
+  test('one that is refused for good is given up with its reason, and told when the operator replays it', async t => {
+    const here = await scene(t)
+    here.answers.push({ is: 'refused', why: 'tell the chat: too long' })
+    const loop = here.process()
+    await here.joins(4)
+    await here.pass(100, loop)
+    const given = { state: 'abandoned', doubt: 0, why: 'tell the chat: too long', attempts: 1 }
+    assert.deepEqual(
+      here.rows().map(row => ({ ...row })),
+      Array(4).fill(given),
+    )
+    const [line] = here.lines
+    assert.deepEqual(
+      [line?.message, (line?.details as { deliveries: number } | undefined)?.deliveries],
+      ['a delivery was given up; it can be replayed', 4],
+    )
+    assert.equal((await sqliteOperator(here.path).replay({ abandoned: true })).replayed, 4)
+    // The operator works by the clock of the machine.
+    withDatabase(here.path, database => database.exec('update delivery set due_at = 0'))
+    await here.pass(60, loop)
+    assert.deepEqual(here.news().slice(1), [joined(4, 4)])
+  })
+
+  test('a bug in the channel is no end of the process: it is told again, saying that it may be a repetition', async t => {
+    const here = await scene(t)
+    let bugs = 1
+    const loop = here.process({}, async () => {
+      if (bugs-- > 0) throw new TypeError('text is undefined')
+      return { is: 'delivered' }
+    })
+    await here.joins()
+    await here.pass(100, loop)
+    assert.deepEqual(here.news(), [joined(1, 1), joined(1, 1, 1)])
+  })
+})

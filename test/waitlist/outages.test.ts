@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { handOver } from '../../src/waitlist/handover.ts'
+import { outages } from '../../src/waitlist/outages.ts'
+import type { Channel, Creation, DeliveryResult, News, Provider } from '../../src/waitlist/ports.ts'
+import { scene } from './scene.ts'
+
+/** A channel that answers each message only when the test says so. */
+function channel(name = 'chat') {
+  const told: News['is'][] = []
+  const answers: ((result: DeliveryResult) => void)[] = []
+  const port: Channel = {
+    name,
+    title: name,
+    tell(news) {
+      told.push(news.is)
+      return new Promise(resolve => answers.push(resolve))
+    },
+    check: async () => null,
+    close: async () => {},
+  }
+  const answer = async (result: DeliveryResult = { is: 'delivered' }) => {
+    answers.shift()!(result)
+    await turn()
+  }
+  return { port, told, answer }
+}
+
+const leave = new AbortController().signal
+const unreached: DeliveryResult = { is: 'unreached', why: 'no connection' }
+
+describe('what channels are told of an outage', () => {
+  test('that it began and that it ended, each channel by itself', async () => {
+    const [one, other] = [channel('one'), channel('other')]
+    const turned = outages({ channels: [one.port, other.port], provider: 'Loops', leave })
+    turned('unreachable')
+    await one.answer()
+    turned('answering')
+    await one.answer()
+    assert.deepEqual(one.told, ['unreachable', 'answering'])
+    // The other one is slow: only when it has heard of the beginning is it told of the end.
+    assert.deepEqual(other.told, ['unreachable'])
+    await other.answer()
+    assert.deepEqual(other.told, ['unreachable', 'answering'])
+  })
+
+  test('one message at a time, however often it comes and goes, and then what is so', async () => {
+    const { port, told, answer } = channel()
+    const turned = outages({ channels: [port], provider: 'Loops', leave })
+    turned('unreachable')
+    for (let i = 0; i < 1_000; i++) {
+      turned('answering')
+      turned('misconfigured')
+    }
+    assert.deepEqual(told, ['unreachable'])
+    await answer()
+    assert.deepEqual(told, ['unreachable', 'misconfigured'])
+    turned('unreachable')
+    turned('misconfigured')
+    await answer()
+    assert.equal(told.length, 2, 'what it was told last is so')
+  })
+
+  test('a message that does not arrive is not repeated, nor is its end told', async () => {
+    const { port, told, answer } = channel()
+    const turned = outages({ channels: [port], provider: 'Loops', leave })
+    turned('unreachable')
+    await answer(unreached)
+    turned('answering')
+    assert.deepEqual(told, ['unreachable'])
+    turned('unreachable')
+    assert.deepEqual(told, ['unreachable', 'unreachable'], 'the next outage is told')
+  })
+})
+
+/** The provider says these, one after the other, to visitors who come one after the other. */
+async function turnsOf(t: TestContext, ...creations: Creation[]): Promise<string[]> {
+  const here = await scene(t)
+  const turns: string[] = []
+  const provider: Provider = {
+    name: 'fake',
+    timeout: 1_000,
+    createContact: async () => creations.shift() ?? { is: 'created' },
+    automation: null,
+    check: async () => null,
+    close: async () => {},
+  }
+  const { store, clock, lines } = here
+  const log = { info() {}, warn() {}, error() {} }
+  const parts = { store, log, announce() {}, clock: () => clock.now, random: () => 0.5 }
+  const handing = handOver({ ...parts, provider, turned: to => turns.push(to) })
+  for (let i = 0; i < 20; i++) {
+    await here.visit(`visitor-${i}@example.com`, handing)
+    clock.now += 1_000
+    while ((await handing.loop.once()) > 0);
+  }
+  assert.deepEqual(lines, [])
+  return turns
+}
+
+describe('when the hand-over says so', { timeout: 60_000 }, () => {
+  const failed: Creation = { is: 'unreached', why: 'no connection' }
+  const refused: Creation = { is: 'misconfigured', why: 'answered with 401' }
+  test('never, while single calls fail', async t => {
+    assert.deepEqual(await turnsOf(t, failed, { is: 'created' }, failed, { is: 'created' }), [])
+  })
+  test('when several fail in a row, and when one succeeds', async t => {
+    assert.deepEqual(await turnsOf(t, ...Array(8).fill(failed)), ['unreachable', 'answering'])
+  })
+  test('once for each reason', async t => {
+    assert.deepEqual(await turnsOf(t, ...Array(6).fill(failed), refused, failed, refused), [
+      'unreachable',
+      'misconfigured',
+      'answering',
+    ])
+  })
+  test('once for an outage that comes and goes within a minute', async t => {
+    const again = [refused, { is: 'created' }, refused, { is: 'created' }, refused] satisfies Creation[]
+    assert.deepEqual(await turnsOf(t, ...again), ['misconfigured', 'answering'])
+  })
+})
