@@ -198,12 +198,16 @@ export interface Outside {
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
 export async function openOutside(
-  { provider, knownContacts, webhook, channels, providerTimeout: timeout, server: { service } }: Config,
+  { provider, knownContacts, webhook, mail, channels, providerTimeout: timeout, server: { service } }: Config,
   redis: RedisLocation | null = null,
 ): Promise<Outside> {
+  // First, since the files of mails may be wrong, and nothing may be left open then.
+  const destinations = [
+    webhook && (await import('./destinations/webhook.ts')).webhook(webhook),
+    mail && (await import('./destinations/mail.ts')).mail(mail),
+  ]
   const shared = provider && redis && (await import('./limiters/redis-pace.ts')).redisPace(redis)
   const options = { timeout, knownContacts, shared }
-  const destinations = [webhook && (await import('./destinations/webhook.ts')).webhook(webhook)]
   return {
     provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, options)),
     destinations: destinations.filter(each => each !== null),

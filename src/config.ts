@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import type { MailSettings } from './destinations/mail-settings.ts'
 import type { ServerSettings } from './http/server.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { isMetadata, isPrivate } from './outbound/private-address.ts'
@@ -26,6 +27,7 @@ export interface Config {
   readonly providerTimeout: number
   readonly knownContacts: KnownContacts
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
+  readonly mail: MailSettings | null
   /** Channels by the name of their chat; the addresses are secret. */
   readonly channels: { readonly slack?: string | undefined; readonly discord?: string | undefined }
   /** Milliseconds between two messages to a channel. */
@@ -99,6 +101,13 @@ export function readConfig(env: Environment): ConfigResult {
   }
   const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
 
+  const mailServer = values.SMTP_URL
+  const from = values.MAIL_FROM
+  if (mailServer !== undefined && given(env, 'MAIL_FROM') === undefined) {
+    mistakes.push('MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender')
+  }
+  const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
+
   const config: Config = {
     server: {
       host: values.HOST,
@@ -123,6 +132,7 @@ export function readConfig(env: Environment): ConfigResult {
     providerTimeout: values.PROVIDER_TIMEOUT,
     knownContacts: values.KNOWN_CONTACTS,
     webhook,
+    mail,
     channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
     chatInterval: values.CHAT_INTERVAL * 1_000,
     chatNames: values.CHAT_NAMES,
@@ -134,6 +144,20 @@ export function readConfig(env: Environment): ConfigResult {
     ? { mistakes }
     : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
 }
+
+const mailSettings = (
+  server: MailSettings['server'],
+  from: MailSettings['from'],
+  values: ValuesOf<typeof settings>,
+): MailSettings => ({
+  server,
+  from,
+  subject: values.MAIL_SUBJECT,
+  textFile: values.MAIL_TEXT_FILE ?? null,
+  htmlFile: values.MAIL_HTML_FILE ?? null,
+  rate: values.MAIL_RATE,
+  service: values.SERVICE_NAME,
+})
 
 /** The hosts on which a chat takes messages. */
 const CHAT_HOSTS = {
@@ -211,6 +235,7 @@ export function inForce({
   redis,
   provider,
   webhook,
+  mail,
   channels,
   eventName,
 }: Config): Record<string, unknown> {
@@ -224,6 +249,7 @@ export function inForce({
     tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
+    mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
     channels: namesOf(channels).join(', ') || 'none',
     event: eventName,
   }

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { CheckOptions } from './cli/check.ts'
 import { complain } from './cli/complain.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
 import { type ExportFormat, exportFormats, listFormats } from './cli/formats.ts'
@@ -8,6 +9,7 @@ import { type Config, environment, readConfig } from './config.ts'
 import { operatorOf } from './operator.ts'
 import { deliveryStates } from './waitlist/contact.ts'
 import { OperatorError } from './waitlist/ports.ts'
+import { EMAIL_PATTERN } from './waitlist/signup.ts'
 
 // Each command loads its code on demand, so that starting the service reads no other command's.
 const program = new Command('waitlist')
@@ -83,9 +85,10 @@ deliveries
 program
   .command('check')
   .description("try the database, the provider's key and whatever else is set, and say what is wrong")
-  .action(async () => {
+  .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
+  .action(async (options: CheckOptions) => {
     const { config, warnings } = configured()
-    if (!(await (await import('./cli/check.ts')).check(config, warnings))) process.exitCode = 1
+    if (!(await (await import('./cli/check.ts')).check(config, warnings, options))) process.exitCode = 1
   })
 
 try {
@@ -112,4 +115,9 @@ function configured(): { config: Config; warnings: readonly string[] } {
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
   return Number(text)
+}
+
+function mailAddress(text: string): string {
+  if (!new RegExp(`^${EMAIL_PATTERN}$`).test(text)) throw new InvalidArgumentError('It must be an email address.')
+  return text
 }

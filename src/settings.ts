@@ -1,5 +1,13 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import {
+  mailboxAllowed,
+  readMailbox,
+  readSmtpUrl,
+  readSubject,
+  smtpUrlAllowed,
+  subjectAllowed,
+} from './destinations/mail-settings.ts'
 import { isSecret } from './destinations/secret.ts'
 import type { TrustedProxies } from './http/client-address.ts'
 import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
@@ -179,6 +187,41 @@ export const settings = {
     default: 'false',
     needs: CHANNELS,
     ...yesOrNo,
+  },
+  SMTP_URL: {
+    meaning: 'Mail server through which every new contact is sent a welcome mail (docs/events.md).',
+    allowed: smtpUrlAllowed,
+    read: readSmtpUrl,
+  },
+  MAIL_FROM: {
+    meaning: 'Sender of the mails: an address, or Name <address>.',
+    needs: 'SMTP_URL',
+    allowed: mailboxAllowed,
+    read: readMailbox,
+  },
+  MAIL_SUBJECT: {
+    meaning: 'Their subject, in which {name}, {email} and {service} are filled in.',
+    default: '{service}: you are on the list',
+    needs: 'SMTP_URL',
+    allowed: subjectAllowed,
+    read: readSubject,
+  },
+  MAIL_TEXT_FILE: {
+    meaning: 'File with their text (UTF-8), in which the same is filled in.',
+    unset: 'a short text',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  MAIL_HTML_FILE: {
+    meaning: 'File with the same text as HTML, which is then sent beside it.',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  MAIL_RATE: {
+    meaning: 'Mails that one instance sends in a minute at most, one after the other.',
+    default: '60',
+    needs: 'SMTP_URL',
+    ...whole(1, 6_000),
   },
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',

@@ -15,6 +15,9 @@ export interface Trial {
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 
+/** What is good about each destination after its check. */
+const GOOD: Readonly<Record<string, string>> = { mail: 'the server greets, and accepts the login if there is one' }
+
 /** Tries the store, the shared limiter, the certificate, the provider and the destinations, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
@@ -37,12 +40,31 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
       ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
-      ...destinations.map(({ name, check }) => trial(name, 'the receiver accepts what is sent', check)),
+      ...destinations.map(({ name, check }) => trial(name, GOOD[name] ?? 'the receiver accepts what is sent', check)),
       ...channels.map(({ name, check }) => trial(name, 'the channel got a line that says that it is a test', check)),
     ])
     return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator))] : trials
   } finally {
     await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
+  }
+}
+
+/**
+ * Sends a mail to an address of the operator's, as a contact gets it but with a sample name.
+ *
+ * @throws {OperatorError} when no mails are set up.
+ */
+export async function tryMail({ mail: settings }: Config, email: string): Promise<Trial> {
+  if (settings === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
+  const { mail } = await import('./destinations/mail.ts')
+  const destination = mail(settings)
+  try {
+    const result = await destination.try(email, new AbortController().signal)
+    const what = `mail to ${email}`
+    if (result.is !== 'delivered') return { what, is: 'wrong', why: result.why }
+    return { what, is: 'ok', why: `the server took it${result.answer ? `: ${result.answer}` : ''}` }
+  } finally {
+    await destination.close()
   }
 }
 

@@ -41,13 +41,17 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   stores: { parts: ['waitlist'], packages: ['pg'] },
   limiters: { parts: ['waitlist'], packages: ['ioredis'] },
   providers: { parts: ['setting', 'outbound', 'waitlist'], packages: [] },
-  destinations: { parts: ['outbound', 'waitlist'], packages: ['standardwebhooks'] },
+  destinations: {
+    parts: ['outbound', 'waitlist'],
+    packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
+  },
   outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },
   waitlist: { parts: [], packages: [] },
 }
 
 /** What the configuration may know of the adapters: how their settings are read, never the adapters themselves. */
 const settingsOfAdapters = [
+  'src/destinations/mail-settings.ts',
   'src/destinations/secret.ts',
   'src/limiters/redis-url.ts',
   'src/providers/catalogue.ts',
@@ -143,6 +147,7 @@ describe('the import law', () => {
     const used = sources
       .flatMap(file => importsOf(file, { types: false }))
       .filter(specifier => !/^(?:\.|node:)/.test(specifier))
+      .map(specifier => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0])
     assert.deepEqual([...new Set(used)].sort(), Object.keys(dependencies).sort())
   })
 

@@ -70,6 +70,10 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   DISCORD_WEBHOOK_URL: ['seCret', 'http://discord.com/api/webhooks/1/seCret', 'https://discord.com/#seCret'],
   CHAT_INTERVAL: ['seCret', '0', '86401', '1m'],
   CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
+  SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
+  MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
+  MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
+  MAIL_RATE: ['seCret', '0', '6001'],
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
@@ -106,6 +110,7 @@ describe('the configuration', () => {
       channels: { slack: undefined, discord: undefined },
       chatInterval: 60_000,
       chatNames: false,
+      mail: null,
       eventName: 'waitlist.joined',
       logLevel: 'info',
       warnings: configured({}).warnings,
@@ -131,7 +136,7 @@ describe('the configuration', () => {
   }
 
   test('every setting that has a rule was tried', () => {
-    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE']
+    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE']
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })
 

@@ -17,9 +17,19 @@ const { '': _, ...packages } = (read('package-lock.json') as { packages: Record<
 const entries = Object.entries(packages)
 
 /** Those that ask for no more than to be named, and so fit an MIT project. */
-const inProduction = ['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', 'Unlicense']
+const inProduction = [
+  'MIT',
+  'MIT-0',
+  'ISC',
+  '0BSD',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'Unlicense',
+]
 /** Tools are not passed on, so these may ask that changes of their own files are published. */
-const inDevelopment = [...inProduction, 'MIT-0', 'MPL-2.0', 'PSF-2.0', 'Zlib']
+const inDevelopment = [...inProduction, 'MPL-2.0', 'PSF-2.0', 'Zlib']
 
 /** What is not said in SPDX's words (https://spdx.org/licenses), read by hand. */
 const byHand: Readonly<Record<string, string>> = {

@@ -13,6 +13,10 @@ export function isPrivate(url: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|localhost|home\.arpa)$/.test(host)
 }
 
+/** Whether a host, as written, is this machine. Nothing is resolved. */
+export const isLoopback = (host: string): boolean =>
+  ipaddr.isValid(host) ? ipaddr.process(host).range() === 'loopback' : host === 'localhost'
+
 /** Metadata services that are not link-local: of Amazon, Google and Alibaba. */
 const metadata = new Set(['fd00:ec2::254', 'fd20:ce::254', '100.100.100.200'])
 const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal'])

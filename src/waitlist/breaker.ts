@@ -139,6 +139,10 @@ export function breaker(parts: BreakerParts): Breaker {
             turnAt = clock() + TURN
             return 'destination'
           }
+          if ('alone' in result && result.alone) {
+            answered()
+            return 'delivery'
+          }
           const asked = 'retryAfter' in result ? result.retryAfter : undefined
           // The destination answered just before, so the delivery itself may be at fault.
           const blame = answeredLast && asked === undefined ? 'delivery' : 'destination'

@@ -209,6 +209,8 @@ export type Failure =
       readonly retryAfter?: number | undefined
       /** Our own limits kept the call back, which says nothing about the other side. */
       readonly notSent?: true
+      /** The other side answers, and holds back this delivery alone. */
+      readonly alone?: true
     }
   /** It may have taken effect: cut off or timed out after it was sent, a server error, an answer that makes no sense. */
   | { readonly is: 'unclear'; readonly why: string; readonly retryAfter?: number | undefined }

@@ -46,6 +46,23 @@ export function joined(number = 0, more: Partial<Contact> = {}): JoinedEvent {
   return { id: eventId(contact), name: 'waitlist.joined', at, contact }
 }
 
+/** What is true of every destination's numbers. */
+export function assertSensible({ name, repeatable, timeout, concurrency }: Destination): void {
+  assert.match(name, /^[a-z-]+$/)
+  assert.ok(repeatable >= 0)
+  assert.ok(timeout > 0 && LONGEST_QUEUE + timeout < LEASE / 2)
+  assert.ok(Number.isInteger(concurrency) && concurrency > 0)
+}
+
+/** The reason, if there is one, is one line without anything of the contact that `joined` makes, and without secrets. */
+export function assertDiscreet(told: object, secrets: readonly string[]): void {
+  if (!('why' in told)) return
+  const why = String(told.why)
+  assert.notEqual(why, '')
+  assert.ok(!isPrivate(why) && !why.includes('\n'), why)
+  for (const secret of secrets) assert.ok(!why.includes(secret), why)
+}
+
 type Outcome = { readonly is: DeliveryResult['is']; readonly retryAfter?: number | 'some' }
 const unclear: Outcome = { is: 'unclear' }
 const unreached: Outcome = { is: 'unreached' }
@@ -100,20 +117,10 @@ export function destinationContract({ name, open, receiver, telling, can, secret
 
   const running = new AbortController().signal
 
-  function assertDiscreet(told: DeliveryResult): void {
-    if (!('why' in told)) return
-    assert.notEqual(told.why, '')
-    assert.ok(!isPrivate(told.why) && !told.why.includes('\n'), told.why)
-    for (const secret of secrets) assert.ok(!told.why.includes(secret), told.why)
-  }
-
   describe(`the destination contract, kept by ${name}`, { timeout: 60_000 }, () => {
     test('its numbers make sense', async t => {
       const { destination } = await started(t, () => null)
-      assert.match(destination.name, /^[a-z-]+$/)
-      assert.ok(destination.repeatable >= 0)
-      assert.ok(destination.timeout > 0 && LONGEST_QUEUE + destination.timeout < LEASE / 2)
-      assert.ok(Number.isInteger(destination.concurrency) && destination.concurrency > 0)
+      assertSensible(destination)
     })
 
     test('it tells once for each call, and under the same id on every attempt, also after a restart', async t => {
@@ -157,7 +164,7 @@ export function destinationContract({ name, open, receiver, telling, can, secret
           server.received.every(({ path }) => path !== '/elsewhere'),
           'a redirect was followed',
         )
-        assertDiscreet(outcome)
+        assertDiscreet(outcome, secrets)
       })
     }
 
@@ -177,7 +184,7 @@ export function destinationContract({ name, open, receiver, telling, can, secret
         for (const outcome of all) {
           const notSent = outcome.is === 'unreached' && outcome.notSent === true
           assert.ok(notSent || ended.includes(outcome.is), outcome.is)
-          assertDiscreet(outcome)
+          assertDiscreet(outcome, secrets)
         }
       })
     }
@@ -195,7 +202,7 @@ export function destinationContract({ name, open, receiver, telling, can, secret
         const destination = await open(url, t)
         const outcome = await destination.deliver(joined(), running)
         assert.equal(outcome.is, 'unreached', JSON.stringify(outcome))
-        assertDiscreet(outcome)
+        assertDiscreet(outcome, secrets)
       }
       assert.equal(server.received.length, 0)
     })

@@ -5,14 +5,18 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseEnv, promisify } from 'node:util'
+import PostalMime from 'postal-mime'
 import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config.ts'
+import { mail } from '../../src/destinations/mail.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
 import { webhook } from '../../src/destinations/webhook.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
 import { eventSchedule, untilNext } from '../../src/waitlist/retry.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
+import { joined } from '../contracts/destination.ts'
 import { checkout } from '../harness/checkout.ts'
+import { startMailServer } from '../harness/mail-server.ts'
 import { runProgram, until } from '../harness/program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,6 +26,7 @@ const blocks = (language: string) =>
 const commands = blocks('sh').flatMap(block => block.split('\n'))
 
 const { WEBHOOK_URL = '', WEBHOOK_SECRET = '' } = parseEnv(blocks('ini')[0]!)
+const { SMTP_URL = '', MAIL_FROM = '', SERVICE_NAME = '' } = parseEnv(blocks('ini')[1]!)
 
 /** Types a command in a shell; rejects when it fails. */
 const type = (command: string, cwd: string, env: Record<string, string> = {}) =>
@@ -89,6 +94,27 @@ test('the schedule in docs/events.md is the one in force', () => {
   assert.ok(source.includes(`const LONGEST_PAUSE = ${minutes * 60}_000\n`), 'an outage')
 })
 
+test('the welcome mail in docs/events.md is the one that is sent, by the settings there', async t => {
+  const safe = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
+  const result = readConfig({ ...safe, SMTP_URL, MAIL_FROM, SERVICE_NAME })
+  assert.ok('config' in result && result.config.mail !== null, JSON.stringify(result))
+  const { warnings, mail: settings } = result.config
+  assert.deepEqual(warnings, [])
+  const login = { user: 'hello@example.com', password: 'secret' }
+  assert.deepEqual(settings.server, { host: 'smtp.example.com', port: 465, secure: true, login })
+  const { host, port, mails } = await startMailServer(t)
+  const server = { host, port, secure: false, login: null }
+  const destination = mail({ ...settings, server, service: '{service}' })
+  t.after(destination.close)
+  await destination.deliver(joined(0, { name: '{name}' }), AbortSignal.timeout(10_000))
+  const sent = await PostalMime.parse(mails[0]!.source)
+  const shown = /^ {2}```text\n(.*?)^ {2}```$/ms.exec(text)![1]!.replaceAll(/^ {2}/gm, '')
+  assert.equal(sent.text, shown)
+  assert.deepEqual([sent.from?.name, sent.from?.address], ['Example', 'hello@example.com'])
+  assert.ok(text.includes(`at most \`MAIL_RATE\` mails a minute (${settings.rate})`))
+  assert.deepEqual([destination.concurrency, destination.timeout], [3, 20_000], 'three at most; ten and ten seconds')
+})
+
 test('every file that docs/events.md links to is there', () => {
   for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
     assert.ok(existsSync(join(root, 'docs', target)), target)
@@ -105,7 +131,9 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
   const { url, received } = await startReceiver(t, ({ json }) => ({
     status: json.type === 'waitlist.check' ? 204 : 422,
   }))
-  const env = { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, PORT: '0', SHUTDOWN_DELAY: '0' }
+  const { host, port, mails } = await startMailServer(t)
+  const mail = { SMTP_URL: `smtp://${host}:${port}`, MAIL_FROM, SERVICE_NAME }
+  const env = { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, ...mail, PORT: '0', SHUTDOWN_DELAY: '0' }
   const program = await runProgram(t, env, { cwd: folder })
   for (const name of ['ada', 'grace']) {
     const body = JSON.stringify({ name, email: `${name}@example.com` })
@@ -123,6 +151,7 @@ test('the commands in docs/events.md work as they stand there', { timeout: 120_0
     const { stdout } = await type(command, copy, env)
     assert.notEqual(stdout, '', command)
     if (command.includes('show')) assert.match(stdout, /422/)
+    if (command.includes('--mail')) assert.deepEqual(mails.at(-1)!.to, ['you@example.com'])
     if (command.includes('replay')) {
       assert.match((await type('npm run -s waitlist deliveries', copy)).stdout, /waiting/, command)
     }

@@ -32,6 +32,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       provider: 'none',
       webhook: 'none',
       channels: 'none',
+      mail: 'none',
       event: 'waitlist.joined',
     })
   })

@@ -11,7 +11,7 @@ const DAY = 24 * 60 * 60 * 1_000
 export const inDays = (days: number): Date => new Date(Date.now() + days * DAY)
 
 /**
- * A new key and a certificate signed by itself (RFC 5280 §4.1), for localhost and 127.0.0.1, as PEM. Node can read
+ * A new key and a certificate signed by itself (RFC 5280 §4.1), for localhost, 127.0.0.1 and 0.0.0.0, as PEM. Node can read
  * certificates but make none, and these few lines of DER are less than a library.
  */
 export function selfSigned({ kind, name, from = inDays(-1), to = inDays(90) }: CertificateOptions) {
@@ -21,7 +21,13 @@ export function selfSigned({ kind, name, from = inDays(-1), to = inDays(90) }: C
       : generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const algorithm = kind === 'ec' ? sequence(oid('2a8648ce3d040302')) : sequence(oid('2a864886f70d01010b'), der(5))
   const who = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(name)))))
-  const names = sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])))
+  const names = sequence(
+    der(0x82, Buffer.from('localhost')),
+    ...[
+      [127, 0, 0, 1],
+      [0, 0, 0, 0],
+    ].map(ip => der(0x87, Buffer.from(ip))),
+  )
   const body = sequence(
     der(0xa0, der(2, Buffer.from([2]))),
     der(2, Buffer.concat([Buffer.from([1]), randomBytes(8)])),

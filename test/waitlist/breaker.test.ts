@@ -14,6 +14,8 @@ const refusing: Failure = { is: 'misconfigured', why: '401' }
 const notSent: Failure = { is: 'unreached', why: 'too many wait', notSent: true }
 const asking = (milliseconds: number): Failure => ({ is: 'unreached', why: '429', retryAfter: milliseconds })
 
+const alone: Failure = { is: 'unreached', why: 'not this one', alone: true }
+
 interface Bench extends Breaker {
   readonly clock: { now: number }
   readonly lines: readonly Line[]
@@ -314,5 +316,18 @@ describe('what the operator sees', () => {
     here.attempt({ is: 'gone', why: '410' })
     const why = '410; nothing more is sent there until the service is restarted'
     assert.deepEqual(here.lines, [{ level: 'error', message: silent, details: { destination: 'hook', why } }])
+  })
+
+  test('what fails alone shows that the destination answers, and is to blame by itself', () => {
+    const here = bench()
+    here.attempts(4, down)
+    assert.equal(here.attempt(alone), 'delivery')
+    here.attempts(100, alone)
+    assert.equal(isOpen(here), false)
+    here.attempts(5, down)
+    assert.equal(isOpen(here), true)
+    here.clock.now += 2 * SECOND
+    here.attempt(alone)
+    assert.equal(isOpen(here), false)
   })
 })

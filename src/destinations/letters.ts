@@ -1,0 +1,76 @@
+import { readFileSync, statSync } from 'node:fs'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import { OperatorError } from '../waitlist/ports.ts'
+import type { MailSettings } from './mail-settings.ts'
+import { escaped, filled, onOneLine, placeholdersAllowed, unknownPlaceholder, unlinked } from './placeholders.ts'
+
+/** Who is written to. */
+export interface Letter {
+  /** Letters, digits, dashes and underscores, and no other mail's. */
+  readonly id: string
+  readonly name: string
+  readonly email: string
+}
+
+/** Bytes of a template. */
+const LARGEST_FILE = 256 * 1024
+const DEFAULT_TEXT = [
+  'Hello {name},',
+  'thank you for signing up at {service}. You are on the waitlist, and there is nothing else to do.',
+  'If it was not you who signed up, somebody mistyped an address, and you can ignore this mail.',
+]
+  .map(paragraph => `${paragraph}\n`)
+  .join('\n')
+
+/**
+ * Writes mails (RFC 5322), whatever names are. The function it returns makes all bytes of one, with lines as SMTP has them.
+ *
+ * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
+ */
+export function letters({ from, subject, textFile, htmlFile, service }: Omit<MailSettings, 'server' | 'rate'>) {
+  const textTemplate = textFile === null ? DEFAULT_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
+  const htmlTemplate = htmlFile === null ? null : readTemplate('MAIL_HTML_FILE', htmlFile)
+  const domain = from.address.slice(from.address.indexOf('@') + 1)
+
+  return ({ id, name, email }: Letter): Promise<Buffer> => {
+    const values = { name: unlinked(name), email, service }
+    const composer = new MailComposer({
+      from: { ...from },
+      to: { name: onOneLine(name), address: email },
+      subject: filled(subject, values, onOneLine),
+      text: filled(textTemplate, values, value => value),
+      ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escaped) }),
+      messageId: `<${id}@${domain}>`,
+      date: new Date(),
+      // RFC 3834 §5: so that nobody's holiday notice answers it.
+      headers: { 'Auto-Submitted': 'auto-generated' },
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+    return composer.compile().build()
+  }
+}
+
+/** @throws {OperatorError} */
+function readTemplate(setting: string, path: string): string {
+  const wrong = (why: string) => new OperatorError(`${setting}: ${path} ${why}`)
+  let bytes: Buffer
+  try {
+    const stats = statSync(path)
+    if (!stats.isFile()) throw new Error('it is no file')
+    if (stats.size > LARGEST_FILE) throw new Error(`it has ${stats.size} bytes, and ${LARGEST_FILE} are allowed`)
+    bytes = readFileSync(path)
+  } catch (error) {
+    throw wrong(`cannot be used: ${(error as Error).message}`)
+  }
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw wrong('is not UTF-8')
+  }
+  const unknown = unknownPlaceholder(text)
+  if (unknown !== undefined) throw wrong(`has ${unknown}, but the placeholders are ${placeholdersAllowed}`)
+  if (text.trim() === '') throw wrong('is empty')
+  return text
+}

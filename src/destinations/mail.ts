@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { type Attempt, attempting } from '../outbound/attempt.ts'
+import { excerpt } from '../outbound/excerpt.ts'
+import { pace } from '../outbound/pace.ts'
+import type { DeliveryResult, Failure, OwnDestination } from '../waitlist/ports.ts'
+import { type Letter, letters } from './letters.ts'
+import type { MailSettings } from './mail-settings.ts'
+import { type SmtpOutcome, smtpServer } from './smtp.ts'
+import { judgeRefusal } from './smtp-reply.ts'
+
+export interface MailDestination extends OwnDestination {
+  /** Sends one mail with a sample name. `answer`: what the server said. Never rejects. */
+  try(email: string, leave: AbortSignal): Promise<DeliveryResult & { readonly answer?: string }>
+}
+
+/** Milliseconds for one attempt. */
+const TIMEOUT = 20_000
+/** Milliseconds until the server must be ready for the mail: an answer to its end is worth waiting for. */
+const PREPARATION = 10_000
+/** Milliseconds that a mail may wait for its turn. */
+const LONGEST_QUEUE = 5_000
+/** Few, since servers limit the sessions of a client, and since a crash leaves doubt about as many mails. */
+const CONCURRENCY = 3
+
+/**
+ * Sends each new contact a welcome mail (RFC 5321, RFC 5322). A server cannot recognise a repeated mail, so one whose end
+ * was sent and not answered is never sent again.
+ *
+ * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
+ */
+export function mail({ server, rate, ...letterhead }: MailSettings): MailDestination {
+  const write = letters(letterhead)
+  const { send, greet, close } = smtpServer(server)
+  const { enter } = pace({ calls: 1, per: 60_000 / rate, connections: CONCURRENCY })
+  const { user = '', password = '' } = server.login ?? {}
+  /** As they are, and as they are sent (RFC 4616, AUTH LOGIN). What is shorter is no secret, but part of many words. */
+  const inClear = [user, password, `\0${user}\0${password}`]
+  const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
+
+  /** One mail, in its turn. */
+  async function post(letter: Letter, leave: AbortSignal): Promise<DeliveryResult & { readonly answer?: string }> {
+    const message = await write(letter)
+    return attempting(TIMEOUT, leave, async attempt => {
+      const done = await enter({ longest: LONGEST_QUEUE, continues: false, over: attempt.over })
+      if (done === null || attempt.over.aborted) {
+        done?.()
+        return { is: 'unreached', why: 'send the mail: not sent, its turn did not come in time', notSent: true }
+      }
+      try {
+        attempt.begin()
+        const { over } = attempt
+        const outcome = await send(
+          { from: letterhead.from.address, to: letter.email, message },
+          preparation(over),
+          over,
+        )
+        const sent = [letter.name, letter.email]
+        if (outcome.is !== 'accepted') return judged('send the mail', outcome, attempt, sent)
+        return { is: 'delivered', answer: cleaned(outcome.said, sent) }
+      } finally {
+        done()
+      }
+    })
+  }
+
+  const cleaned = (said: string, sent: readonly string[]): string => excerpt(said, sent, secrets)
+
+  function judged(
+    to: string,
+    outcome: Exclude<SmtpOutcome, { is: 'accepted' }>,
+    { over, left }: Attempt,
+    sent: readonly string[],
+  ) {
+    if (outcome.is === 'answered with a no') {
+      const { command, code, status, text } = outcome.no
+      const said = cleaned(text, sent)
+      const what = command === 'CONN' ? 'the connection' : command
+      const hint = command === 'STARTTLS' ? '; nothing is sent unencrypted, so try smtps://' : ''
+      const why = `${to}: ${what} was answered with ${[code, status, said && `(${said})`].filter(Boolean).join(' ')}${hint}`
+      return { ...judgeRefusal(outcome.no), why }
+    }
+    if (outcome.is === 'impossible')
+      return { is: 'misconfigured', why: `${to}: ${cleaned(outcome.why, sent)}` } as const
+    const why = over.aborted && left() > 0 ? 'cut off by our own stop' : outcome.why
+    return { is: outcome.sent ? 'unclear' : 'unreached', why: `${to}: ${cleaned(why, sent)}` } as const
+  }
+
+  return {
+    name: 'mail',
+    repeatable: 0,
+    timeout: TIMEOUT,
+    concurrency: CONCURRENCY,
+
+    async deliver({ id, contact: { name, email } }, leave) {
+      const { answer, ...result } = await post({ id, name, email }, leave)
+      return result
+    },
+
+    try: (email, leave) => post({ id: `check_${randomUUID()}`, name: 'Ada Lovelace', email }, leave),
+
+    /** Greets the server and logs in. */
+    check(leave) {
+      return attempting(TIMEOUT, leave, async attempt => {
+        attempt.begin()
+        const outcome = await greet(preparation(attempt.over))
+        return outcome && (judged('try the mail server', outcome, attempt, []) as Failure)
+      })
+    },
+
+    close,
+  }
+}
+
+const preparation = (over: AbortSignal): AbortSignal => AbortSignal.any([over, AbortSignal.timeout(PREPARATION)])
+const inBase64 = (text: string): string => Buffer.from(text).toString('base64')

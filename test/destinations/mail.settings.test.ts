@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { readConfig } from '../../src/config.ts'
+import { mail } from '../../src/destinations/mail.ts'
+import { type MailSettings, readMailbox, readSmtpUrl, readSubject } from '../../src/destinations/mail-settings.ts'
+import { escaped, filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
+import { isLoopback } from '../../src/outbound/private-address.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+
+describe('SMTP_URL', () => {
+  const login = { user: 'me@example.com', password: 'p:/ß %' }
+  for (const [text, expected] of Object.entries({
+    'smtp://mail.example.com': { host: 'mail.example.com', port: 587, secure: false, login: null },
+    'smtps://mail.example.com': { host: 'mail.example.com', port: 465, secure: true, login: null },
+    'SMTPS://Mail.Example.com:2465/': { host: 'mail.example.com', port: 2465, secure: true, login: null },
+    'smtp://me%40example.com:p%3A%2F%C3%9F%20%25@mailpit:25': { host: 'mailpit', port: 25, secure: false, login },
+    'smtp://[::1]:2525': { host: '::1', port: 2525, secure: false, login: null },
+    'smtp://127.0.0.1': { host: '127.0.0.1', port: 587, secure: false, login: null },
+  })) {
+    test(`${text} is accepted`, () => assert.deepEqual(readSmtpUrl(text), expected))
+  }
+
+  for (const text of [
+    'mail.example.com',
+    'mail.example.com:587',
+    'http://mail.example.com',
+    'smtp://',
+    'smtp://mail.example.com:0',
+    'smtp://mail.example.com:99999',
+    'smtp://mail.example.com/inbox',
+    'smtp://mail.example.com?tls=no',
+    'smtp://mail.example.com#x',
+    'smtp://me@mail.example.com',
+    'smtp://:secret@mail.example.com',
+    'smtp://me:%zz@mail.example.com',
+    'smtp://me:a%00b@mail.example.com',
+    'smtp://me:a%0D%0Ab@mail.example.com',
+    'smtp://mail example.com',
+    'smtp://mail%0Aexample.com',
+    'smtp://bücher.example',
+  ]) {
+    test(`${text} is not`, () => assert.equal(readSmtpUrl(text), undefined))
+  }
+
+  test('every login that has no control characters is read as it was encoded', () => {
+    const part = fc.string({ unit: 'grapheme', minLength: 1 }).filter(text => !/\p{Cc}/u.test(text))
+    fc.assert(
+      fc.property(part, part, (user, password) => {
+        const text = `smtp://${encodeURIComponent(user)}:${encodeURIComponent(password)}@localhost`
+        assert.deepEqual(readSmtpUrl(text)?.login, { user, password })
+      }),
+    )
+  })
+})
+
+test('only this machine is loopback', () => {
+  for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])
+    assert.ok(isLoopback(host), host)
+  for (const host of ['localhost.example.com', 'localhost.', '0.0.0.0', '10.0.0.1', 'mailpit', '::', '::2']) {
+    assert.equal(isLoopback(host), false, host)
+  }
+})
+
+describe('MAIL_FROM and MAIL_SUBJECT', () => {
+  test('a sender is an address, with a name or without', () => {
+    const address = 'hello@example.com'
+    assert.deepEqual(readMailbox(address), { name: '', address })
+    for (const [text, name] of [
+      [`Acme <${address}>`, 'Acme'],
+      [`"Acme, Inc." <${address}>`, 'Acme, Inc.'],
+      [`Zoë 李<${address}>`, 'Zoë 李'],
+    ] as const) {
+      assert.deepEqual(readMailbox(text), { name, address }, text)
+    }
+  })
+
+  test('anything else is none', () => {
+    for (const text of [
+      'hello',
+      'a@b',
+      'hello@example.com, x@y.com',
+      'A <B <hello@example.com>>',
+      '<hello@example.com',
+    ]) {
+      assert.equal(readMailbox(text), undefined, text)
+    }
+    assert.equal(readMailbox('A\r\nBcc: x@example.com <hello@example.com>'), undefined)
+    assert.equal(readMailbox(`${'x'.repeat(101)} <hello@example.com>`), undefined)
+  })
+
+  test('a subject is one line with placeholders that exist', () => {
+    for (const text of ['Hi', 'Hi {name}, {email}: {service}', '{', 'a {b c}', 'x'.repeat(200)]) {
+      assert.equal(readSubject(text), text)
+    }
+    for (const text of [
+      'Hi\r\nBcc: x',
+      'Hi\u2028',
+      '{first_name}',
+      '{{name}}',
+      '{ name }',
+      '{Name}',
+      'x'.repeat(201),
+    ]) {
+      assert.equal(readSubject(text), undefined, text)
+    }
+  })
+})
+
+describe('placeholders', () => {
+  test('the braces of style sheets are none', () => {
+    assert.equal(unknownPlaceholder('<style>p { color: red } a{b:c}\n@media { p{} }</style> {} {name}'), undefined)
+    assert.equal(unknownPlaceholder('{name} {{email}} {nome}'), '{{email}}')
+  })
+
+  test('they are filled in once, whatever the values are', () => {
+    const value = fc.oneof(fc.constantFrom('{name}', '{email}', '$&', '$1', '{'), fc.string())
+    fc.assert(
+      fc.property(value, value, value, (name, email, service) => {
+        const values = { name, email, service }
+        assert.equal(
+          filled('{name}|{email}|{service}|{name}', values, x => x),
+          `${name}|${email}|${service}|${name}`,
+        )
+      }),
+    )
+  })
+
+  test('what is escaped has no markup', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom(...`<>"'&;#39ampltgé`) }),
+        text => !/[<>"']|&(?!amp;|lt;|gt;|quot;|#39;)/.test(escaped(text)),
+      ),
+    )
+  })
+
+  test('a file full of braces takes no time', () => {
+    for (const text of ['{'.repeat(256 * 1024), '{ a'.repeat(80_000), '{a '.repeat(80_000)]) unknownPlaceholder(text)
+  })
+})
+
+describe('the configuration of mails', () => {
+  const set = { SMTP_URL: 'smtp://me:secret@mail.example.com', MAIL_FROM: 'hello@example.com' }
+  const mistakesIn = (env: Record<string, string>) => {
+    const result = readConfig(env)
+    return 'mistakes' in result ? result.mistakes : []
+  }
+
+  test('it is off by default', () => {
+    const result = readConfig({})
+    assert.ok('config' in result)
+    assert.equal(result.config.mail, null)
+  })
+
+  test('a server and a sender are enough', () => {
+    const result = readConfig({ ...set, SERVICE_NAME: 'Acme' })
+    assert.ok('config' in result, JSON.stringify(result))
+    const login = { user: 'me', password: 'secret' }
+    assert.deepEqual(result.config.mail, {
+      server: { host: 'mail.example.com', port: 587, secure: false, login },
+      from: { name: '', address: 'hello@example.com' },
+      subject: '{service}: you are on the list',
+      textFile: null,
+      htmlFile: null,
+      rate: 60,
+      service: 'Acme',
+    })
+  })
+
+  test('a server without a sender is a mistake, and no mistake repeats the password', () => {
+    assert.deepEqual(mistakesIn({ SMTP_URL: set.SMTP_URL }), [
+      'MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender',
+    ])
+    const [mistake, ...others] = mistakesIn({ ...set, SMTP_URL: 'smtp://me:secret@mail.example.com/x' })
+    assert.deepEqual(others, [])
+    assert.ok(mistake!.startsWith('SMTP_URL must be smtp://') && !mistake!.includes('secret'))
+    assert.equal(mistakesIn({ ...set, MAIL_FROM: 'x' }).length, 1)
+    assert.equal(mistakesIn({ ...set, MAIL_SUBJECT: '{nome}' }).length, 1)
+    for (const rate of ['0', '6001', 'x']) assert.equal(mistakesIn({ ...set, MAIL_RATE: rate }).length, 1, rate)
+  })
+
+  test('without a server the others have no effect, and a warning says so', () => {
+    const names = ['MAIL_FROM', 'MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'MAIL_RATE']
+    const values = ['hello@example.com', 'Hi', '/nowhere', '/nowhere', '10']
+    const result = readConfig(Object.fromEntries(names.map((name, i) => [name, values[i]])))
+    assert.ok('config' in result)
+    assert.equal(result.config.mail, null)
+    for (const name of names)
+      assert.ok(result.config.warnings.includes(`${name} has no effect without SMTP_URL.`), name)
+  })
+
+  test('a file that cannot be used stops the start, with what is wrong', t => {
+    const folder = temporaryFolder(t)
+    const path = (name: string, content: string | Buffer) => {
+      writeFileSync(join(folder, name), content)
+      return join(folder, name)
+    }
+    mkdirSync(join(folder, 'folder'))
+    const result = readConfig(set)
+    assert.ok('config' in result)
+    const settings = result.config.mail as MailSettings
+    for (const [file, why] of [
+      [join(folder, 'missing'), /cannot be used: ENOENT/],
+      [join(folder, 'folder'), /cannot be used: it is no file/],
+      [path('large', 'x'.repeat(262_145)), /cannot be used: it has 262145 bytes, and 262144 are allowed/],
+      [path('latin1', Buffer.from('Gr\xfc\xdfe', 'latin1')), /is not UTF-8/],
+      [
+        path('unknown', 'Hi {first_name}'),
+        /has \{first_name\}, but the placeholders are \{name\}, \{email\}, \{service\}/,
+      ],
+      [path('empty', '\n'), /is empty/],
+    ] as const) {
+      for (const [setting, files] of [
+        ['MAIL_TEXT_FILE', { textFile: file }],
+        ['MAIL_HTML_FILE', { htmlFile: file }],
+      ] as const) {
+        assert.throws(
+          () => mail({ ...settings, ...files }),
+          error =>
+            error instanceof OperatorError &&
+            error.message.startsWith(`${setting}: ${file} `) &&
+            why.test(error.message),
+          file,
+        )
+      }
+    }
+    mail({ ...settings, textFile: path('good', 'x'.repeat(262_144)) })
+  })
+})

@@ -1,0 +1,541 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import fc from 'fast-check'
+import PostalMime from 'postal-mime'
+import { mail } from '../../src/destinations/mail.ts'
+import type { MailSettings } from '../../src/destinations/mail-settings.ts'
+import type { DeliveryResult } from '../../src/waitlist/ports.ts'
+import { assertDiscreet, assertSensible, joined } from '../contracts/destination.ts'
+import { selfSigned } from '../harness/certificate.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import {
+  type Deed,
+  end,
+  garbage,
+  halfALine,
+  hang,
+  longLine,
+  type MailServer,
+  type MailServerOptions,
+  type Moment,
+  moments,
+  type ReceivedMail,
+  reset,
+  say,
+  startMailServer,
+  withoutEnd,
+} from '../harness/mail-server.ts'
+import { freePort } from '../harness/port.ts'
+import { until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
+
+const login = { user: 'postmaster', password: 'correct horse' }
+const secrets = [login.password, ...[login.password, `\0${login.user}\0${login.password}`].map(text => btoa(text))]
+const running = new AbortController().signal
+
+type More = Omit<Partial<MailSettings>, 'server'> & { readonly server?: Partial<MailSettings['server']> }
+
+function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 'host' | 'port'>, more: More = {}) {
+  const destination = mail({
+    from: { name: 'Acme', address: 'hello@acme.example' },
+    subject: '{service}: you are on the list',
+    textFile: null,
+    htmlFile: null,
+    rate: 6_000,
+    service: 'Acme',
+    ...more,
+    server: { host, port, secure: false, login: null, ...more.server },
+  })
+  t.after(destination.close)
+  return destination
+}
+
+const parsed = ({ source }: ReceivedMail) => PostalMime.parse(source)
+/** The names of the fields of a head, in lower case. */
+const fieldsOf = ({ source }: ReceivedMail): string[] =>
+  source
+    .toString('latin1')
+    .split('\r\n\r\n', 1)[0]!
+    .split('\r\n')
+    .filter(line => !/^[ \t]/.test(line))
+    .map(line => line.split(':', 1)[0]!.toLowerCase())
+    .sort()
+const FIELDS = ['auto-submitted', 'content-transfer-encoding', 'content-type', 'date', 'from', 'message-id']
+const HEAD = [...FIELDS, 'mime-version', 'subject', 'to'].sort()
+
+/** Without what keeps a name from being a link. */
+const visible = (text: string | undefined) => text?.replaceAll('\u2060', '')
+
+describe('what is mailed', { timeout: 60_000 }, () => {
+  test('its numbers make sense, and a mail may never be repeated', t => {
+    const destination = opened(t, { host: '127.0.0.1', port: 9 })
+    assertSensible(destination)
+    const { name, repeatable, concurrency } = destination
+    assert.deepEqual({ name, repeatable, concurrency }, { name: 'mail', repeatable: 0, concurrency: 3 })
+  })
+
+  test('a short text to the address as it was typed, with the event as the id of the mail', async t => {
+    const server = await startMailServer(t)
+    const event = joined(7, { name: 'Zoë "Z" 李', email: 'Zoe+1@Example.COM' })
+    const before = Math.floor(Date.now() / 1000) * 1000
+    assert.deepEqual(await opened(t, server).deliver(event, running), { is: 'delivered' })
+    const [one] = server.mails as [ReceivedMail]
+    assert.deepEqual([one.from, one.to], ['hello@acme.example', ['Zoe+1@Example.COM']])
+    assert.deepEqual(fieldsOf(one), HEAD)
+    const { from, to, subject, messageId, date, headers, text, html } = await parsed(one)
+    assert.deepEqual([from?.name, from?.address], ['Acme', 'hello@acme.example'])
+    assert.deepEqual(
+      [to?.[0]?.name, to?.[0]?.address?.toLowerCase(), to?.length],
+      ['Zoë "Z" 李', 'zoe+1@example.com', 1],
+    )
+    assert.equal(subject, 'Acme: you are on the list')
+    assert.equal(messageId, `<${event.id}@acme.example>`)
+    assert.ok(new Date(date!).getTime() >= before && new Date(date!).getTime() <= Date.now())
+    assert.equal(headers.find(({ key }) => key === 'auto-submitted')?.value, 'auto-generated')
+    assert.match(text!, /^Hello Zoë "Z" 李,\n\nthank you for signing up at Acme\. You are on the waitlist, /)
+    assert.equal(html, undefined)
+  })
+
+  test('the files of the owner, filled in once, and escaped in HTML', async t => {
+    const folder = temporaryFolder(t)
+    const textFile = join(folder, 'welcome.txt')
+    const htmlFile = join(folder, 'welcome.html')
+    writeFileSync(textFile, '\uFEFFHi {name} <{email}>, ß {service}. {name}!\n.\n..\nFrom me')
+    writeFileSync(htmlFile, '<style>p { color: red }</style><p title="{name}">{name}, {email}</p>')
+    const server = await startMailServer(t)
+    const name = `{email} <b onclick='x'>"&amp;{name}</b>`
+    const subject = '{name} {email} {service}'
+    const destination = opened(t, server, { textFile, htmlFile, subject, service: '{name} & Co' })
+    await destination.deliver(joined(0, { name, email: 'a&b@example.com' }), running)
+    const told = await parsed(server.mails[0]!)
+    assert.equal(visible(told.text)?.trimEnd(), `Hi ${name} <a&b@example.com>, ß {name} & Co. ${name}!\n.\n..\nFrom me`)
+    const written = '{email} &lt;b onclick=&#39;x&#39;&gt;&quot;&amp;amp;{name}&lt;/b&gt;'
+    assert.equal(
+      visible(told.html)?.trimEnd(),
+      `<style>p { color: red }</style><p title="${written}">${written}, a&amp;b@example.com</p>`,
+    )
+    assert.equal(visible(told.subject), `${name} a&b@example.com {name} & Co`)
+  })
+
+  test('a name is not a link', async t => {
+    const server = await startMailServer(t)
+    await opened(t, server).deliver(joined(0, { name: 'win at https://evil.example/x or a@b.example, J. R.' }), running)
+    const { text } = await parsed(server.mails[0]!)
+    assert.doesNotMatch(text!, /https:\/\/|evil\.example|b\.example/)
+    assert.match(visible(text)!, /^Hello win at https:\/\/evil\.example\/x or a@b\.example, J\. R\.,$/m)
+  })
+
+  test('no name and no subject adds a field or a recipient, and every name arrives', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server, { subject: '{name}: welcome' })
+    const nasty = fc.constantFrom(
+      '\r\nBcc: x@evil.example',
+      '\n\n<b>',
+      '\r\n ',
+      '\r',
+      '\t',
+      '=?utf-8?q?=0aTo:_x?=',
+      ', <x@y.z>',
+    )
+    const part = fc.oneof(nasty, fc.string({ unit: 'binary', maxLength: 30 }), fc.string({ maxLength: 100 }))
+    const names = fc.array(part, { minLength: 1, maxLength: 3 }).map(parts => parts.join(''))
+    await fc.assert(
+      fc.asyncProperty(names, async name => {
+        assert.deepEqual(await destination.deliver(joined(2, { name }), running), { is: 'delivered' })
+        const one = server.mails.at(-1)!
+        assert.deepEqual(one.to, ['Ada.Lovelace.2@Example.com'])
+        assert.deepEqual(fieldsOf(one), HEAD)
+        for (const line of one.source.toString('latin1').split('\r\n')) assert.ok(line.length <= 998, 'RFC 5322 §2.1.1')
+        assert.doesNotMatch(one.source.toString('latin1'), /[^\r]\n|\r[^\n]/)
+        const { to, subject, text } = await parsed(one)
+        assert.deepEqual(
+          to?.map(({ address }) => address?.toLowerCase()),
+          ['ada.lovelace.2@example.com'],
+        )
+        assert.equal(subject?.endsWith(': welcome'), true)
+        assert.ok(text !== undefined)
+      }),
+      { numRuns: isSlow ? 500 : 60 },
+    )
+  })
+
+  test('names as signups have them arrive in the head and in the text as they were typed', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server)
+    const character = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 1 })
+      .filter(each => /[\p{L}\p{N}\p{P}\p{S}\p{M}]/u.test(each))
+    const word = fc.array(character, { minLength: 1, maxLength: 20 }).map(all => all.join(''))
+    const names = fc.array(word, { minLength: 1, maxLength: 4 }).map(words => words.join(' '))
+    await fc.assert(
+      fc.asyncProperty(names, async name => {
+        await destination.deliver(joined(2, { name }), running)
+        const { to, text } = await parsed(server.mails.at(-1)!)
+        assert.equal(to?.[0]?.name, name)
+        assert.equal(visible(text?.split('\n', 1)[0]), visible(`Hello ${name},`))
+      }),
+      { numRuns: isSlow ? 500 : 60 },
+    )
+  })
+})
+
+type Is = DeliveryResult['is']
+
+/** What is not a reply. */
+const silences: Readonly<Record<string, Deed>> = {
+  'a reset': reset,
+  'an end': end,
+  'bytes that are no SMTP': garbage,
+  'half a line': halfALine,
+  'a line of 1 MB': longLine,
+}
+/** What takes the whole timeout. */
+const hanging: Readonly<Record<string, Deed>> = { 'no answer': hang, 'a reply without end': withoutEnd }
+
+/** Says it with all that it was told. */
+const chatty = (code: string) =>
+  say(
+    `${code} Ada King Lovelace <Ada.Lovelace.0@Example.com> ada.lovelace.0 ${login.user} ${login.password} ${secrets.join(' ')}`,
+  )
+
+const beforeTheEnd = moments.filter(moment => !['STARTTLS', 'the end', 'QUIT'].includes(moment))
+
+// The server waits for a moment before it greets, so that many tests take long one after the other.
+describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
+  async function outcomeOf(
+    t: TestContext,
+    at: Moment,
+    deed: Deed,
+    options: MailServerOptions = {},
+  ): Promise<{ readonly outcome: DeliveryResult; readonly server: MailServer }> {
+    const server = await startMailServer(t, { login, deed: moment => (moment === at ? deed : null), ...options })
+    const destination = opened(t, server, { server: { login } })
+    const outcome = await destination.deliver(joined(), running)
+    assertDiscreet(outcome, secrets)
+    assert.ok(!('why' in outcome) || !outcome.why.includes(login.user), JSON.stringify(outcome))
+    return { outcome, server }
+  }
+
+  const cases: [at: Moment, what: string, Deed, Is][] = []
+  for (const at of beforeTheEnd)
+    for (const [what, deed] of Object.entries(silences)) cases.push([at, what, deed, 'unreached'])
+  for (const [what, deed] of Object.entries(silences)) cases.push(['the end', what, deed, 'unclear'])
+  for (const at of [...beforeTheEnd, 'the end'] as const) {
+    for (const code of ['421 4.3.2', '450 4.2.1', '451 4.7.1', '452', '454 4.7.0'])
+      cases.push([at, code, chatty(code), 'unreached'])
+  }
+  for (const at of ['greeting', 'EHLO', 'AUTH', 'MAIL'] as const) {
+    for (const code of ['500', '530 5.7.0', '535 5.7.8', '550', '550 5.1.1', '554 5.7.1']) {
+      // A server that knows no EHLO is greeted the old way, and answers that as well.
+      cases.push([at, code, chatty(code), 'misconfigured'])
+    }
+  }
+  for (const at of ['RCPT', 'the end'] as const) {
+    for (const code of [
+      '550',
+      '550 5.1.1',
+      '551 5.1.6',
+      '552 5.2.2',
+      '553 5.1.3',
+      '554',
+      '554 5.6.0',
+      '550 5.4.1',
+      '550 5.0.0',
+    ]) {
+      cases.push([at, code, say(`${code} No such Ada`), 'refused'])
+    }
+    for (const code of ['530 5.7.0', '535', '550 5.7.1', '550 5.7.26', '553 5.1.8', '552 5.3.4', '503 5.5.1', '555']) {
+      cases.push([at, code, chatty(code), 'misconfigured'])
+    }
+    for (const text of [
+      '550 relay not permitted',
+      '550 Authentication required',
+      '554 Message rejected: Email address is not verified.',
+    ]) {
+      cases.push([at, text, say(text), 'misconfigured'])
+    }
+  }
+  cases.push(['the end', '354 once more', say('354 go on'), 'unclear'])
+  cases.push(['the end', 'half a code', say('2'), 'unclear'])
+  cases.push(['QUIT', 'a reset', reset, 'delivered'])
+
+  for (const [at, what, deed, is] of cases) {
+    test(`${at}: ${what} is ${is}`, async t => {
+      const { outcome, server } = await outcomeOf(t, at, deed)
+      assert.equal(outcome.is, is, JSON.stringify(outcome))
+      assert.equal(server.mails.length, at === 'the end' || at === 'QUIT' ? 1 : 0)
+    })
+    if (at !== 'RCPT') continue
+    test(`${at}, asked for by itself: ${what} is ${is}`, async t => {
+      const { outcome } = await outcomeOf(t, at, deed, { hidePIPELINING: true })
+      assert.equal(outcome.is, is, JSON.stringify(outcome))
+    })
+  }
+
+  for (const [at, code, alone] of [
+    ['RCPT', '450 4.1.2', true],
+    ['RCPT', '451', true],
+    ['RCPT', '450 4.0.0', true],
+    ['RCPT', '421', undefined],
+    ['RCPT', '452 4.3.1', undefined],
+    ['RCPT', '450 4.7.1', undefined],
+    ['RCPT', '450 4.1.8', undefined],
+    ['MAIL', '450 4.1.2', undefined],
+    ['the end', '450 4.1.2', undefined],
+  ] as const) {
+    test(`${at}: ${code} ${alone ? 'is about this recipient alone' : 'may be about all mails'}`, async t => {
+      const { outcome } = await outcomeOf(t, at, say(`${code} later`))
+      assert.ok(outcome.is === 'unreached')
+      assert.equal(outcome.alone, alone)
+    })
+  }
+
+  test('the reason says at which command, and with which codes', async t => {
+    const { outcome } = await outcomeOf(t, 'RCPT', say('550-5.1.1 <Ada.Lovelace.0@Example.com>\r\n550 5.1.1 unknown'))
+    const why = 'send the mail: RCPT TO was answered with 550 5.1.1 (<…> 550 5.1.1 unknown)'
+    assert.deepEqual(outcome, { is: 'refused', why })
+  })
+
+  test('a mail that is too large for the server is misconfigured', async t => {
+    const server = await startMailServer(t, { size: 100 })
+    const outcome = await opened(t, server).deliver(joined(), running)
+    assert.equal(outcome.is, 'misconfigured', JSON.stringify(outcome))
+    assert.equal(server.mails.length, 0)
+  })
+
+  test('when the process stops: unclear after the end of the mail, else unreached, and what waits is not sent', async t => {
+    for (const [at, is] of [
+      ['MAIL', 'unreached'],
+      ['the end', 'unclear'],
+    ] as const) {
+      const server = await startMailServer(t, { deed: moment => (moment === at ? hang : null) })
+      const destination = opened(t, server)
+      const stop = new AbortController()
+      const outcomes = Array.from({ length: 7 }, (_, i) => destination.deliver(joined(i), stop.signal))
+      await server.reached(at, 1)
+      stop.abort()
+      const all = await Promise.all(outcomes)
+      assert.equal(all[0]!.is, is, JSON.stringify(all))
+      for (const outcome of all) {
+        assert.ok(outcome.is === is || outcome.is === 'unreached', JSON.stringify(outcome))
+        assertDiscreet(outcome, secrets)
+      }
+      assert.ok(all.some(outcome => 'notSent' in outcome && outcome.notSent))
+      assert.ok(server.connections.all <= 3)
+    }
+  })
+
+  test('nothing is sent when the process stops before, and where nobody listens', async t => {
+    const server = await startMailServer(t)
+    assert.equal((await opened(t, server).deliver(joined(), AbortSignal.abort())).is, 'unreached')
+    assert.equal(server.connections.all, 0)
+    const outcome = await opened(t, { host: '127.0.0.1', port: await freePort() }).deliver(joined(), running)
+    assert.equal(outcome.is, 'unreached')
+    assert.ok('why' in outcome && /^send the mail: .*ECONNREFUSED/.test(outcome.why), JSON.stringify(outcome))
+  })
+
+  // The timeouts are the real ones.
+  describe('that is never answered', { skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1', concurrency: 20 }, () => {
+    for (const at of [...beforeTheEnd, 'the end'] as const) {
+      for (const [what, deed] of Object.entries(hanging)) {
+        const is = at === 'the end' ? 'unclear' : 'unreached'
+        test(`${at}: ${what} is ${is}, in time`, async t => {
+          const begun = performance.now()
+          const { outcome } = await outcomeOf(t, at, deed)
+          assert.deepEqual(outcome, { is, why: 'send the mail: no answer in time' })
+          assert.ok(performance.now() - begun < 25_000)
+        })
+      }
+    }
+  })
+})
+
+describe('sessions', { timeout: 60_000 }, () => {
+  test('one is used again for the next mail, and ended politely', async t => {
+    const server = await startMailServer(t, { login })
+    const destination = opened(t, server, { server: { login } })
+    for (let i = 0; i < 12; i++) assert.equal((await destination.deliver(joined(i), running)).is, 'delivered')
+    assert.deepEqual([server.connections.all, server.mails.length], [1, 12])
+    assert.deepEqual(new Set(server.mails.map(({ user }) => user)), new Set([login.user]))
+    await destination.close()
+    await server.reached('QUIT', 1)
+    await until(() => server.connections.open === 0)
+  })
+
+  test('after a hundred mails the next has a session of its own', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server)
+    for (let i = 0; i < 101; i++) assert.equal((await destination.deliver(joined(i), running)).is, 'delivered')
+    assert.deepEqual([server.connections.all, server.mails.length], [2, 101])
+  })
+
+  test('as many as may be under way at once, and no more', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server)
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => destination.deliver(joined(i), running)))
+    assert.deepEqual(new Set(outcomes.map(({ is }) => is)), new Set(['delivered']))
+    assert.equal(new Set(server.mails.map(({ to }) => to[0])).size, 20)
+    assert.ok(server.connections.all <= 3)
+  })
+
+  test('one that the server ended is not used again', async t => {
+    const server = await startMailServer(t, { socketTimeout: 200, closeTimeout: 50 })
+    const destination = opened(t, server)
+    assert.equal((await destination.deliver(joined(), running)).is, 'delivered')
+    await until(() => server.connections.open === 0)
+    assert.equal((await destination.deliver(joined(1), running)).is, 'delivered')
+    assert.equal(server.connections.all, 2)
+  })
+
+  test('one that failed is not used again', async t => {
+    const no = say('550 5.1.1 unknown')
+    const server = await startMailServer(t, { deed: (moment, count) => (moment === 'RCPT' && count === 1 ? no : null) })
+    const destination = opened(t, server)
+    assert.equal((await destination.deliver(joined(), running)).is, 'refused')
+    await until(() => server.connections.open === 0)
+    assert.equal((await destination.deliver(joined(1), running)).is, 'delivered')
+    assert.equal(server.connections.all, 2)
+  })
+
+  test('one that nobody uses is ended within ten seconds', {
+    skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
+  }, async t => {
+    const server = await startMailServer(t)
+    await opened(t, server).deliver(joined(), running)
+    const begun = performance.now()
+    await server.reached('QUIT', 1)
+    await until(() => server.connections.open === 0)
+    assert.ok(performance.now() - begun < 10_000)
+  })
+
+  test('closing waits for no server that does not answer QUIT', async t => {
+    const server = await startMailServer(t, { deed: moment => (moment === 'QUIT' ? hang : null) })
+    const destination = opened(t, server)
+    await destination.deliver(joined(), running)
+    await destination.close()
+    await until(() => server.connections.open === 0)
+  })
+
+  test('the rate holds: what would have to wait for too long is not sent', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server, { rate: 1 })
+    const outcomes = [await destination.deliver(joined(), running), await destination.deliver(joined(1), running)]
+    assert.deepEqual(
+      outcomes.map(({ is }) => is),
+      ['delivered', 'unreached'],
+    )
+    assert.equal('notSent' in outcomes[1]! && outcomes[1].notSent, true)
+    assert.equal(server.mails.length, 1)
+  })
+})
+
+describe('encryption', { timeout: 60_000 }, () => {
+  const certificate = selfSigned({ kind: 'ec', name: 'mail' })
+  /** Trusts the certificate until the test ends. */
+  function trust(t: TestContext): void {
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, certificate.cert])
+    t.after(() => setDefaultCACertificates(before))
+  }
+  const starttls = { ...certificate, disabledCommands: ['AUTH'] }
+  /** An address of this machine that is not known for one, as another machine's would be. */
+  const elsewhere = '0.0.0.0'
+
+  test('smtps is TLS from the start, with a certificate that must be trusted', async t => {
+    const server = await startMailServer(t, { ...certificate, secure: true, login })
+    const more = { server: { host: 'localhost', secure: true, login } }
+    const distrusted = await opened(t, server, more).deliver(joined(), running)
+    assert.equal(distrusted.is, 'unreached', JSON.stringify(distrusted))
+    assert.ok('why' in distrusted && /self-signed/.test(distrusted.why), JSON.stringify(distrusted))
+    trust(t)
+    assert.deepEqual(await opened(t, server, more).deliver(joined(), running), { is: 'delivered' })
+    assert.deepEqual(
+      server.mails.map(({ secure, user }) => [secure, user]),
+      [[true, login.user]],
+    )
+  })
+
+  test('smtp to another machine is encrypted before the login, with a certificate that must be trusted', async t => {
+    const server = await startMailServer(t, { ...certificate, disabledCommands: [], allowInsecureAuth: false, login })
+    const more = { server: { host: elsewhere, login } }
+    assert.equal((await opened(t, server, more).deliver(joined(), running)).is, 'unreached')
+    trust(t)
+    assert.deepEqual(await opened(t, server, more).deliver(joined(), running), { is: 'delivered' })
+    assert.deepEqual(
+      server.mails.map(({ secure, user }) => [secure, user]),
+      [[true, login.user]],
+    )
+    assert.equal(server.count('AUTH'), 0, 'it was not seen in the clear')
+  })
+
+  test('where another machine offers no STARTTLS, nobody logs in and nothing is sent', async t => {
+    const server = await startMailServer(t, { login })
+    const outcome = await opened(t, server, { server: { host: elsewhere, login } }).deliver(joined(), running)
+    assert.equal(outcome.is, 'misconfigured', JSON.stringify(outcome))
+    assert.ok('why' in outcome && outcome.why.startsWith('send the mail: STARTTLS was answered with 5'))
+    assert.deepEqual([server.count('STARTTLS'), server.count('AUTH'), server.mails.length], [1, 0, 0])
+  })
+
+  for (const [what, deed, is] of [
+    ['454', say('454 4.7.0 TLS not available'), 'unreached'],
+    ['502', say('502 5.5.1 what?'), 'misconfigured'],
+    ['a reset', reset, 'unreached'],
+    ['an end instead of TLS', client => void client.end('220 go ahead\r\n'), 'unreached'],
+  ] as [string, Deed, Is][]) {
+    test(`STARTTLS of another machine: ${what} is ${is}`, async t => {
+      trust(t)
+      const server = await startMailServer(t, { ...starttls, deed: moment => (moment === 'STARTTLS' ? deed : null) })
+      const outcome = await opened(t, server, { server: { host: elsewhere } }).deliver(joined(), running)
+      assert.equal(outcome.is, is, JSON.stringify(outcome))
+      assert.equal(server.mails.length, 0)
+    })
+  }
+
+  test('this machine is encrypted to where it offers it, whatever its certificate', async t => {
+    const server = await startMailServer(t, starttls)
+    assert.deepEqual(await opened(t, server).deliver(joined(), running), { is: 'delivered' })
+    assert.equal(server.mails[0]!.secure, true)
+  })
+})
+
+describe('trying the mail server', { timeout: 60_000 }, () => {
+  test('it is greeted, logged in to and left, without a mail', async t => {
+    const server = await startMailServer(t, { login })
+    assert.equal(await opened(t, server, { server: { login } }).check(running), null)
+    assert.equal(server.mails.length, 0)
+    await until(() => server.connections.open === 0)
+  })
+
+  test('a wrong password is misconfigured, and is not repeated', async t => {
+    const server = await startMailServer(t, { login })
+    const wrong = { user: login.user, password: 'wrong horse' }
+    const failure = await opened(t, server, { server: { login: wrong } }).check(running)
+    assert.equal(failure?.is, 'misconfigured')
+    assert.match(failure!.why, /^try the mail server: AUTH was answered with 535/)
+    assertDiscreet(failure!, ['wrong horse'])
+  })
+
+  test('it ends when the process stops', async t => {
+    const server = await startMailServer(t, { deed: moment => (moment === 'EHLO' ? hang : null) })
+    const stop = new AbortController()
+    const failure = opened(t, server).check(stop.signal)
+    await server.reached('EHLO', 1)
+    stop.abort()
+    assert.deepEqual(await failure, { is: 'unreached', why: 'try the mail server: cut off by our own stop' })
+  })
+
+  test('a mail to the operator has a sample name, and the answer is told', async t => {
+    const server = await startMailServer(t, {
+      deed: moment => (moment === 'the end' ? say('250 2.0.0 queued as 4711') : null),
+    })
+    const result = await opened(t, server).try('you@example.com', running)
+    assert.deepEqual(result, { is: 'delivered', answer: '250 2.0.0 queued as 4711' })
+    assert.deepEqual(server.mails[0]!.to, ['you@example.com'])
+    const { messageId, to } = await parsed(server.mails[0]!)
+    assert.match(messageId!, /^<check_[0-9a-f-]{36}@acme\.example>$/)
+    assert.equal(to?.[0]?.name, 'Ada Lovelace')
+  })
+})

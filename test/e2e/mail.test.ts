@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { eventId } from '../../src/waitlist/contact.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { hang, type MailServerOptions, reset, say, startMailServer } from '../harness/mail-server.ts'
+import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+
+const login = { user: 'postmaster', password: 'correct horse' }
+const email = 'zebulon@quixote.example'
+
+/** A folder, a mail server, and the settings that send mails there. */
+async function stage(t: TestContext, options: MailServerOptions = {}) {
+  const folder = temporaryFolder(t)
+  const server = await startMailServer(t, { login, ...options })
+  const env = {
+    PORT: '0',
+    SHUTDOWN_DELAY: '0',
+    DATABASE_URL: 'sqlite:waitlist.db',
+    SMTP_URL: `smtp://${login.user}:${encodeURIComponent(login.password)}@${server.host}:${server.port}`,
+    MAIL_FROM: 'Acme <hello@acme.example>',
+    SERVICE_NAME: 'Acme',
+    MAIL_RATE: '6000',
+  }
+  return { folder, path: join(folder, 'waitlist.db'), server, env, start: () => runProgram(t, env, { cwd: folder }) }
+}
+
+async function signUp({ baseUrl }: Program, address = email): Promise<void> {
+  const body = JSON.stringify({ name: 'Zebulon Quixote', email: address })
+  const headers = { 'content-type': 'application/json' }
+  assert.equal((await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
+}
+
+/** The states and reasons of all deliveries. */
+const deliveriesIn = (path: string) =>
+  withDatabase(path, database =>
+    database
+      .prepare('select destination, state, why from delivery order by number')
+      .all()
+      .map(row => ({ ...row })),
+  )
+const endLeases = (path: string) => withDatabase(path, database => database.exec('update delivery set due_at = 0'))
+
+async function run(t: TestContext, env: Record<string, string>, cwd: string, ...args: string[]) {
+  const { exited, stdout, stderr } = spawnProgram(t, env, { cwd, args })
+  return { code: await exited, stdout: stdout(), stderr: stderr() }
+}
+
+describe('welcome mails', { timeout: 120_000 }, () => {
+  test('a signup is sent one, a second signup none, and the log knows no name, address or password', async t => {
+    const { server, start, path } = await stage(t)
+    const program = await start()
+    await signUp(program)
+    await until(() => deliveriesIn(path).every(({ state }) => state === 'delivered'))
+    await signUp(program, email.toUpperCase())
+    assert.equal(await program.end('SIGTERM'), 0)
+    const [one, ...others] = server.mails
+    assert.deepEqual(others, [])
+    assert.deepEqual([one!.to, one!.user], [[email], login.user])
+    const [contact] = contactsIn(path)
+    assert.ok(one!.source.includes(`Message-ID: <${eventId(contact!)}@acme.example>\r\n`))
+    assert.deepEqual(deliveriesIn(path), [{ destination: 'mail', state: 'delivered', why: null }])
+    assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')!.mail, `127.0.0.1:${server.port}`)
+    assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote|correct/i)
+  })
+
+  test('killed after the end of a mail, it sends no second one', async t => {
+    const deed: MailServerOptions['deed'] = (moment, count) => (moment === 'the end' && count === 1 ? hang : null)
+    const { server, start, path } = await stage(t, { deed })
+    const first = await start()
+    await signUp(first)
+    await server.reached('the end', 1)
+    await first.end('SIGKILL')
+    endLeases(path)
+    const second = await start()
+    await until(() => deliveriesIn(path)[0]!.state !== 'waiting')
+    assert.equal(deliveriesIn(path)[0]!.state, 'abandoned')
+    assert.match(String(deliveriesIn(path)[0]!.why), /may have arrived/)
+    assert.equal(await second.end('SIGTERM'), 0)
+    assert.equal(server.mails.length, 1)
+  })
+
+  test('cut off after the end of a mail, it sends no second one, until the operator replays it', async t => {
+    const { server, start, path, env, folder } = await stage(t, {
+      deed: (moment, count) => (moment === 'the end' && count === 1 ? reset : null),
+    })
+    const program = await start()
+    await signUp(program)
+    await until(() => deliveriesIn(path)[0]!.why !== null)
+    assert.equal(deliveriesIn(path)[0]!.state, 'abandoned')
+    assert.equal(server.mails.length, 1)
+    assert.equal((await run(t, env, folder, 'deliveries', 'replay', '1')).code, 0)
+    await until(() => deliveriesIn(path)[0]!.state === 'delivered')
+    assert.equal(await program.end('SIGTERM'), 0)
+    const [first, second] = server.mails.map(({ source }) => /^Message-ID: .*$/m.exec(source.toString())![0])
+    assert.equal(first, second)
+  })
+
+  test('refused before it was sent, it is sent later; a wrong login is said once, and loudly', async t => {
+    const { server, start, path } = await stage(t, {
+      deed: (moment, count) => (moment === 'AUTH' && count === 1 ? say('535 5.7.8 no such Zebulon') : null),
+    })
+    const program = await start()
+    await signUp(program)
+    await until(() => deliveriesIn(path)[0]!.why !== null)
+    endLeases(path)
+    await until(() => deliveriesIn(path)[0]!.state === 'delivered')
+    assert.equal(await program.end('SIGTERM'), 0)
+    assert.equal(server.mails.length, 1)
+    const errors = logOf(program).filter(({ level }) => Number(level) >= 50)
+    assert.deepEqual(
+      errors.map(({ msg }) => msg),
+      ['the destination refuses our settings: events are kept and delivered later'],
+    )
+    assert.equal(errors[0]!.why, 'send the mail: AUTH was answered with 535 5.7.8 (no such …)')
+  })
+
+  test('recipients that the server does not want yet hold up no other mail', async t => {
+    const { server, start, path } = await stage(t, {
+      onRcptTo({ address }, _, callback) {
+        const later = Object.assign(new Error('4.1.2 Domain not found'), { responseCode: 450 })
+        callback(address.startsWith('typo') ? later : null)
+      },
+    })
+    const program = await start()
+    for (let i = 0; i < 12; i++) await signUp(program, `typo${i}@quixote.invalid`)
+    await until(() => deliveriesIn(path).filter(({ why }) => why !== null).length === 12)
+    await signUp(program)
+    await until(() => deliveriesIn(path).at(-1)!.state !== 'waiting')
+    assert.deepEqual(
+      server.mails.map(({ to }) => to[0]),
+      [email],
+    )
+    assert.equal(await program.end('SIGTERM'), 0)
+    assert.deepEqual(
+      logOf(program).filter(({ level }) => Number(level) >= 50),
+      [],
+    )
+  })
+
+  test('a stop ends a session that nobody uses', async t => {
+    const { server, start, path } = await stage(t)
+    const program = await start()
+    await signUp(program)
+    await until(() => deliveriesIn(path).every(({ state }) => state === 'delivered'))
+    assert.equal(await program.end('SIGTERM'), 0)
+    await until(() => server.connections.open === 0)
+  })
+
+  test('nodemailer is loaded where mails are sent, and nowhere else', async t => {
+    const { folder, env } = await stage(t)
+    const spy =
+      "import{registerHooks}from'node:module';registerHooks({resolve(s,c,next){if(/nodemailer/.test(s))console.error('LOADED',s);return next(s,c)}})"
+    const spied = { ...env, NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(spy)}` }
+    const { SMTP_URL, MAIL_FROM, ...off } = spied
+    for (const [settings, isLoaded] of [
+      [spied, true],
+      [off, false],
+    ] as const) {
+      const program = await runProgram(t, settings, { cwd: folder })
+      assert.equal(await program.end('SIGTERM'), 0)
+      assert.equal(program.stderr().includes('LOADED nodemailer'), isLoaded)
+    }
+  })
+
+  test('a wrong file stops the start with a sentence', async t => {
+    const { folder, env } = await stage(t)
+    writeFileSync(join(folder, 'welcome.txt'), 'Hi {nome}')
+    for (const command of ['serve', 'check']) {
+      const { code, stdout, stderr } = await run(t, { ...env, MAIL_TEXT_FILE: 'welcome.txt' }, folder, command)
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      assert.match(stderr, /MAIL_TEXT_FILE: welcome\.txt has \{nome\}, but the placeholders are \{name\}/)
+    }
+  })
+})
+
+describe('waitlist check', { timeout: 120_000 }, () => {
+  test('it greets the server, logs in, and sends nothing', async t => {
+    const { folder, env, server } = await stage(t)
+    const { code, stdout } = await run(t, env, folder, 'check')
+    assert.match(stdout, /^ok {6}mail: the server greets, and accepts the login if there is one$/m)
+    assert.equal(code, 0)
+    const wrong = { ...env, SMTP_URL: env.SMTP_URL.replace('correct', 'wrong') }
+    const refused = await run(t, wrong, folder, 'check')
+    assert.match(refused.stdout, /^wrong {3}mail: try the mail server: AUTH was answered with 535/m)
+    assert.equal(refused.code, 1)
+    assert.doesNotMatch(refused.stdout + refused.stderr, /wrong%20|wrong horse/)
+    assert.equal(server.mails.length, 0)
+  })
+
+  test('with --mail it sends one, and says what the server answered', async t => {
+    const answers = [null, say('550 5.1.1 no such mailbox')]
+    const { folder, env, server } = await stage(t, {
+      deed: (moment, count) => (moment === 'RCPT' ? answers[count - 1]! : null),
+    })
+    const good = await run(t, env, folder, 'check', '--mail', 'you@example.com')
+    assert.equal(good.stdout, 'ok      mail to you@example.com: the server took it: 250 OK: message queued\n')
+    assert.equal(good.code, 0)
+    assert.deepEqual(
+      server.mails.map(({ to }) => to),
+      [['you@example.com']],
+    )
+    const bad = await run(t, env, folder, 'check', '--mail', 'you@example.com')
+    assert.match(bad.stdout, /^wrong {3}mail to you@example\.com: .* answered with 550 5\.1\.1 \(no such mailbox\)$/m)
+    assert.equal(bad.code, 1)
+  })
+
+  test('with --mail, a wrong address or no mail server is an error', async t => {
+    const { folder, env, server } = await stage(t)
+    for (const address of ['you', 'you@example', 'a@b.c\r\nRCPT TO:<x@y.z>']) {
+      const { code, stdout, stderr } = await run(t, env, folder, 'check', '--mail', address)
+      assert.deepEqual([code, stdout], [1, ''])
+      assert.match(stderr, /It must be an email address/)
+    }
+    const { SMTP_URL, MAIL_FROM, ...off } = env
+    const { code, stderr } = await run(t, off, folder, 'check', '--mail', 'you@example.com')
+    assert.equal(code, 1)
+    assert.match(stderr, /SMTP_URL is not set: no mail can be sent/)
+    assert.equal(server.connections.all, 0)
+  })
+})
