@@ -86,7 +86,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     ]
     const leaving = new AbortController()
     const called = config.provider === null ? '' : vendors[config.provider.vendor].title
-    const turned = outages({ channels, provider: called, leave: leaving.signal })
+    const turned = outages({ store, channels, provider: called, leave: leaving.signal })
     const handing = provider && handOver({ ...parts, provider, turned })
     const visits = visiting(store, handing, config.providerTimeout, leaving.signal, announce)
 

@@ -97,8 +97,8 @@ export const FARTHEST_LEASE = 2 * LEASE
 /** Milliseconds from the beginning of a digest in which no other one begins, unless its end is stored before. */
 export const underWay = (distance: number): number => Math.max(distance, LEASE)
 
-/** Milliseconds ahead of now that the next digest may be: what is later was stored before the clock was set back. */
-export const farthestDigest = (distance: number): number => underWay(distance) + LEASE
+/** Milliseconds ahead of now that the next turn may be: what is later was stored before the clock was set back. */
+export const farthestTurn = (distance: number): number => distance + LEASE
 
 /** The milliseconds to the next digest: none after an attempt that certainly had no effect. */
 export const untilDigest = (settlement: DigestSettlement, distance: number): number =>

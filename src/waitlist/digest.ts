@@ -34,8 +34,8 @@ interface Attempt extends Leased {
  * | refused   | are given up                                                               |
  * | a failure | see `judgeFailure`; the next digest has them again, and those who came since |
  *
- * A chat does not recognise a repetition. So a message says how many of those it counts may have been counted before,
- * which is better than to count nobody twice by never counting some.
+ * A chat does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message
+ * says how many of those it counts may have been counted before.
  */
 export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
   const { store, channel, distance, withNames, clock = () => performance.now() } = parts

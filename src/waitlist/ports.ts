@@ -135,6 +135,12 @@ export interface Store {
    */
   settleDigest(digest: Digest, settlement: DigestSettlement, distance: number): Promise<boolean>
 
+  /**
+   * Takes a turn that instances share. False: one of them took it less than `distance` milliseconds ago, as long as the
+   * store's clock is not set.
+   */
+  takeTurn(name: string, distance: number): Promise<boolean>
+
   /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
   countListed(): Promise<number>
 

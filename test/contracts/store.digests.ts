@@ -235,6 +235,22 @@ export function digestContract(name: string, make: MakePlace): void {
       assert.equal(await store.countListed(), 2)
     })
 
+    test('a turn is taken once in its time, by one of all who ask, and each name has its own', async t => {
+      const [place, clock] = [await make(t), handClock()]
+      const stores = await instances(place, t, 4, { clock: clock.read, monotonic: clock.monotonic })
+      const taken = async (name: string) => {
+        const all = Array.from({ length: 16 }, (_, i) => stores[i % stores.length]!.takeTurn(name, 60_000))
+        return (await Promise.all(all)).filter(Boolean).length
+      }
+      assert.deepEqual([await taken('one'), await taken('other'), await taken('one')], [1, 1, 0])
+      clock.pass(59_999)
+      assert.equal(await taken('one'), 0)
+      clock.pass(1)
+      assert.deepEqual([await taken('one'), await taken('one')], [1, 0])
+      clock.set(-HOUR)
+      assert.deepEqual([await taken('one'), await taken('one')], [1, 0])
+    })
+
     test('a store that is closed while it counts is closed in good order', async t => {
       const { place, options, store } = await open(t, make)
       if (place.forgets !== undefined) return t.skip(place.forgets)

@@ -211,6 +211,7 @@ export function storeContract(name: string, place: MakePlace): void {
         store.settle(delivery!, { is: 'delivered' }),
         store.claimDigest('webhook', 10, 1),
         store.settleDigest(digest, { is: 'delivered' }, 1),
+        store.takeTurn('chat', 1),
         store.countListed(),
       ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)

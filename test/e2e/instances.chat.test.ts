@@ -80,7 +80,7 @@ function read(text: string) {
 }
 
 const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0)
-const endDistance = (url: string) => rowsIn(url, 'update digest set next_at = now()')
+const endDistance = (url: string) => rowsIn(url, 'update turn set next_at = now()')
 
 describe('chats that several instances tell', { concurrency: true, timeout: 60_000 }, () => {
   test('three instances, two chats: each says of everybody once, and keeps its interval', async t => {

@@ -5,7 +5,14 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Admission, type Delivery, LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import {
+  type Admission,
+  type Delivery,
+  type Digest,
+  LEASE,
+  type Settlement,
+  type Store,
+} from '../../src/waitlist/ports.ts'
 import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
@@ -124,6 +131,33 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
     async holds(store, [delivery, ...more]) {
       assert.deepEqual([delivery?.attempts, delivery?.doubt, more], [0, false, []])
       assert.equal(await store.settle(delivery!, { is: 'delivered' }), true)
+    },
+    events: 1,
+  }),
+  'claim a digest': exchange<Admission, Digest | number | null>({
+    begin: (store, email) => store.admit(signup('Ada', email)),
+    cut: store => store.claimDigest('webhook', 10, 1),
+    // The turn of a lost try is given back later, too.
+    tookNothing: answer => answer === null || typeof answer === 'number',
+    async holds(store, answer) {
+      const { attempts, doubtful, deliveries } = answer as Digest
+      assert.deepEqual([attempts, doubtful, deliveries.length], [0, 0, 1])
+      assert.equal(await store.settleDigest(answer as Digest, { is: 'delivered' }, 1), true)
+      await wait(5)
+    },
+    events: 1,
+  }),
+  'settle a digest': exchange<Digest, boolean>({
+    async begin(store, email) {
+      await store.admit(signup('Ada', email))
+      return (await store.claimDigest('webhook', 10, 1)) as Digest
+    },
+    cut: (store, _, digest) => store.settleDigest(digest, { is: 'delivered' }, 1),
+    async holds(store, answer, digest) {
+      assert.equal(answer, true)
+      assert.equal(await store.settleDigest(digest, soon, 1), false, 'the token is used up')
+      await wait(5)
+      assert.equal(await store.claimDigest('webhook', 10, 1), null)
     },
     events: 1,
   }),

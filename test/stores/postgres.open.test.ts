@@ -116,7 +116,7 @@ describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
     const rights = {
       contact: ['select', 'insert', 'update', 'delete'],
       delivery: ['select', 'insert', 'update', 'delete'],
-      digest: ['select', 'insert', 'update'],
+      turn: ['select', 'insert', 'update'],
     }
     for (const [table, all] of Object.entries(rights)) {
       for (const right of all) {

@@ -3,7 +3,16 @@ import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { handOver } from '../../src/waitlist/handover.ts'
 import { outages } from '../../src/waitlist/outages.ts'
-import type { Channel, Creation, DeliveryResult, News, Provider } from '../../src/waitlist/ports.ts'
+import {
+  type Channel,
+  type Creation,
+  type DeliveryResult,
+  type News,
+  type Provider,
+  type Refusal,
+  type Store,
+  StoreUnavailable,
+} from '../../src/waitlist/ports.ts'
 import { scene } from './scene.ts'
 
 /** A channel that answers each message only when the test says so. */
@@ -24,19 +33,30 @@ function channel(name = 'chat') {
     answers.shift()!(result)
     await turn()
   }
-  return { port, told, answer }
+  return { port, told, answer, waits: () => answers.length }
 }
 
 const leave = new AbortController().signal
+/** Whoever asks gets the turn. */
+const alone = { takeTurn: async () => true }
 const unreached: DeliveryResult = { is: 'unreached', why: 'no connection' }
+
+/** One instance; the outage takes its turns. */
+function telling(channels: readonly Channel[], store: Pick<Store, 'takeTurn'> = alone) {
+  const turned = outages({ store, channels, provider: 'Loops', leave })
+  return async (...states: (Refusal | 'answering')[]) => {
+    for (const state of states) turned(state)
+    await turn()
+  }
+}
 
 describe('what channels are told of an outage', () => {
   test('that it began and that it ended, each channel by itself', async () => {
     const [one, other] = [channel('one'), channel('other')]
-    const turned = outages({ channels: [one.port, other.port], provider: 'Loops', leave })
-    turned('unreachable')
+    const turned = telling([one.port, other.port])
+    await turned('unreachable')
     await one.answer()
-    turned('answering')
+    await turned('answering')
     await one.answer()
     assert.deepEqual(one.told, ['unreachable', 'answering'])
     // The other one is slow: only when it has heard of the beginning is it told of the end.
@@ -47,30 +67,45 @@ describe('what channels are told of an outage', () => {
 
   test('one message at a time, however often it comes and goes, and then what is so', async () => {
     const { port, told, answer } = channel()
-    const turned = outages({ channels: [port], provider: 'Loops', leave })
-    turned('unreachable')
-    for (let i = 0; i < 1_000; i++) {
-      turned('answering')
-      turned('misconfigured')
-    }
+    const turned = telling([port])
+    await turned('unreachable')
+    for (let i = 0; i < 1_000; i++) await turned('answering', 'misconfigured')
     assert.deepEqual(told, ['unreachable'])
     await answer()
     assert.deepEqual(told, ['unreachable', 'misconfigured'])
-    turned('unreachable')
-    turned('misconfigured')
+    await turned('unreachable', 'misconfigured')
     await answer()
     assert.equal(told.length, 2, 'what it was told last is so')
   })
 
   test('a message that does not arrive is not repeated, nor is its end told', async () => {
     const { port, told, answer } = channel()
-    const turned = outages({ channels: [port], provider: 'Loops', leave })
-    turned('unreachable')
+    const turned = telling([port])
+    await turned('unreachable')
     await answer(unreached)
-    turned('answering')
+    await turned('answering')
     assert.deepEqual(told, ['unreachable'])
-    turned('unreachable')
+    await turned('unreachable')
     assert.deepEqual(told, ['unreachable', 'unreachable'], 'the next outage is told')
+  })
+
+  test('of several instances the first one says it, and each channel hears it', async t => {
+    const { store } = await scene(t)
+    const [one, other] = [channel('one'), channel('other')]
+    const instances = [1, 2, 3].map(() => telling([one.port, other.port], store))
+    for (const state of ['unreachable', 'answering'] as const) {
+      await Promise.all(instances.map(turned => turned(state)))
+      while (one.waits() + other.waits() < 2) await turn()
+      await Promise.all([one.answer(), other.answer()])
+    }
+    assert.deepEqual(one.told, ['unreachable', 'answering'])
+    assert.deepEqual(other.told, ['unreachable', 'answering'])
+  })
+
+  test('it is told though the store does not answer', async () => {
+    const { port, told } = channel()
+    await telling([port], { takeTurn: () => Promise.reject(new StoreUnavailable('no connection')) })('unreachable')
+    assert.deepEqual(told, ['unreachable'])
   })
 })
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Delivery, LEASE, NAMED, type Settlement, type Store } from '../../waitlist/ports.ts'
+import { type Delivery, type Digest, LEASE, NAMED, type Settlement, type Store } from '../../waitlist/ports.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
 import {
   CONTACT_COLUMNS,
@@ -7,7 +7,7 @@ import {
   type ContactRow,
   contactOf,
   FARTHEST,
-  farthestDigest,
+  farthestTurn,
   IN_PLACE,
   NEAR,
   underWay,
@@ -65,14 +65,26 @@ interface Place {
 }
 
 /**
- * The same for all due deliveries to a channel, unless a digest of it is too near. Of instances that ask at once, one gets
- * the row of the channel and the others wait for its commit; then they see that it is too near. $8 is greater than $7, since
- * their time is that of the beginning of their wait. Arrays and subqueries, since for a join of so many the server would read whole
- * tables.
+ * Of instances that take a turn at once, one gets its row and the others wait for that commit; then they see that it is
+ * taken. `farthest` is greater than the distance, since their time is that of the beginning of their wait.
+ */
+const unlessTaken = (farthest: string) =>
+  'on conflict (name) do update set token = excluded.token, next_at = excluded.next_at' +
+  ` where turn.next_at <= ${NOW} or turn.next_at > ${inMilliseconds(farthest)} returning true`
+
+const TAKE_TURN = `
+with taken as (
+  insert into turn (name, token, next_at) values ($2, $3, ${inMilliseconds('$4')}) ${unlessTaken('$5')}
+)
+select exists (select from taken) as taken`
+
+/**
+ * Like a claim, for all due deliveries to a channel; none, if it is not yet the channel's turn. Arrays and subqueries, since
+ * for a join of so many the server would read whole tables.
  */
 const CLAIM_DIGEST = `
 with last as (
-  select extract(epoch from next_at - ${NOW}) * 1000 as wait from digest where channel = $4
+  select extract(epoch from next_at - ${NOW}) * 1000 as wait from turn where name = $4
 ), near as (
   select ceil(wait)::float8 as wait from last where wait > 0 and wait <= $8::float8
 ), taken as (
@@ -81,11 +93,8 @@ with last as (
     and (select event_at is not null from contact where contact.number = delivery.contact)
   order by due_at limit $5 for update skip locked
 ), begun as (
-  insert into digest (channel, token, next_at)
-  select $4, $2, ${inMilliseconds('$7')} where exists (select from taken)
-  on conflict (channel) do update set token = excluded.token, next_at = excluded.next_at
-  where digest.next_at <= ${NOW} or digest.next_at > ${inMilliseconds('$8')}
-  returning true
+  insert into turn (name, token, next_at)
+  select $4, $2, ${inMilliseconds('$7')} where exists (select from taken) ${unlessTaken('$8')}
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = doubt or token is not null, attempts = attempts + 1
   where number = any(array(select number from taken)) and exists (select from begun)
@@ -107,14 +116,14 @@ with held as (
     settled_at = case when $4 = 'waiting' then null else ${NOW} end
   where number = any(array(select number from held))
 ), ended as (
-  update digest set next_at = ${inMilliseconds('$9')} where channel = $10 and token = $3
+  update turn set next_at = ${inMilliseconds('$9')} where name = $10 and token = $3
 ), ${DURABLE}
 select count(number)::int as held from durable left join held on true`
 
 /** Nothing was sent, so there is no doubt, and nothing to keep a distance from. The bounds of `due_at` are for the index. */
 const GIVE_BACK = `
 with begun as (
-  update digest set next_at = ${NOW} where token = any($2::uuid[])
+  update turn set next_at = ${NOW} where token = any($2::uuid[])
 )
 update delivery set token = null, due_at = ${NOW}, attempts = attempts - 1, why = 'claimed without an answer'
 where token = any($2::uuid[]) and state = 'waiting' and due_at > ${NOW} and due_at <= ${inMilliseconds('$3')}`
@@ -188,7 +197,7 @@ interface Options {
   readonly bounds: Bounds | undefined
 }
 
-interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'countListed'> {
+interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'countListed'> {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
@@ -205,10 +214,17 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
   const { eventName, destinations, provider, now, monotonic, bounds } = options
   const lost = lostLeases(database, now)
   /** When each lease began. */
-  const leases = new WeakMap<Delivery, Moment>()
-  const leased = (delivery: Delivery, since: Moment) => {
-    leases.set(delivery, since)
-    return delivery
+  const leases = new WeakMap<Delivery | Digest, Moment>()
+  const leased = <Work extends Delivery | Digest>(work: Work, since: Moment): Work => {
+    leases.set(work, since)
+    return work
+  }
+  /** If an earlier try may have settled it, a missing lease is our own doing, until others could have claimed it. */
+  function wasOurs(work: Delivery | Digest, isHeld: boolean, again: boolean): boolean {
+    const since = leases.get(work)
+    const ours = isHeld || (again && since !== undefined && elapsed(since) < LEASE)
+    if (ours) leases.delete(work)
+    return ours
   }
 
   const { saw, mend } = mending<Place>(async (destination, after) => {
@@ -236,13 +252,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
       ]
       return database.attempt(async (query, again) => {
         const held = new Set((await query<{ ord: number }>(SETTLE, values)).map(({ ord }) => ord))
-        return all.map(({ delivery }, i) => {
-          // If an earlier try may have settled it, a missing lease is our own doing, until others could have claimed it.
-          const since = leases.get(delivery)
-          const ours = held.has(i + 1) || (again && since !== undefined && elapsed(since) < LEASE)
-          if (ours) leases.delete(delivery)
-          return ours
-        })
+        return all.map(({ delivery }, i) => wasOurs(delivery, held.has(i + 1), again))
       })
     },
     { bounds },
@@ -282,12 +292,13 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     async claimDigest(channel, most, distance) {
       await mend(channel)
       const tokens: string[] = []
+      const since = moment()
       try {
         const answer = await database.attempt(async (query, again) => {
           if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
           const token = randomUUID()
           tokens.push(token)
-          const bounds = [underWay(distance), farthestDigest(distance)]
+          const bounds = [underWay(distance), farthestTurn(underWay(distance))]
           const from = monotonic()
           const [row] = await query<DigestAnswer>(CLAIM_DIGEST, [now(), token, LEASE, channel, most, NAMED, ...bounds])
           saw(row!.time.getTime(), from, monotonic())
@@ -296,24 +307,31 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         const token = tokens.pop()!
         const { begun, wait, names, attempts, doubtful } = answer
         const deliveries = answer.deliveries.map(Number)
-        if (begun) return { channel, token, deliveries, attempts, doubtful, names }
+        if (begun) return leased({ channel, token, deliveries, attempts, doubtful, names }, since)
         // Another instance has just begun one.
         return wait ?? (deliveries.length > 0 ? distance : null)
       } finally {
         lost.add(tokens)
       }
     },
-    settleDigest({ channel, token, deliveries }, settlement, distance) {
+    settleDigest(digest, settlement, distance) {
+      const { channel, token, deliveries } = digest
       const { wait, doubt, uncounted = false } = settlement.is === 'waiting' ? settlement : { wait: 0, doubt: false }
       const why = 'why' in settlement ? settlement.why : null
       const until = untilDigest(settlement, distance)
       const ending = [settlement.is, wait, doubt, why, uncounted ? 1 : 0, until, channel]
       return database.attempt(async (query, again) => {
         const [row] = await query<{ held: number }>(SETTLE_DIGEST, [now(), deliveries, token, ...ending])
-        // An earlier try whose answer was lost may have settled it.
-        return again || row!.held > 0
+        return wasOurs(digest, row!.held > 0, again)
       })
     },
+    takeTurn: (name, distance) =>
+      database.attempt(async (query, again) => {
+        const values = [now(), name, randomUUID(), distance, farthestTurn(distance)]
+        const [row] = await query<{ taken: boolean }>(TAKE_TURN, values)
+        // An earlier try whose answer was lost may have taken it.
+        return again || row!.taken
+      }),
     async countListed() {
       const [row] = await database.attempt(query => query<{ listed: string }>(COUNT_LISTED), COUNT_TIMEOUT)
       return Number(row!.listed)

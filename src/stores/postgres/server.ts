@@ -57,7 +57,7 @@ export async function requireCreation(client: pg.ClientBase, database: string): 
 const rights = {
   contact: ['select', 'insert', 'update', 'delete'],
   delivery: ['select', 'insert', 'update', 'delete'],
-  digest: ['select', 'insert', 'update'],
+  turn: ['select', 'insert', 'update'],
 } as const
 
 /** @throws {OperatorError} when the role lacks a right that some signup needs, now or later. */

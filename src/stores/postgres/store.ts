@@ -48,7 +48,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, monotonic, bounds })
-  const { claim, settle, claimDigest, settleDigest, countListed, leased, lost } = outbox
+  const { claim, settle, claimDigest, settleDigest, takeTurn, countListed, leased, lost } = outbox
   const { admit, trial } = postgresSignups(database, { ...surroundings, leased, lost })
   const able = checked(admit, trial)
   const signups = naturalBatches<Signup, Admission>(able.admit, {
@@ -83,6 +83,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     settle,
     claimDigest,
     settleDigest,
+    takeTurn,
     countListed,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     // Never resolves: a restart or a failover is temporary, and what was committed stays committed.

@@ -14,7 +14,7 @@ import {
   type ContactRow,
   contactOf,
   FARTHEST,
-  farthestDigest,
+  farthestTurn,
   NEAR,
   underWay,
   untilDigest,
@@ -38,6 +38,7 @@ export type Step =
       readonly settlement: DigestSettlement
       readonly distance: number
     }
+  | { readonly do: 'take turn'; readonly name: string; readonly distance: number }
   | { readonly do: 'count listed' }
   | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
 
@@ -53,6 +54,7 @@ export interface Results {
   readonly settle: boolean
   readonly 'claim digest': Digest | number | null
   readonly 'settle digest': boolean
+  readonly 'take turn': boolean
   readonly 'count listed': number
   readonly mend: Place | null
 }
@@ -106,16 +108,16 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       " where destination = ? and state = 'waiting' and (due_at, number) > (?, ?) order by due_at, number limit ?",
   )
   const hasten = database.prepare('update delivery set due_at = ? where number = ?')
-  const nextDigest = database.prepare('select next_at - ? as wait from digest where channel = ?')
+  const nextTurn = database.prepare('select next_at - ? as wait from turn where name = ?')
   const dueToChannel = database.prepare(
     'select delivery.number, attempts, doubt or token is not null as doubt, name' +
       ' from delivery join contact on contact.number = delivery.contact' +
       " where destination = ? and delivery.state = 'waiting' and due_at <= ? and event_at is not null" +
       ' order by due_at, delivery.number limit ?',
   )
-  const beginDigest = database.prepare(
-    'insert into digest (channel, token, next_at) values (?, ?, ?)' +
-      ' on conflict (channel) do update set token = excluded.token, next_at = excluded.next_at',
+  const beginTurn = database.prepare(
+    'insert into turn (name, token, next_at) values (?, ?, ?)' +
+      ' on conflict (name) do update set token = excluded.token, next_at = excluded.next_at',
   )
   const leaseAll = database.prepare(
     'update delivery set token = ?, due_at = ?, doubt = doubt or token is not null, attempts = attempts + 1' +
@@ -125,7 +127,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     'update delivery set token = null, state = ?, due_at = ?, doubt = ? and (doubt or ?), why = ?, settled_at = ?,' +
       ' attempts = attempts - ? where number in (select value from json_each(?)) and token = ?',
   )
-  const endDigest = database.prepare('update digest set next_at = ? where channel = ? and token = ?')
+  const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
   const countAll = database.prepare(COUNT_LISTED)
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
@@ -164,14 +166,25 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     }
   }
 
+  function untilTurn(name: string, distance: number, now: number): number {
+    const { wait } = (nextTurn.get(now, name) as { wait: number } | undefined) ?? { wait: 0 }
+    return wait > farthestTurn(distance) ? 0 : wait
+  }
+
+  function takeTurn({ name, distance }: Step & { do: 'take turn' }, now: number): boolean {
+    if (untilTurn(name, distance, now) > 0) return false
+    beginTurn.run(name, randomUUID(), now + distance)
+    return true
+  }
+
   function claimDigest({ channel, most, distance }: Step & { do: 'claim digest' }, now: number) {
-    const { wait } = (nextDigest.get(now, channel) as { wait: number } | undefined) ?? { wait: 0 }
-    if (wait > 0 && wait <= farthestDigest(distance)) return wait
+    const wait = untilTurn(channel, underWay(distance), now)
+    if (wait > 0) return wait
     const rows = dueToChannel.all(channel, now, most) as unknown as DigestRow[]
     if (rows.length === 0) return null
     const token = randomUUID()
     const deliveries = rows.map(({ number }) => number)
-    beginDigest.run(channel, token, now + underWay(distance))
+    beginTurn.run(channel, token, now + underWay(distance))
     leaseAll.run(token, now + LEASE, JSON.stringify(deliveries))
     return {
       channel,
@@ -198,7 +211,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       JSON.stringify(deliveries),
       token,
     )
-    endDigest.run(now + untilDigest(settlement, distance), channel, token)
+    endTurn.run(now + untilDigest(settlement, distance), channel, token)
     return changes > 0
   }
 
@@ -220,6 +233,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return claimDigest(step, now)
       case 'settle digest':
         return settleDigest(step, now)
+      case 'take turn':
+        return takeTurn(step, now)
       case 'count listed':
         return (countAll.get() as { listed: number }).listed
       case 'mend':

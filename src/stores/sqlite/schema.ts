@@ -197,8 +197,8 @@ export function requireReleased(database: DatabaseSync, path: string): readonly 
     throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
   }
   const version = read(database, 'pragma user_version') as number
-  const digests = "select count(*) from sqlite_schema where name = 'digest'"
-  if (version > 0 && read(database, digests) === 0) throw unreleased(path)
+  const turns = "select count(*) from sqlite_schema where name = 'turn'"
+  if (version > 0 && read(database, turns) === 0) throw unreleased(path)
   return pendingMigrations(readMigrations(migrations), version, path)
 }
 

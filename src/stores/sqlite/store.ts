@@ -134,6 +134,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       return claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>
     },
     settleDigest,
+    takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
     countListed,
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),

@@ -145,6 +145,7 @@ export function startProcess(parts: ProcessParts): Process {
     },
     claimDigest: (...all) => store().claimDigest(...all),
     settleDigest: (...all) => store().settleDigest(...all),
+    takeTurn: (...all) => store().takeTurn(...all),
     countListed: () => store().countListed(),
     check: () => store().check(),
     failure: store().failure,

@@ -34,9 +34,9 @@ create table delivery (
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
 
--- The last digest of each channel.
-create table digest (
-  channel text        primary key,
+-- The last turn of each kind that instances take, such as that of telling a channel.
+create table turn (
+  name    text        primary key,
   token   uuid        not null,
-  next_at timestamptz not null -- the next one is not begun before
+  next_at timestamptz not null -- the next one is not taken before
 );
