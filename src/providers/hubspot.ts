@@ -2,7 +2,7 @@ import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Every path names the API version that it was written for. */
 const VERSION = '2026-09'
@@ -40,17 +40,16 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
   }
 
   /** Harmless when repeated. */
-  async function addToLists(id: string, attempt: Attempt): Promise<Failure | null> {
-    for (const list of lists) {
+  const addToLists = (id: string, attempt: Attempt) =>
+    forAll(lists, async (list): Promise<Failure | null> => {
       const path = `${LISTS}/${list}/memberships/add`
       const reply = await call({ to: `add to list ${list}`, method: 'PUT', path, body: [id] }, attempt)
       if (reply.is !== 'answered') return reply
       const missing = memberAt(reply.json, 'recordIdsMissing')
       if (reply.status !== 200 || !Array.isArray(missing)) return judge(reply)
-      if (missing.length > 0) return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
-    }
-    return null
-  }
+      if (missing.length === 0) return null
+      return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
+    })
 
   /** The last step. The contact exists by then, so a failure leaves doubt. */
   async function onLists(creation: Creation, id: string, attempt: Attempt): Promise<Creation> {

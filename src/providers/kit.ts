@@ -3,7 +3,7 @@ import { idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from '../outbou
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /** Milliseconds after a 429, which does not say how long to wait: the window of the limit. */
 const WINDOW = 60_000
@@ -30,11 +30,8 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     ...places('tag', 'KIT_TAG_ID', settings.KIT_TAG_ID),
     ...places('sequence', 'KIT_SEQUENCE_ID', settings.KIT_SEQUENCE_ID),
   ]
-  const joined = [
-    ...places('tag', 'KIT_TAG_IDS', ...(settings.KIT_TAG_IDS ?? [])),
-    // Last, since it may send a mail.
-    ...places('form', 'KIT_FORM_ID', settings.KIT_FORM_ID),
-  ]
+  const tags = places('tag', 'KIT_TAG_IDS', ...(settings.KIT_TAG_IDS ?? []))
+  const forms = places('form', 'KIT_FORM_ID', settings.KIT_FORM_ID)
 
   /** Null if the address is found nowhere in the account. */
   async function lookUp(contact: Contact, attempt: Attempt): Promise<Creation | null> {
@@ -71,24 +68,23 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     return judge(reply)
   }
 
-  /** Null: the subscriber is in all of these places. */
-  async function add(to: readonly Place[], { email, providerId }: Contact, attempt: Attempt) {
+  /** Null: the subscriber is there. */
+  async function add({ name, path }: Place, { email, providerId }: Contact, attempt: Attempt) {
+    const to = `add to the ${name}`
     const whom =
       providerId === undefined
-        ? { suffix: '', body: { email_address: email } }
-        : { suffix: `/${encodeURIComponent(providerId)}`, body: {} }
-    for (const { name, path } of to) {
-      const wish = { to: `add to the ${name}`, method: 'POST', path: path + whom.suffix, body: whom.body } as const
-      const reply = await call(wish, attempt)
-      if (reply.is !== 'answered') return reply
-      // 201: added now. 200: the subscriber was there already.
-      if (reply.status >= 300 || idAt(reply.json, 'subscriber', 'id') === undefined) return reply
-    }
-    return null
+        ? { path, body: { email_address: email } }
+        : { path: `${path}/${encodeURIComponent(providerId)}`, body: {} }
+    const reply = await call({ to, method: 'POST', ...whom }, attempt)
+    if (reply.is !== 'answered') return reply
+    // 201: added now. 200: the subscriber was there already.
+    return reply.status < 300 && idAt(reply.json, 'subscriber', 'id') !== undefined ? null : reply
   }
 
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
-    const reply = await add(joined, contact, attempt)
+    const addTo = (place: Place) => add(place, contact, attempt)
+    // The form comes last, since it may send a mail.
+    const reply = (await forAll(tags, addTo)) ?? (await forAll(forms, addTo))
     return reply?.is === 'answered' ? judge(reply) : reply
   }
 
@@ -102,22 +98,24 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
       return failure === null ? creation : inDoubt(failure)
     },
 
-    join: joined.length === 0 ? undefined : join,
+    join: tags.length + forms.length === 0 ? undefined : join,
 
     automation:
       starts.length === 0
         ? null
         : async ({ contact }, attempt) => {
-            const reply = await add(starts, contact, attempt)
-            if (reply === null) return { is: 'delivered' }
-            return reply.is === 'answered' ? judgeDelivery(reply) : reply
+            for (const place of starts) {
+              const reply = await add(place, contact, attempt)
+              if (reply !== null) return reply.is === 'answered' ? judgeDelivery(reply) : reply
+            }
+            return { is: 'delivered' }
           },
 
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)
       if (reply.is !== 'answered') return reply
       if (reply.status !== 200 || idAt(reply.json, 'account', 'id') === undefined) return judge(reply)
-      for (const { name, path } of [...starts, ...joined]) {
+      for (const { name, path } of [...starts, ...tags, ...forms]) {
         const found = await call({ to: `look for the ${name}`, method: 'GET', path, query: { per_page: '1' } }, attempt)
         if (found.is !== 'answered') return found
         if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'subscribers'))) return judge(found)

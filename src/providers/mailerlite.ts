@@ -3,7 +3,7 @@ import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../out
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://developers.mailerlite.com/docs/subscribers and /groups: a creation updates an existing subscriber, so a lookup
@@ -17,7 +17,7 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
   })
   const { MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups } = settings
 
-  /** The id of the group, if the contact is in it now. */
+  /** Null: the contact is in the group. */
   async function join(id: string, contact: Contact, attempt: Attempt) {
     const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
     const path = `/api/subscribers/${subscriber}/groups/${encodeURIComponent(id)}`
@@ -52,11 +52,8 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
     join:
       groups &&
       (async (contact, attempt) => {
-        for (const id of groups) {
-          const reply = await join(id, contact, attempt)
-          if (reply !== null) return reply.is === 'answered' ? judge(reply) : reply
-        }
-        return null
+        const reply = await forAll(groups, id => join(id, contact, attempt))
+        return reply?.is === 'answered' ? judge(reply) : reply
       }),
 
     automation:

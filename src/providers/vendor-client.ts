@@ -32,6 +32,27 @@ export function splitName(name: string): { readonly first: string; readonly last
   return { first, last: rest.length === 0 ? undefined : rest.join(' ') }
 }
 
+/** Calls of one attempt that may be under way at once. Every vendor allows as many. */
+const AT_ONCE = 5
+
+/**
+ * Does the same for each of several lists, tags and the like: some at once, since one after another may take longer than
+ * the timeout, in every attempt. Resolves with the first failure, after which nothing is begun; null: all are done.
+ */
+export async function forAll<Item, Why>(items: readonly Item[], work: (item: Item) => Promise<Why | null>) {
+  const failures: Why[] = []
+  const left = items.values()
+  async function proceed(): Promise<void> {
+    for (const item of left) {
+      const failure = await work(item)
+      if (failure !== null) failures.push(failure)
+      if (failures.length > 0) return
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, proceed))
+  return failures[0] ?? null
+}
+
 /** Milliseconds by which two clocks may differ when the age of a contact shows whether it is ours. */
 const CLOCKS = 60_000
 
