@@ -1,5 +1,7 @@
 import type { DeliveryResult, Failure } from '../waitlist/ports.ts'
 
+export type Refused = Extract<DeliveryResult, { is: 'refused' }>
+
 /** An answer to judge. Server errors, 429 and redirects never become one. */
 export interface Reply {
   readonly is: 'answered'
@@ -48,13 +50,14 @@ export function judge({ status, safe, summary }: Reply): Failure {
 }
 
 /** A failure of a later step: what the earlier steps did has taken effect. */
-export function inDoubt(failure: Failure): Failure {
-  if (failure.is === 'misconfigured') return { ...failure, tookEffect: true }
-  return { is: 'unclear', why: failure.why, retryAfter: failure.retryAfter }
+export function inDoubt(failure: Failure | Refused): Failure {
+  const { is, why } = failure
+  if (is === 'misconfigured' || is === 'refused') return { is: 'misconfigured', why, tookEffect: true }
+  return { is: 'unclear', why, retryAfter: failure.retryAfter }
 }
 
-/** The same for an answer to an event. One event may be refused while the next is accepted. */
-export function judgeDelivery(reply: Reply): DeliveryResult {
+/** The same for an answer about one event or one known contact, which may be refused while the next is accepted. */
+export function judgeDelivery(reply: Reply): Failure | Refused {
   const { status, summary } = reply
   return status === 400 || status === 413 || status === 422 ? { is: 'refused', why: summary } : judge(reply)
 }

@@ -1,6 +1,6 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call, Caller } from '../outbound/caller.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
@@ -130,14 +130,14 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
   }
 
   /** Null: the person is in the segment. */
-  async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+  async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
     if (segment === undefined) return null
     const path = `/api/v1/segments/${segment}/add_customers`
     const [query, body] = [{ id_type: 'email' }, { ids: [contact.email] }]
     const to = `add to the segment ${segment}`
     const reply = await call({ to, method: 'POST', path, query, body, statusAlone: true }, attempt)
     if (reply.is !== 'answered') return reply
-    return reply.status < 300 ? null : judge(reply)
+    return reply.status < 300 ? null : judgeDelivery(reply)
   }
 
   return {

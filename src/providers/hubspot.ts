@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
@@ -41,12 +41,12 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
 
   /** Harmless when repeated. */
   const addToLists = (id: string, attempt: Attempt) =>
-    forAll(lists, async (list): Promise<Failure | null> => {
+    forAll(lists, async (list): Promise<Failure | Refused | null> => {
       const path = `${LISTS}/${list}/memberships/add`
       const reply = await call({ to: `add to list ${list}`, method: 'PUT', path, body: [id] }, attempt)
       if (reply.is !== 'answered') return reply
       const missing = memberAt(reply.json, 'recordIdsMissing')
-      if (reply.status !== 200 || !Array.isArray(missing)) return judge(reply)
+      if (reply.status !== 200 || !Array.isArray(missing)) return judgeDelivery(reply)
       if (missing.length === 0) return null
       return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
     })

@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
@@ -81,11 +81,11 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     return reply.status < 300 && idAt(reply.json, 'subscriber', 'id') !== undefined ? null : reply
   }
 
-  async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+  async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
     const addTo = (place: Place) => add(place, contact, attempt)
     // The form comes last, since it may send a mail.
     const reply = (await forAll(tags, addTo)) ?? (await forAll(forms, addTo))
-    return reply?.is === 'answered' ? judge(reply) : reply
+    return reply?.is === 'answered' ? judgeDelivery(reply) : reply
   }
 
   return {

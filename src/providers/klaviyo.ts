@@ -111,10 +111,10 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
       addToList === null
         ? undefined
         : async ({ providerId }, attempt) => {
-            if (providerId === undefined) return { is: 'misconfigured', why: 'add to the list: Klaviyo told no id' }
+            if (providerId === undefined) return { is: 'refused', why: 'add to the list: Klaviyo told no id' }
             const reply = await addToList(providerId, attempt)
             if (reply.is !== 'answered') return reply
-            return reply.status === 204 ? null : judge(reply)
+            return reply.status === 204 ? null : judgeDelivery(reply)
           },
 
     async automation({ id, name, contact: { email, providerId } }, attempt) {

@@ -53,7 +53,7 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
       groups &&
       (async (contact, attempt) => {
         const reply = await forAll(groups, id => join(id, contact, attempt))
-        return reply?.is === 'answered' ? judge(reply) : reply
+        return reply?.is === 'answered' ? judgeDelivery(reply) : reply
       }),
 
     automation:

@@ -60,7 +60,8 @@ export async function openProvider<Name extends VendorName>(
     if (!isKnown || join === undefined) return creation
     const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
     // The contact was there before, so a repetition cannot be taken for its creation.
-    return failure === null ? creation : failure.is === 'unclear' ? { ...failure, is: 'unreached' } : failure
+    if (failure === null || failure.is === 'refused') return creation
+    return failure.is === 'unclear' ? { ...failure, is: 'unreached' } : failure
   }
 
   return {

@@ -1,6 +1,7 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Caller, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
+import type { Refused } from '../outbound/reply.ts'
 import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
 import type { Creation, DeliveryResult, Failure } from '../waitlist/ports.ts'
 
@@ -12,9 +13,10 @@ export interface VendorClient {
   createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>
   /**
    * Adds a contact that the vendor knew before to the lists, tags and the like that the settings name, and changes nothing
-   * else about it. May be repeated. Null: done. Absent: the settings name nothing to join.
+   * else about it. May be repeated. Null: done. Refused: others may be added, and this one stays as it is. Absent: the
+   * settings name nothing to join.
    */
-  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | null>) | undefined
+  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | Refused | null>) | undefined
   /** Null: the settings name none, or the vendor starts it by itself. */
   readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
   /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */

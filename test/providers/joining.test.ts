@@ -3,8 +3,10 @@ import { describe, test } from 'node:test'
 import type { VendorName } from '../../src/providers/catalogue.ts'
 import { contactOf, opened, type VendorFake } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { customerioFake, customerioSettings } from './customerio.fake.ts'
 import { hubspotFake, hubspotSettings } from './hubspot.fake.ts'
 import { kitFake, kitSettings } from './kit.fake.ts'
+import { klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { mailerliteFake, mailerliteSettings } from './mailerlite.fake.ts'
 
 const never = new AbortController().signal
@@ -20,7 +22,8 @@ interface Joining {
   readonly setting: string
   /** What is joined, in the path of its call. */
   readonly path: RegExp
-  added(id: string): Said
+  /** Absent: the setting names one alone. */
+  added?(id: string): Said
   /** Whether a creation needs no call for it. */
   readonly atCreation?: true
 }
@@ -51,12 +54,26 @@ const joinings: readonly Joining[] = [
     added: id => ({ status: 200, body: { data: { id } } }),
     atCreation: true,
   },
+  {
+    vendor: 'klaviyo',
+    fake: klaviyoFake,
+    settings: klaviyoSettings,
+    setting: 'KLAVIYO_LIST_ID',
+    path: /^\/api\/lists\/(\w+)\/relationships\/profiles$/,
+  },
+  {
+    vendor: 'customerio',
+    fake: customerioFake,
+    settings: customerioSettings,
+    setting: 'CUSTOMERIO_SEGMENT_ID',
+    path: /^\/api\/v1\/segments\/(\d+)\/add_customers$/,
+  },
 ]
 
 describe('as many lists as the settings take', { concurrency: true }, () => {
   for (const { vendor, fake: made, settings, setting, path, added, atCreation } of joinings) {
     for (const who of ['a new contact', 'a known one'] as const) {
-      if (who === 'a new contact' && atCreation) continue
+      if (added === undefined || (who === 'a new contact' && atCreation)) continue
       test(`${vendor}: ${who} joins them all, although one after another takes longer than the timeout`, async t => {
         const fake = made()
         const joined = new Set<string>()
@@ -77,6 +94,26 @@ describe('as many lists as the settings take', { concurrency: true }, () => {
         }
         assert.ok(is === 'created' || is === 'existing', is)
         assert.deepEqual([...joined].sort(), ids)
+      })
+    }
+  }
+})
+
+describe('a list that is refused for one contact', { concurrency: true }, () => {
+  for (const { vendor, fake: made, settings, setting, path, atCreation } of joinings) {
+    for (const status of [400, 422]) {
+      test(`${vendor}, ${status}: who is known stays as it is, and who is new is completed later`, async t => {
+        const fake = made()
+        const refused = { status, body: { message: 'Somebody who has left cannot be added' } }
+        const server = await startVendor(t, asked => (path.test(asked.path) ? refused : fake.answer(asked)))
+        const env = { ...settings(server.url), [setting]: ids[0]!, KNOWN_CONTACTS: 'join' }
+        const provider = await opened(t, { vendor }, env)
+        fake.had('old@example.com')
+        assert.equal((await provider.createContact(contactOf('old@example.com'), false, never)).is, 'existing')
+        assert.match(server.asked.at(-1)!.path, path)
+        if (atCreation) return
+        const creation = await provider.createContact(ada, false, never)
+        assert.ok(creation.is === 'misconfigured' && creation.tookEffect, JSON.stringify(creation))
       })
     }
   }
