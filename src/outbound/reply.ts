@@ -53,7 +53,8 @@ export function judge({ status, safe, summary }: Reply): Failure {
 export function inDoubt(failure: Failure | Refused): Failure {
   const { is, why } = failure
   if (is === 'misconfigured' || is === 'refused') return { is: 'misconfigured', why, tookEffect: true }
-  return { is: 'unclear', why, retryAfter: failure.retryAfter }
+  const { retryAfter, notSent } = failure
+  return { is: 'unclear', why, retryAfter, notSent }
 }
 
 /** The same for an answer about one event or one known contact, which may be refused while the next is accepted. */

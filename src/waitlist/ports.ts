@@ -214,12 +214,18 @@ export type Failure =
       readonly why: string
       readonly retryAfter?: number | undefined
       /** Our own limits kept the call back, which says nothing about the other side. */
-      readonly notSent?: true
+      readonly notSent?: true | undefined
       /** The other side answers, and holds back this delivery alone. */
       readonly alone?: true
     }
   /** It may have taken effect: cut off or timed out after it was sent, a server error, an answer that makes no sense. */
-  | { readonly is: 'unclear'; readonly why: string; readonly retryAfter?: number | undefined }
+  | {
+      readonly is: 'unclear'
+      readonly why: string
+      readonly retryAfter?: number | undefined
+      /** Our own limits kept a later call back, after an earlier one took effect. */
+      readonly notSent?: true | undefined
+    }
   /** Our key or our settings are refused: the operator must fix them. */
   | {
       readonly is: 'misconfigured'

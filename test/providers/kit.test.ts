@@ -97,6 +97,17 @@ test('a new contact gets the tags, then the form, before it is created for us', 
   assert.equal(fake.starts('ada@example.com'), 0)
 })
 
+test('what our own pace keeps back after a creation leaves doubt, and says nothing about Kit', async t => {
+  const { fake, provider } = await started(t, { KIT_TAG_IDS: '181,182' })
+  fake.had('old@example.com')
+  const call = () => provider.createContact(contactOf('old@example.com'), false, never)
+  // Of 120 calls a minute, three are left for a signup that takes four.
+  await Promise.all(Array.from({ length: 117 }, call))
+  const creation = await provider.createContact(ada, false, never)
+  assert.partialDeepStrictEqual(creation, { is: 'unclear', notSent: true })
+  assert.equal(fake.count('ada@example.com'), 1)
+})
+
 test('a form makes a new contact active, or asks it to confirm first', async t => {
   for (const [form, state] of [
     [kitFormWithout, 'active'],

@@ -129,6 +129,7 @@ describe('a breaker opens', () => {
   test('not when nothing was sent, however often: but no more is claimed for five seconds', () => {
     const here = bench()
     here.attempts(100, notSent)
+    here.attempts(100, { is: 'unclear', why: 'too many wait', notSent: true })
     assert.deepEqual([here.refusal(), here.permits(4)], [null, 0])
     here.clock.now += 5 * SECOND
     assert.equal(here.permits(4), 4)

@@ -9,6 +9,7 @@ const unclear: Failure = { is: 'unclear', why: 'no answer in time' }
 const misconfigured: Failure = { is: 'misconfigured', why: 'answered with 401' }
 const halfDone: Failure = { is: 'misconfigured', why: 'no such list', tookEffect: true }
 const notSent: Failure = { is: 'unreached', why: 'too many wait', notSent: true }
+const restNotSent: Failure = { is: 'unclear', why: 'too many wait', notSent: true }
 const failures = [unreached, unclear, misconfigured, halfDone, notSent]
 
 const contact = { id: 'c1', name: 'Ada', email: 'ada@example.com', state: 'listed', createdAt: new Date(0) } as const
@@ -74,6 +75,13 @@ describe('what a failure means for a delivery', () => {
         }
       })
     }
+
+    test(`its rest was not sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted, in doubt`, () => {
+      const expected: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: restNotSent.why, uncounted: true }
+      for (const blame of ['destination', 'delivery'] as const) {
+        assert.deepEqual(settled(restNotSent, { attempts: 9, doubt, blame }), expected)
+      }
+    })
 
     test(`nothing was sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted`, () => {
       for (const attempts of [0, 5, 9, 50]) {
