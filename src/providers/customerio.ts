@@ -1,6 +1,6 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call, Caller } from '../outbound/caller.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
@@ -129,11 +129,9 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
     return reply.status < 300 ? { is: 'created' } : judge(reply)
   }
 
-  /** Null: the person is in the segment. */
-  async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
-    if (segment === undefined) return null
+  async function join({ email }: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
     const path = `/api/v1/segments/${segment}/add_customers`
-    const [query, body] = [{ id_type: 'email' }, { ids: [contact.email] }]
+    const [query, body] = [{ id_type: 'email' }, { ids: [email] }]
     const to = `add to the segment ${segment}`
     const reply = await call({ to, method: 'POST', path, query, body, statusAlone: true }, attempt)
     if (reply.is !== 'answered') return reply
@@ -143,15 +141,11 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
   return {
     async createContact(contact, doubt, attempt) {
       const known = app && (await existing(contact, doubt, app, attempt))
-      const creation: Creation = known ?? (await create(contact, attempt))
-      const isOurs = creation.is === 'created' || (creation.is === 'existing' && doubt && creation.ours !== false)
-      if (!isOurs) return creation
-      // One of ours that was there already may not be in the segment yet.
-      const failure = await join(contact, attempt)
-      return failure === null ? creation : inDoubt(failure)
+      return known ?? create(contact, attempt)
     },
 
     join: segment === undefined ? undefined : join,
+    joinsLast: true,
 
     async automation(event, attempt) {
       const reply = await call({ to: 'send an event', statusAlone: true, ...wire.event(event) }, attempt)

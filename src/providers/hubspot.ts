@@ -1,6 +1,6 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
-import type { Creation, Failure } from '../waitlist/ports.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
+import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -51,12 +51,6 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
       return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
     })
 
-  /** The last step. The contact exists by then, so a failure leaves doubt. */
-  async function onLists(creation: Creation, id: string, attempt: Attempt): Promise<Creation> {
-    const failure = await addToLists(id, attempt)
-    return failure === null ? creation : inDoubt(failure)
-  }
-
   return {
     async createContact(contact, doubt, attempt) {
       const { name, email } = contact
@@ -70,7 +64,7 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
       if (refused !== null) reply = await create({ ...properties, ...refused })
       if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'id')
-      if (reply.status === 201 && id !== undefined) return onLists({ is: 'created', providerId: id }, id, attempt)
+      if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
       if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
       if (reply.status !== 409 || textAt(reply.json, 'category') !== 'CONFLICT') return judge(reply)
       const known = /Existing ID:\s*(\d+)/i.exec(textAt(reply.json, 'message') ?? '')?.[1]
@@ -81,8 +75,7 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
       const providerId = idAt(found.json, 'id')
       const ours = isYoungerThanSignup(textAt(found.json, 'createdAt'), contact)
       if (found.status !== 200 || providerId === undefined || ours === undefined) return judge(found)
-      const creation = { is: 'existing', providerId, ours } as const
-      return ours ? onLists(creation, providerId, attempt) : creation
+      return { is: 'existing', providerId, ours }
     },
 
     join:
@@ -95,6 +88,7 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
             const id = idAt(found.json, 'id')
             return found.status === 200 && id !== undefined ? addToLists(id, attempt) : judge(found)
           },
+    joinsLast: true,
 
     automation:
       eventName === undefined

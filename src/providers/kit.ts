@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
@@ -89,16 +89,11 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
   }
 
   return {
-    async createContact(contact, doubt, attempt) {
-      const creation = (await lookUp(contact, attempt)) ?? (await create(contact, attempt))
-      const isOurs = creation.is === 'created' || (creation.is === 'existing' && doubt && creation.ours !== false)
-      if (!isOurs) return creation
-      // One of ours that was there already may lack what an earlier attempt did not come to.
-      const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
-      return failure === null ? creation : inDoubt(failure)
-    },
+    createContact: async (contact, _doubt, attempt) =>
+      (await lookUp(contact, attempt)) ?? (await create(contact, attempt)),
 
     join: tags.length + forms.length === 0 ? undefined : join,
+    joinsLast: true,
 
     automation:
       starts.length === 0

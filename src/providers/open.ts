@@ -1,5 +1,6 @@
 import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
+import { inDoubt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Provider, SharedPace } from '../waitlist/ports.ts'
 import { emailKey } from '../waitlist/signup.ts'
@@ -51,16 +52,19 @@ export async function openProvider<Name extends VendorName>(
     callers.push(made)
     return made
   })
-  const { automation, repeatable = promises.repeatable ?? 0, check } = client
-  const join = knownContacts === 'join' ? client.join : undefined
+  const { join, joinsLast = false, automation, repeatable = promises.repeatable ?? 0, check } = client
 
   async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
     const creation = await client.createContact(contact, doubt, attempt)
-    const isKnown = creation.is === 'existing' && !(doubt && creation.ours !== false)
-    if (!isKnown || join === undefined) return creation
+    if (creation.is !== 'created' && creation.is !== 'existing') return creation
+    const isOurs = creation.is === 'created' || (doubt && creation.ours !== false)
+    const joins = isOurs ? joinsLast : knownContacts === 'join'
+    if (!joins || join === undefined) return creation
     const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
+    if (failure === null) return creation
+    if (isOurs) return inDoubt(failure)
+    if (failure.is === 'refused') return creation
     // The contact was there before, so a repetition cannot be taken for its creation.
-    if (failure === null || failure.is === 'refused') return creation
     return failure.is === 'unclear' ? { ...failure, is: 'unreached' } : failure
   }
 

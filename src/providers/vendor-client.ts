@@ -17,6 +17,8 @@ export interface VendorClient {
    * settings name nothing to join.
    */
   readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | Refused | null>) | undefined
+  /** Whether a contact of ours joins by this call as well, as the last step. If not, its creation takes care of that. */
+  readonly joinsLast?: boolean
   /** Null: the settings name none, or the vendor starts it by itself. */
   readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
   /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
