@@ -71,6 +71,14 @@ describe('Klaviyo, with a list', { timeout: 180_000 }, () => {
     }
   })
 
+  test('a known profile whose id Klaviyo does not tell is known all the same', async t => {
+    const { server, provider } = await started(t, { KNOWN_CONTACTS: 'join' }, () =>
+      klaviyoError(409, 'duplicate_profile'),
+    )
+    assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+    assert.deepEqual(callsOf(server), ['POST /api/profiles'])
+  })
+
   test('what it asks us to wait is kept when the profile is there already', async t => {
     const said = { ...klaviyoError(429, 'throttled'), headers: { 'retry-after': '7' } }
     const { provider } = await started(t, {}, asked => (isListCall(asked) ? said : undefined))
