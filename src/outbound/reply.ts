@@ -1,5 +1,6 @@
 import type { DeliveryResult, Failure } from '../waitlist/ports.ts'
 
+/** One event or contact is refused; the next may be accepted. */
 export type Refused = Extract<DeliveryResult, { is: 'refused' }>
 
 /** An answer to judge. Server errors, 429 and redirects never become one. */
@@ -57,7 +58,7 @@ export function inDoubt(failure: Failure | Refused): Failure {
   return { is: 'unclear', why, retryAfter, notSent }
 }
 
-/** The same for an answer about one event or one known contact, which may be refused while the next is accepted. */
+/** Like `judge`, for an answer about one event or one known contact, which may be refused by itself. */
 export function judgeDelivery(reply: Reply): Failure | Refused {
   const { status, summary } = reply
   return status === 400 || status === 413 || status === 422 ? { is: 'refused', why: summary } : judge(reply)
