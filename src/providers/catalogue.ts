@@ -401,7 +401,7 @@ export const vendors = {
         'Buttondown: Settings, API.',
       ),
       BUTTONDOWN_TAGS: optional(
-        words,
+        names,
         'Tags to give to the contact; new ones are made.',
         'Buttondown: Tags; the name.',
       ),

@@ -54,7 +54,7 @@ test('a subscriber has the name and our mark in its metadata, the tags, and is a
   const fake = buttondownFake()
   const server = await startVendor(t, fake.answer)
   const asking = await opened(t, { vendor }, buttondownSettings(server.url))
-  const change = { BUTTONDOWN_TAGS: 'early,friends', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }
+  const change = { BUTTONDOWN_TAGS: 'Early access, Bêta', BUTTONDOWN_DOUBLE_OPT_IN: 'false' }
   const plain = await opened(t, { vendor }, { ...buttondownSettings(server.url), ...change })
   await asking.createContact(ada, false, never)
   await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
@@ -63,7 +63,7 @@ test('a subscriber has the name and our mark in its metadata, the tags, and is a
   assert.deepEqual(server.asked[1]!.json, {
     email_address: 'bob@example.com',
     type: 'regular',
-    tags: ['early', 'friends'],
+    tags: ['Early access', 'Bêta'],
     metadata: { name: 'Bob', waitlist_id: ada.id },
   })
 })
