@@ -19,6 +19,7 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
   })
   const { BREVO_FIRST_NAME_ATTRIBUTE: firstName, BREVO_LAST_NAME_ATTRIBUTE: lastName } = settings
   const { BREVO_LIST_IDS: lists, BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: templateId } = settings
+  const isDoubleOptIn = templateId !== undefined
 
   const attributesOf = ({ name }: Contact) => {
     const { first, last } = splitName(name)
@@ -66,38 +67,35 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
     return isKnown(reply) ? { is: 'existing' } : refusedOr(reply)
   }
 
-  async function join({ email }: Contact, attempt: Attempt): Promise<Failure | null> {
-    for (const list of lists ?? []) {
-      const path = `/v3/contacts/lists/${list}/contacts/add`
-      const body = { emails: [email] }
-      const reply = await call({ to: `add to the list ${list}`, method: 'POST', path, body }, attempt)
-      if (reply.is !== 'answered') return reply
-      const isThere = reply.status === 400 && /^contact already in list/i.test(textAt(reply.json, 'message') ?? '')
-      if (reply.status !== 201 && !isThere) return judge(reply)
-    }
-    return null
-  }
-
-  /** With double opt-in nobody gets on a list without a confirmation. */
-  async function joinConfirmed(contact: Contact, attempt: Attempt): Promise<Failure | null> {
+  /** Only the lists that are missing cost a call, so an attempt goes on where the last one ended. */
+  async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
     const found = await find(contact, attempt)
     if (found.is !== 'answered') return found
     const listIds = memberAt(found.json, 'listIds')
     if (found.status !== 200 || !Array.isArray(listIds)) return judge(found)
-    // Those who unsubscribed are not asked to come back.
-    const isUnsubscribed = memberAt(found.json, 'emailBlacklisted') === true
-    if (isUnsubscribed || lists?.every(list => listIds.includes(list))) return null
-    const reply = await ask(contact.email, undefined, attempt)
-    if (reply.is !== 'answered') return reply
-    return reply.status < 300 ? null : judge(reply)
+    const missing = lists?.filter(list => !listIds.includes(list)) ?? []
+    if (isDoubleOptIn && missing.length > 0) {
+      // Nobody gets on a list without a confirmation, and those who unsubscribed are not asked to come back.
+      if (memberAt(found.json, 'emailBlacklisted') === true) return null
+      const reply = await ask(contact.email, undefined, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status < 300 ? null : judge(reply)
+    }
+    // An update of the contact could name all of them at once, but is reported to take it off its other lists.
+    for (const list of missing) {
+      const path = `/v3/contacts/lists/${list}/contacts/add`
+      const body = { emails: [contact.email] }
+      const reply = await call({ to: `add to the list ${list}`, method: 'POST', path, body }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (reply.status !== 201 && !isOnList(reply)) return judge(reply)
+    }
+    return null
   }
-
-  const isDoubleOptIn = templateId !== undefined
 
   return {
     createContact: isDoubleOptIn ? createConfirmed : create,
 
-    join: lists === undefined ? undefined : isDoubleOptIn ? joinConfirmed : join,
+    join: lists === undefined ? undefined : join,
 
     // Before the contact confirmed there is none to send an event for. Being added to the list starts what follows.
     automation: isDoubleOptIn
@@ -147,6 +145,10 @@ const isKnown = ({ status, json }: Reply): boolean =>
   status === 400 &&
   (memberAt(json, 'code') === 'duplicate_parameter' ||
     memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined)
+
+/** Another tool was faster. */
+const isOnList = ({ status, json }: Reply): boolean =>
+  status === 400 && /^contact already in list/i.test(textAt(json, 'message') ?? '')
 
 /** The code is that of every wrong parameter, such as our lists; only these words mean the address. */
 function refusedOr(reply: Reply): Creation {

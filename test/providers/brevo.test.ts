@@ -5,6 +5,7 @@ import { contactOf, eventOf, opened, providerContract } from '../contracts/provi
 import { type Said, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { brevoFake, brevoSettings } from './brevo.fake.ts'
+import { callsOf } from './started.ts'
 
 const brevo = { vendor: 'brevo' } as const
 const never = new AbortController().signal
@@ -72,15 +73,37 @@ test("a known contact joins each list as the vendor's own client would add it", 
   })
   const theirs = await recorded(t, brevoFake().answer, async url => {
     const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
-    const body = { emails: ['ada@example.com'] }
-    await client.contacts.createContact({ email: 'ada@example.com', listIds: [2] })
-    await client.contacts.addContactToList({ listId: 2, body }).catch(() => {})
-    await client.contacts.addContactToList({ listId: 2, body }).catch(() => {})
-    await client.contacts.addContactToList({ listId: 5, body })
+    const identifier = 'ada@example.com'
+    await client.contacts.createContact({ email: identifier, listIds: [2] })
+    await client.contacts.getContactInfo({ identifier })
+    await client.contacts.getContactInfo({ identifier })
+    await client.contacts.addContactToList({ listId: 5, body: { emails: [identifier] } })
   })
-  const joins = (asked: typeof ours) => asked.filter(({ path }) => path.endsWith('/add'))
+  const joins = (asked: typeof ours) => asked.filter(({ method, path }) => method === 'GET' || path.endsWith('/add'))
   assert.equal(joins(ours).length, 3)
   assertSameWire(joins(ours), joins(theirs), ['content-type', 'api-key'])
+})
+
+test('a join that was cut off goes on where it ended, and one that somebody else did meanwhile is done', async t => {
+  const fake = brevoFake()
+  fake.had('ada@example.com')
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, brevo, { ...brevoSettings(server.url), KNOWN_CONTACTS: 'join' })
+  server.next('slow', 'slow', 'slow', '500 after')
+  assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
+  server.next('slow', 'slow')
+  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+  const add = (list: number) => `POST /v3/contacts/lists/${list}/contacts/add`
+  const joining = callsOf(server).filter(call => call.endsWith('/add'))
+  assert.deepEqual(joining, [add(2), add(5)])
+
+  const none = { ...(fake.kept('ada@example.com') as object), listIds: [] }
+  const late = await startVendor(t, asked => {
+    const said = fake.answer(asked)
+    return asked.method === 'GET' ? { ...said, body: { ...(said.body as object), ...none } } : said
+  })
+  const other = await opened(t, brevo, { ...brevoSettings(late.url), KNOWN_CONTACTS: 'join' })
+  assert.deepEqual(await other.createContact(ada, false, never), { is: 'existing' })
 })
 
 for (const [what, change, why] of [
