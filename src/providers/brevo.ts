@@ -32,7 +32,7 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
   /** A contact that Brevo has; in doubt with its id, and whether it is ours. */
   function existing(found: Reply, contact: Contact, doubt: boolean): Creation {
     const providerId = idAt(found.json, 'id')
-    if (found.status !== 200 || providerId === undefined) return judge(found)
+    if (found.status !== 200 || providerId === undefined) return refusedOr(found)
     if (!doubt) return { is: 'existing' }
     return { is: 'existing', providerId, ours: isYoungerThanSignup(textAt(found.json, 'createdAt'), contact) }
   }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { BrevoClient } from '@getbrevo/brevo'
 import { readConfig } from '../../src/config.ts'
 import { contactOf, opened } from '../contracts/provider.ts'
-import { type Misbehaviour, misbehaviours } from '../harness/vendor.ts'
+import { type Misbehaviour, misbehaviours, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { brevoDoubleOptIn, brevoFake, brevoSettings } from './brevo.fake.ts'
 import { callsOf, starting } from './started.ts'
@@ -110,6 +110,15 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
       assert.equal(fake.asked('ada@example.com'), 0)
     })
   }
+
+  test('an address that the look-up already calls invalid is refused', async t => {
+    const body = { code: 'invalid_parameter', message: 'Invalid email address' }
+    const server = await startVendor(t, () => ({ status: 400, body }))
+    const env = { ...brevoSettings(server.url), ...brevoDoubleOptIn }
+    const provider = await opened(t, { vendor: 'brevo' }, env)
+    assert.equal((await provider.createContact(ada, false, never)).is, 'refused')
+    assert.deepEqual(callsOf(server), [FIND])
+  })
 
   test('an address that is not valid is refused, a template that is not active is our mistake', async t => {
     const { provider } = await started(t)
