@@ -62,6 +62,8 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
       const path = `/v1/subscribers/${encodeURIComponent(email)}`
       const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
       if (found.is !== 'answered') return found
+      // One of ours would be found.
+      if (found.status === 404) return { is: 'existing', ours: false }
       const foundId = idAt(found.json, 'id')
       if (found.status !== 200 || foundId === undefined) return judge(found)
       return { is: 'existing', providerId: foundId, ours: memberAt(found.json, 'metadata', 'waitlist_id') === id }
@@ -74,13 +76,15 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
         const path = `/v1/subscribers/${encodeURIComponent(email)}`
         const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
         if (found.is !== 'answered') return found
+        if (found.status === 404) return null
         const has = memberAt(found.json, 'tags')
         if (found.status !== 200 || !Array.isArray(has)) return judge(found)
         if (tags.every(tag => has.includes(tag))) return null
         const body = { tags: [...new Set([...has, ...tags])] }
         const reply = await call({ to: 'tag a subscriber', method: 'PATCH', path, body }, attempt)
         if (reply.is !== 'answered') return reply
-        return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : conflictOr(judge, reply)
+        const isDone = reply.status === 200 && idAt(reply.json, 'id') !== undefined
+        return isDone || isUnchangeable(reply) ? null : conflictOr(judge, reply)
       }),
 
     automation:
@@ -131,6 +135,10 @@ function saysOfAddress(json: unknown): boolean {
     return Array.isArray(place) && place.includes('email_address')
   })
 }
+
+/** The codes of an update that mean the subscriber, whatever it is about: no later attempt would change it. */
+const isUnchangeable = ({ status, json }: Reply): boolean =>
+  status === 400 && ['email_invalid', 'firewall_blocked'].includes(textAt(json, 'code') ?? '')
 
 /** A 409 without a code is documented for every call and explained for none: perhaps another call is under way. */
 const conflictOr = <Other>(otherwise: (reply: Reply) => Other, reply: Reply): Failure | Other =>

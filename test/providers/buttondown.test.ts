@@ -92,6 +92,34 @@ test('a known subscriber keeps its tags and stays unsubscribed when it joins', a
   assert.equal(server.asked.filter(({ method }) => method === 'PATCH').length, 1)
 })
 
+for (const [what, method, said] of [
+  ['cannot be found', 'GET', { status: 404, body: { code: 'not_found', detail: 'Not found.' } }],
+  ['the firewall blocks', 'PATCH', { status: 400, body: { code: 'firewall_blocked', detail: 'Blocked.' } }],
+  ['has an address that is not valid', 'PATCH', { status: 400, body: { code: 'email_invalid', detail: 'Invalid.' } }],
+] as const) {
+  test(`a known subscriber that ${what} stays known, and nothing waits for it`, async t => {
+    const fake = buttondownFake()
+    fake.had('ada@example.com')
+    const server = await startVendor(t, asked => (asked.method === method ? said : fake.answer(asked)))
+    const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+    const provider = await opened(t, { vendor }, env)
+    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+    const doubted = await provider.createContact(ada, true, never)
+    assert.ok(doubted.is === 'existing' && doubted.ours === false, JSON.stringify(doubted))
+    assert.equal(server.asked.at(-1)?.method, method)
+  })
+}
+
+test('a known subscriber waits for tags that Buttondown refuses', async t => {
+  const fake = buttondownFake()
+  fake.had('ada@example.com')
+  const no = { status: 400, body: { code: 'tag_invalid', detail: 'Your plan has no tags.' } }
+  const server = await startVendor(t, asked => (asked.method === 'PATCH' ? no : fake.answer(asked)))
+  const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+  const provider = await opened(t, { vendor }, env)
+  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
+})
+
 describe('the check', () => {
   for (const [what, change, asked] of [
     ['the key alone', { BUTTONDOWN_EMAIL_ID: '' }, ['/v1/accounts/me']],
