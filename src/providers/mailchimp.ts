@@ -88,8 +88,8 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
 
       const found = await call({ to: 'find a member', method: 'GET', path: `${path}/${hashOf(email)}` }, attempt)
       if (found.is !== 'answered') return found
-      // It was deleted, and only its address is kept, so it is unknown who added it.
-      if (found.status === 404) return { is: 'existing' }
+      // It was deleted, and only its address is kept. One of ours would be found.
+      if (found.status === 404) return { is: 'existing', ours: false }
       const providerId = idAt(found.json, 'contact_id') ?? idAt(found.json, 'id')
       if (found.status !== 200 || providerId === undefined) return failed(found)
       // A member that was imported or added by hand may have no signup time.

@@ -225,7 +225,7 @@ const found: readonly (readonly [string, Said, object])[] = [
   ],
   ['none at all', { status: 200, body: { ...member, timestamp_signup: '' } }, { is: 'existing', providerId: 'c1' }],
   ['no contact_id', { status: 200, body: { id: 'hash' } }, { is: 'existing', providerId: 'hash' }],
-  ['404, as it was deleted', { status: 404, body: { title: 'Resource Not Found' } }, { is: 'existing' }],
+  ['404, as it was deleted', { status: 404, body: { title: 'Resource Not Found' } }, { is: 'existing', ours: false }],
   ['a bare 403', { status: 403 }, { is: 'unreached' }],
 ]
 
