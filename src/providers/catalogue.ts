@@ -419,7 +419,7 @@ export const vendors = {
       BUTTONDOWN_UTM_SOURCE: optional(line(300), 'UTM source of a new contact.', 'Your choice, such as landing-page.'),
       BUTTONDOWN_UTM_MEDIUM: optional(line(300), 'UTM medium of a new contact.', 'Your choice, such as waitlist.'),
       BUTTONDOWN_UTM_CAMPAIGN: optional(line(300), 'UTM campaign of a new contact.', 'Your choice, such as launch.'),
-      BUTTONDOWN_REFERRER_URL: optional(address, 'Page that a new contact comes from.', 'The address of your page.'),
+      BUTTONDOWN_REFERRER_URL: optional(page, 'Page that a new contact comes from.', 'The address of your page.'),
       BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
     },
     rate: { calls: 10, per: SECOND, connections: 10 },

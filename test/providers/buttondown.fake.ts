@@ -20,7 +20,7 @@ export const buttondownMore = {
   BUTTONDOWN_UTM_SOURCE: 'landing page',
   BUTTONDOWN_UTM_MEDIUM: 'waitlist',
   BUTTONDOWN_UTM_CAMPAIGN: 'launch',
-  BUTTONDOWN_REFERRER_URL: 'https://example.com/launch',
+  BUTTONDOWN_REFERRER_URL: 'https://example.com/launch/?from=waitlist',
 }
 
 const error = (status: number, code: string, detail: string): Said => ({ status, body: { code, detail, metadata: {} } })

@@ -74,7 +74,7 @@ test('where a subscriber comes from is said in the words of Buttondown', async t
   assert.equal((await provider.createContact(ada, false, never)).is, 'created')
   const { utm_source, utm_medium, utm_campaign, referrer_url } = server.asked[0]!.json
   assert.deepEqual([utm_source, utm_medium, utm_campaign], ['landing page', 'waitlist', 'launch'])
-  assert.equal(referrer_url, 'https://example.com/launch')
+  assert.equal(referrer_url, 'https://example.com/launch/?from=waitlist')
 })
 
 test('a known subscriber keeps its tags and stays unsubscribed when it joins', async t => {
