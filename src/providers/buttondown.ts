@@ -3,10 +3,7 @@ import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
-/**
- * Error codes that can only mean this address, with the end of the sentence for the visitor. `subscriber_blocked` is none
- * of them: the firewall also weighs the address that calls, which is ours for everybody.
- */
+/** Error codes that can only mean this address, with the end of the sentence for the visitor. */
 const refusals: Readonly<Record<string, string>> = {
   email_invalid: 'it is not valid there',
   email_blocked: 'it is not accepted there',
@@ -117,6 +114,8 @@ function judgeCreation(reply: Reply): Creation {
   if (status === 400) {
     const reason = Object.hasOwn(refusals, code) ? refusals[code] : undefined
     if (reason !== undefined) return { is: 'refused', reason }
+    // The firewall also weighs the address that calls, which is ours for everybody: no reason to drop the signup.
+    if (code === 'subscriber_blocked') return { is: 'unreached', why: summary, alone: true }
     // The daily limit is not a 429; its text recommends imports.
     if (code === 'rate_limited' || /\bimports\b/.test(textAt(json, 'detail') ?? '')) {
       return { is: 'unreached', why: `${summary}: the limit of new subscribers a day` }

@@ -153,7 +153,7 @@ function refusedOr(reply: Reply): Creation {
       if (isAboutAddress(reply.json)) return REFUSED
       // An address that joined many lists is refused for a while.
       if (/not allowing more signups for now/i.test(textAt(reply.json, 'detail') ?? '')) {
-        return { is: 'unreached', why: reply.summary }
+        return { is: 'unreached', why: reply.summary, alone: true }
       }
   }
   return failed(reply)

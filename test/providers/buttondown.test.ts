@@ -163,8 +163,7 @@ describe('a creation', () => {
     [400, 'subscriber_already_exists', 'existing'],
     [400, 'email_invalid', 'refused'],
     [400, 'email_blocked', 'refused'],
-    // Perhaps the firewall means the address of our server.
-    [400, 'subscriber_blocked', 'misconfigured'],
+    [400, 'subscriber_blocked', 'unreached'],
     [400, 'subscriber_suppressed', 'refused'],
     [400, 'rate_limited', 'unreached'],
     [401, 'unauthorized', 'misconfigured'],
@@ -179,6 +178,13 @@ describe('a creation', () => {
       assert.equal((await provider.createContact(ada, false, never)).is, is)
     })
   }
+
+  test('that the firewall blocks is kept, and keeps nobody else waiting', async t => {
+    const { provider } = await saying(t, { status: 400, body: { code: 'subscriber_blocked', detail: 'Blocked.' } })
+    const creation = await provider.createContact(ada, false, never)
+    assert.ok(creation.is === 'unreached' && creation.alone === true, JSON.stringify(creation))
+    assert.match(creation.why, /subscriber_blocked/)
+  })
 
   test('that is refused says nothing of what an address did before', async t => {
     for (const code of ['email_blocked', 'subscriber_suppressed']) {

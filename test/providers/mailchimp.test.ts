@@ -284,6 +284,8 @@ for (const [what, said, expected] of answers) {
     const creation = await provider.createContact(ada, false, never)
     assert.equal(creation.is, expected, JSON.stringify(creation))
     assert.ok(!JSON.stringify(creation).includes('ada@'))
+    // Where others are added, this one keeps nobody waiting.
+    assert.equal('alone' in creation, what === 'too many lists')
     // The same for all: nobody learns what an address did before.
     if (creation.is === 'refused') assert.equal(creation.reason, 'it cannot be added there')
   })

@@ -68,6 +68,26 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     })
   }
 
+  test('contacts that the provider does not take for now keep nobody else waiting, however many', async t => {
+    const blocked: Creation = { ...down, alone: true }
+    const here = await scene(t, ({ email }) => (email.startsWith('blocked') ? blocked : up))
+    await crowd(here, 'blocked', 30)
+    for (let i = 0; i < 60; i++) {
+      assert.equal((await here.visit(`ada-${i}@example.com`)).is, 'new')
+      await here.pass(60)
+    }
+    assert.ok(!here.lines.some(({ message }) => /does not answer|refuses our settings/.test(message)))
+    const times = askedAbout(here, 'blocked-0@example.com').map(({ at }) => at - here.asked[0]!.at)
+    assert.deepEqual(
+      times,
+      [0, 2, 7, 22, 82, 382, 2182].map(seconds => seconds * 1_000),
+      'by its schedule alone',
+    )
+    here.provider.answer = () => up
+    await here.pass(2 * HOUR)
+    assert.deepEqual([here.pending(), born(here)], [[], 90])
+  })
+
   test('what a visitor left is completed, whoever finds that the provider answers again', async t => {
     const here = await scene(t, () => down)
     await crowd(here)
