@@ -46,7 +46,9 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
     if (!isKnown(reply)) return refusedOr(reply)
     if (!doubt) return { is: 'existing' }
     const found = await find(contact, attempt)
-    return found.is === 'answered' ? existing(found, contact, doubt) : found
+    if (found.is !== 'answered') return found
+    // One of ours would be found.
+    return found.status === 404 ? { is: 'existing', ours: false } : existing(found, contact, doubt)
   }
 
   /** Asks for a confirmation. Repeated before that, it sends no second mail and is answered with 204. */
@@ -71,6 +73,8 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
     const found = await find(contact, attempt)
     if (found.is !== 'answered') return found
+    // It is only blocked there, or deleted meanwhile.
+    if (found.status === 404) return null
     const listIds = memberAt(found.json, 'listIds')
     if (found.status !== 200 || !Array.isArray(listIds)) return judge(found)
     const missing = lists?.filter(list => !listIds.includes(list)) ?? []
@@ -79,7 +83,7 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
       if (memberAt(found.json, 'emailBlacklisted') === true) return null
       const reply = await ask(contact.email, undefined, attempt)
       if (reply.is !== 'answered') return reply
-      return reply.status < 300 ? null : judge(reply)
+      return reply.status < 300 || isKnown(reply) ? null : judge(reply)
     }
     // An update of the contact could name all of them at once, but is reported to take it off its other lists.
     for (const list of missing) {
@@ -140,11 +144,12 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
   }
 }
 
-/** The metadata is newer than the code, and has been seen with a different one. */
+/** The metadata is newer than the code, and has been seen with a different one; a double opt-in has only the words. */
 const isKnown = ({ status, json }: Reply): boolean =>
   status === 400 &&
   (memberAt(json, 'code') === 'duplicate_parameter' ||
-    memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined)
+    memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined ||
+    /\bemail(?: address)? is already associated with another (?:contact|user)\b/i.test(textAt(json, 'message') ?? ''))
 
 /** Another tool was faster. */
 const isOnList = ({ status, json }: Reply): boolean =>

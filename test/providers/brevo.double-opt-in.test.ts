@@ -133,6 +133,20 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
     }
   })
 
+  test('an address that Brevo may not ask, as its contact is blocked, is known and not waited for', async t => {
+    const message = 'This sms number or email address is already associated with another user. Please use another one.'
+    for (const there of [false, true]) {
+      const fake = brevoFake()
+      if (there) fake.had('ada@example.com')
+      const no = { status: 400, body: { code: 'invalid_parameter', message } }
+      const server = await startVendor(t, asked => (asked.method === 'POST' ? no : fake.answer(asked)))
+      const env = { ...brevoSettings(server.url), ...brevoDoubleOptIn, KNOWN_CONTACTS: 'join' }
+      const provider = await opened(t, { vendor: 'brevo' }, env)
+      assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+      assert.ok(callsOf(server).includes(ASK))
+    }
+  })
+
   describe('with KNOWN_CONTACTS=join', () => {
     const join = { KNOWN_CONTACTS: 'join' }
 

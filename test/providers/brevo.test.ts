@@ -131,6 +131,16 @@ test('a lookup that fails after "duplicate" leaves the doubt', async t => {
   assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
 })
 
+test('a contact that is known and yet cannot be found is not ours, and not waited for', async t => {
+  const message = 'Unable to create contact, email is already associated with another Contact'
+  const known = error('duplicate_parameter', message)
+  const gone: Said = { status: 404, body: { code: 'document_not_found', message: 'Contact does not exist' } }
+  const server = await startVendor(t, ({ method }) => (method === 'GET' ? gone : known))
+  const provider = await opened(t, brevo, { ...brevoSettings(server.url), KNOWN_CONTACTS: 'join' })
+  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
+  assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', ours: false })
+})
+
 test('an address that is known costs one call, and no id is told', async t => {
   const fake = brevoFake()
   fake.had('ada@example.com')
