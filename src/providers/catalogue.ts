@@ -171,7 +171,7 @@ export const vendors = {
       ),
       BREVO_DOUBLE_OPT_IN_REDIRECT_URL: optional(
         page,
-        'Page that the contact sees after it confirmed; with BREVO_DOUBLE_OPT_IN_TEMPLATE_ID.',
+        'Page that the contact sees after confirming; with BREVO_DOUBLE_OPT_IN_TEMPLATE_ID.',
         'A page of yours that anybody can open.',
       ),
       BREVO_BASE_URL: base('https://api.brevo.com'),
@@ -189,7 +189,7 @@ export const vendors = {
         return 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID and BREVO_DOUBLE_OPT_IN_REDIRECT_URL belong together: set both or none'
       }
       return template !== undefined && lists === undefined
-        ? 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID needs BREVO_LIST_IDS: who confirms is added to them'
+        ? 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID needs BREVO_LIST_IDS: those who confirm are added to them'
         : null
     },
   },
@@ -285,7 +285,7 @@ export const vendors = {
       LISTMONK_BASE_URL: required(address, 'Address of your listmonk, without /api.', 'The address of its admin page.'),
       LISTMONK_USER: required(
         word,
-        'Name of the API user; it may get and manage subscribers and the lists, and send transactional mails.',
+        'Name of an API user that may get and manage subscribers and the lists, and send transactional mails.',
         'listmonk: Users, New, type API.',
       ),
       LISTMONK_TOKEN: required(word, 'Token of the API user.', 'listmonk: shown once when the API user is made.'),

@@ -116,7 +116,7 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
     return reply.is !== 'answered' ? reply : isDone(reply) ? null : judge(reply)
   }
 
-  /** An answer is the list. */
+  /** Whether the list is there. A reply has it. */
   async function lookAt(list: number, attempt: Attempt): Promise<Reply | Failure> {
     const reply = await call({ to: `look at list ${list}`, method: 'GET', path: `/lists/${list}` }, attempt)
     if (reply.is !== 'answered') return reply
@@ -131,7 +131,7 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
     return null
   }
 
-  /** What a signup takes, and only its first one would show: lists that may be seen, but not managed, are left out. */
+  /** The permissions that a signup takes: listmonk leaves out lists that may be seen but not managed, without a word. */
   async function lookAtUser(attempt: Attempt): Promise<Failure | null> {
     const reply = await call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
     if (reply.is !== 'answered') return reply
@@ -160,7 +160,7 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
     return reply.status === 400 && !isWithoutTemplate(reply) ? null : judge(reply)
   }
 
-  /** This part of what it says is in no language, and in two of its 35 languages left out. */
+  /** Of its translated message this part is the same in every language, but for two of the 35, which leave it out. */
   const isWithoutTemplate = ({ json }: Reply) => textAt(json, 'message')?.includes(`template ${template}`)
 
   /** Drops the signup only if the 400 says, word by word, what the server's own language pack has for an address. */
