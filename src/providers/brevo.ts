@@ -66,7 +66,8 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
     const reply = await ask(contact.email, attributesOf(contact), attempt)
     if (reply.is !== 'answered') return reply
     if (reply.status < 300) return { is: 'created' }
-    return isKnown(reply) ? { is: 'existing' } : refusedOr(reply)
+    // One of ours would be found, or be asked without a word.
+    return isKnown(reply) ? { is: 'existing', ours: false } : refusedOr(reply)
   }
 
   /** Only the lists that are missing cost a call, so an attempt goes on where the last one ended. */
