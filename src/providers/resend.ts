@@ -31,6 +31,8 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
         const ours = isYoungerThanSignup(textAt(found.json, 'created_at'), contact)
         return { is: 'existing', providerId: foundId, ours }
       }
+      // What it does not take for an address, it takes for an id. The signup stays, in case this is about every address.
+      if (isNoId(found)) return { is: 'unreached', why: found.summary, alone: true }
       // Any other 404 means that RESEND_BASE_URL is wrong.
       if (found.status !== 404 || memberAt(found.json, 'name') !== 'not_found') return refusedOr(found)
 
@@ -106,6 +108,9 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
     },
   }
 }
+
+const isNoId = ({ status, json }: Reply): boolean =>
+  status === 422 && /^The `id` must be a valid UUID\b/.test(textAt(json, 'message') ?? '')
 
 /**
  * https://resend.com/docs/api-reference/errors: the message of a `validation_error` names the field. Properties have names

@@ -231,6 +231,14 @@ test('a 404 that is not theirs does not make an address new', async t => {
   assert.equal(server.asked.length, 1)
 })
 
+test('an address that it takes for an id stays, is not created, and keeps nobody else waiting', async t => {
+  const server = await startVendor(t, () => error(422, 'validation_error', 'The `id` must be a valid UUID.'))
+  const provider = await opened(t, resend, resendSettings(server.url))
+  const creation = await provider.createContact(ada, false, never)
+  assert.ok(creation.is === 'unreached' && creation.alone === true, JSON.stringify(creation))
+  assert.equal(server.asked.length, 1)
+})
+
 test('what the rate limit asks for is kept, also where only its own field says it', async t => {
   const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '0', 'ratelimit-reset': '2' }
   const server = await startVendor(t, () => ({ ...error(429, 'rate_limit_exceeded', 'Too many requests'), headers }))
