@@ -10,7 +10,8 @@ import { throttle } from './throttle.ts'
  * side's requested wait is over.
  *
  * When only one delivery has failed, the fault may be its own, so it does not hold up the others: the next delivery
- * shows which it was.
+ * shows which it was. Deliveries that were refused while another one was accepted are to blame themselves from then on,
+ * however many there are.
  */
 export interface Breaker {
   /** How many of `most` deliveries may be attempted now. */
@@ -48,6 +49,8 @@ const FIRST_PAUSE = 1_000
 const LONGEST_ASKED = 24 * 60 * 60_000
 /** Milliseconds without claims after a call hit our own limits: other deliveries would hit them too. */
 const TURN = 5_000
+/** Deliveries that are remembered as the cause of their own failures. */
+const LONERS = 1_000
 /** Milliseconds between two log lines, so that an outage that comes and goes does not fill the log. */
 const QUIET = 60_000
 
@@ -75,6 +78,9 @@ export function breaker(parts: BreakerParts): Breaker {
   /** The end of the wait that the other side asked for. */
   let heldUntil = Number.NEGATIVE_INFINITY
   let turnAt = Number.NEGATIVE_INFINITY
+  /** Deliveries that were refused since the last answer, and those that were while others were accepted. */
+  const refused = new Set<number>()
+  const loners = new Set<number>()
   const mayTell = throttle(QUIET, clock)
 
   function trip(because: Refusal, asked: boolean, why: string): void {
@@ -98,6 +104,12 @@ export function breaker(parts: BreakerParts): Breaker {
   }
 
   function answered(): void {
+    for (const delivery of refused) loners.add(delivery)
+    refused.clear()
+    for (const oldest of loners) {
+      if (loners.size <= LONERS) break
+      loners.delete(oldest)
+    }
     failures = 0
     failed = null
     answeredLast = true
@@ -143,6 +155,11 @@ export function breaker(parts: BreakerParts): Breaker {
             answered()
             return 'delivery'
           }
+          if (result.is === 'misconfigured' && loners.has(delivery)) {
+            // It says nothing about the others, so the next one is a trial, too.
+            trialAt = Math.min(trialAt, Math.max(clock(), heldUntil))
+            return 'delivery'
+          }
           const asked = 'retryAfter' in result ? result.retryAfter : undefined
           // The destination answered just before, so the delivery itself may be at fault.
           const blame = answeredLast && asked === undefined ? 'delivery' : 'destination'
@@ -151,6 +168,7 @@ export function breaker(parts: BreakerParts): Breaker {
           failed = failed === null || failed === delivery ? delivery : 'several'
           if (asked !== undefined) heldUntil = Math.max(heldUntil, clock() + Math.min(asked, LONGEST_ASKED))
           const isRefused = result.is === 'misconfigured'
+          if (isRefused && refused.size < LONERS) refused.add(delivery)
           if (outage !== null || isRefused || asked !== undefined || failures >= THRESHOLD) {
             trip(isRefused ? 'misconfigured' : 'unreachable', asked !== undefined, result.why)
           }
@@ -161,6 +179,8 @@ export function breaker(parts: BreakerParts): Breaker {
           trip('unreachable', true, `${result.why}; nothing more is sent there until the service is restarted`)
           return 'destination'
         default:
+          refused.delete(delivery)
+          loners.delete(delivery)
           answered()
           return 'delivery'
       }

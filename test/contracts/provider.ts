@@ -273,12 +273,12 @@ function joiningContract(under: VendorUnderTest): void {
   const { settings = {}, members } = joining
   const old = 'old@example.com'
 
-  const started = async (t: TestContext, knownContacts: string) => {
+  const started = async (t: TestContext, knownContacts: string, timeout = 10_000) => {
     const fake = under.fake()
     fake.had(old)
     const server = await startVendor(t, fake.answer)
     const env = { ...under.settings(server.url), ...settings, KNOWN_CONTACTS: knownContacts }
-    return { fake, server, provider: await opened(t, under, env, 600) }
+    return { fake, server, provider: await opened(t, under, env, timeout) }
   }
   const rest = (kept: unknown) => Object.entries(kept as object).filter(([name]) => !members.includes(name))
 
@@ -305,7 +305,7 @@ function joiningContract(under: VendorUnderTest): void {
 
     for (const what of [...misbehaviours, '403 of unknown wording'] as const) {
       test(`joins in the end when the last call meets "${what}", and is never taken for new`, async t => {
-        const { fake, server, provider } = await started(t, 'join')
+        const { fake, server, provider } = await started(t, 'join', 600)
         await provider.createContact(contactOf(old), false, never)
         const before = Array.from({ length: server.asked.length - 1 }, () => 'slow' as const)
         const other = 'old-2@example.com'

@@ -239,10 +239,36 @@ describe('one delivery that alone fails', () => {
       assert.equal(here.closings(), 1)
 
       for (let i = 0; i < 20; i++) here.attempt(result, POISON)
-      here.attempt(result)
+      here.attempts(2, result)
       assert.equal(isOpen(here), true)
     })
   }
+
+  test('of many that were refused while another one was accepted, each is to blame itself, until it is accepted', () => {
+    const here = bench()
+    const odd = [1, 2, 3, 4, 5]
+    for (const delivery of odd) assert.equal(here.attempt(refusing, delivery), 'destination')
+    assert.equal(isOpen(here), true)
+    here.attempt(delivered)
+    for (const delivery of odd) assert.equal(here.attempt(refusing, delivery), 'delivery')
+    assert.equal(isOpen(here), false)
+
+    for (const delivery of odd) here.attempt(delivered, delivery)
+    for (const delivery of odd) here.attempt(refusing, delivery)
+    assert.equal(isOpen(here), true)
+  })
+
+  test('one that is to blame itself is no trial for the others: the next one is', () => {
+    const here = bench()
+    here.attempt(refusing, POISON)
+    here.attempt(delivered)
+    here.attempts(2, refusing)
+    assert.equal(here.permits(4), 0)
+    here.clock.now += 2 * SECOND
+    assert.equal(here.permits(4), 1)
+    here.attempt(refusing, POISON)
+    assert.equal(here.permits(4), 1)
+  })
 
   test('holds up all where it was asked to wait', () => {
     const here = bench()

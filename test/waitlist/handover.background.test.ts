@@ -253,6 +253,21 @@ describe('a contact that always fails', { timeout: 60_000 }, () => {
   }
 })
 
+test('many that are refused for reasons of their own hold up nobody, once one was accepted', async t => {
+  const here = await scene(t, ({ email }) => (email.startsWith('odd') ? refusing : up))
+  for (let i = 0; i < 20; i++) await here.visit(`odd-${i}@example.com`)
+  assert.deepEqual(await here.visit('first@example.com'), { is: 'kept', because: 'misconfigured' })
+  await here.pass(5 * MINUTE)
+  assert.equal(listed(here), 1, 'a trial among the others')
+  const before = here.asked.length
+  for (let i = 0; i < 60; i++) {
+    assert.equal((await here.visit(`visitor-${i}@example.com`)).is, 'new')
+    await here.pass(MINUTE)
+  }
+  assert.ok(here.asked.length - before < 60 + 20 * 8, `${here.asked.length - before} calls in an hour`)
+  assert.equal(here.pending().length, 20, 'each is kept')
+})
+
 describe('a visitor while the provider is out', { timeout: 60_000 }, () => {
   for (const [answer, because] of [
     [down, 'unreachable'],
