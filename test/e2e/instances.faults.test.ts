@@ -1,7 +1,7 @@
 import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/postgres.ts'
 import { type Program, until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
 import { seedOf } from '../harness/seed.ts'
@@ -10,16 +10,17 @@ import { underLoad } from '../harness/under-load.ts'
 import { seeded } from '../harness/vendor.ts'
 
 const INSTANCES = 3
-const KILLS = isSlow ? 20 : 4
+const KILLS = isSlow ? 20 : 3
 /** Milliseconds between an answer and the next signup of a client. */
 const REST = isSlow ? 10 : 40
 const loaded = { instances: INSTANCES, rest: REST }
 /** Milliseconds that a fault lasts: longer than one statement may take. */
-const LASTING = isSlow ? 12_000 : 3_000
+const LASTING = 12_000
+/** In `npm test` the tests of the stores and the limiters meet the same faults, without whole programs around them. */
+const skip = !isSlow && 'each takes a minute, in .ci/run; see postgres.restart, postgres.lost and redis.away'
 
-const servers = await Promise.all([startPostgres(), startPostgres()])
-after(() => Promise.all(servers.map(server => server.remove())))
-const [steady, troubled] = servers as [PostgresServer, PostgresServer]
+const steady = await startPostgres()
+after(() => steady.remove())
 
 const through = (url: string, port: number): string => {
   const changed = new URL(url)
@@ -43,7 +44,9 @@ const rounds: readonly (readonly Fault[])[] = [
 ]
 
 describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_000 }, () => {
-  test('their links to the engines are cut, slow, mute: every answer is true, and all of them come back', async t => {
+  test('their links to the engines are cut, slow, mute: every answer is true, and all of them come back', {
+    skip,
+  }, async t => {
     const seed = seedOf(t)
     const random = seeded(seed)
     const redis = redisProgram === undefined ? undefined : await startRedis()
@@ -91,7 +94,9 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
     await scene.assertNothingLost()
   })
 
-  test('PostgreSQL ends like a crash, is restarted, and stands still', async t => {
+  test('PostgreSQL ends like a crash, is restarted, and stands still', { skip }, async t => {
+    const troubled = await startPostgres()
+    t.after(() => troubled.remove())
     const scene = await underLoad(t, await troubled.database(), loaded)
     for (const pause of [0, 1_000]) {
       await scene.during(async () => {
@@ -113,7 +118,9 @@ describe(`${INSTANCES} instances under load`, { concurrency: true, timeout: 180_
     await scene.assertNothingLost()
   })
 
-  test('Redis ends, is restarted, and stands still', { skip: redisProgram === undefined && noRedis }, async t => {
+  test('Redis ends, is restarted, and stands still', {
+    skip: skip || (redisProgram === undefined && noRedis),
+  }, async t => {
     const redis = await startRedis()
     t.after(() => redis.remove())
     const scene = await underLoad(t, await steady.database(), { ...loaded, envOf: () => ({ REDIS_URL: redis.url }) })

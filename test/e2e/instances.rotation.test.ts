@@ -16,13 +16,13 @@ const server = await startPostgres()
 after(() => server.remove())
 
 /** So many are restarted at the same time, so that the delays of their stops pass together. */
-const LANES = 4
+const LANES = isSlow ? 4 : 2
 /** So many are never restarted: there is always somebody. */
-const STEADY = 2
+const STEADY = isSlow ? 2 : 1
 const CLIENTS = 8
 /** Milliseconds between an answer and the next signup of a client. */
 const REST = isSlow ? 5 : 40
-const RESTARTS = isSlow ? 20 : 8
+const RESTARTS = isSlow ? 20 : 2
 
 for (const { name, start, skip } of balancers) {
   describe(`instances behind ${name}`, { timeout: 180_000, skip }, () => {
@@ -67,7 +67,9 @@ for (const { name, start, skip } of balancers) {
       await assertAllDelivered()
     })
 
-    test('who cannot reach the database gets no signups, until it can again', async t => {
+    // In `npm test` health.503 shows what a balancer asks.
+    const lost = !isSlow && 'it runs in .ci/run'
+    test('who cannot reach the database gets no signups, until it can again', { skip: lost }, async t => {
       const seed = seedOf(t)
       const database = await server.database()
       const { balancer, run, programs } = await behind(t, start, 2, database)

@@ -8,6 +8,7 @@ import type { Browser, Page } from 'playwright-core'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 
 const started = await startBrowser({ after: after as TestContext['after'] })
 const skip = 'missing' in started && started.missing
@@ -54,13 +55,20 @@ test('C-58: the words of a hostile operator do nothing in a browser', { skip }, 
   assert.deepEqual([...origins], [baseUrl])
 })
 
-test('C-58: axe-core finds no violation, in light and dark, on a phone, a tablet and a desk', { skip }, async t => {
+test(`C-58: axe-core finds no violation, ${isSlow ? 'in light and dark, on a phone, a tablet and a desk' : 'on a phone in light, on a desk in dark'}`, {
+  skip,
+}, async t => {
   const { baseUrl } = await startService(t)
+  /** axe looks at everything, for a second of a processor: in `npm test` at a phone in the light, and a desk in the dark. */
+  const isLookedAt = (colorScheme: 'light' | 'dark', tab: number) =>
+    isSlow || (colorScheme === 'light' ? tab === 0 : tab === 2)
+
   const look = async (colorScheme: 'light' | 'dark') => {
     // Only here may a script be put into the page.
     const { page } = await openPage(t, browser, `${baseUrl}/docs/api`, { colorScheme, bypassCSP: true })
     await page.evaluate(axe.source)
     for (const [tab, viewport] of sizes.entries()) {
+      if (!isLookedAt(colorScheme, tab)) continue
       await page.setViewportSize(viewport)
       // Another language at each size, so that the colours of all examples are seen.
       await page.evaluate(

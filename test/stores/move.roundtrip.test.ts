@@ -11,6 +11,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 import { type List, listIn, listOn, manyContacts, moved, postgres, sqlite, unleased, writeList } from './move.scene.ts'
 
 const server = await startPostgres()
@@ -106,7 +107,7 @@ describe('moving a list', { timeout: 120_000 }, () => {
         assert.deepEqual(listIn(there), list, 'the source is left as it was')
       }),
       // Each try makes databases, so a smaller example would take minutes; the seed finds it again.
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: isSlow ? 15 : 4, endOnFailure: true },
     )
   })
 

@@ -17,6 +17,7 @@ import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
+import { isSlow } from '../harness/slow.ts'
 import { stagesOn } from './postgres.stage.ts'
 
 const provider = 'provider'
@@ -35,8 +36,12 @@ interface Exchange<Begun, Answer> {
   readonly tookNothing?: (answer: Answer) => boolean
   /** That it has afterwards. */
   readonly events: number | 'gone'
+  /** Only in slow tests: another one is the same statement with other values. */
+  readonly slow?: boolean
 }
 const exchange = <Begun, Answer>(parts: Exchange<Begun, Answer>) => parts as Exchange<unknown, unknown>
+
+const slowly = (each: Exchange<unknown, unknown>) => ({ ...each, slow: true })
 
 const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
 const later = { is: 'waiting', wait: 0, doubt: false, why: 'no connection' } as const
@@ -162,21 +167,21 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
     events: 1,
   }),
   'settle a hand-over: listed with its event': handedOver(listed, 1),
-  'settle a hand-over: listed without one': handedOver({ is: 'listed', joined: false }, 0),
+  'settle a hand-over: listed without one': slowly(handedOver({ is: 'listed', joined: false }, 0)),
   'settle a hand-over: removed': handedOver({ is: 'removed', why: 'no such domain' }, 'gone'),
   'settle a hand-over: waiting': handedOver(soon, 0),
-  'settle a hand-over: waiting, uncounted': handedOver({ ...soon, uncounted: true }, 0),
-  'settle a hand-over: abandoned': handedOver({ is: 'abandoned', why: 'given up' }, 0),
+  'settle a hand-over: waiting, uncounted': slowly(handedOver({ ...soon, uncounted: true }, 0)),
+  'settle a hand-over: abandoned': slowly(handedOver({ is: 'abandoned', why: 'given up' }, 0)),
   'settle a delivery: delivered': told({ is: 'delivered' }),
-  'settle a delivery: waiting': told(soon),
-  'settle a delivery: abandoned': told({ is: 'abandoned', why: 'HTTP 404' }),
+  'settle a delivery: waiting': slowly(told(soon)),
+  'settle a delivery: abandoned': slowly(told({ is: 'abandoned', why: 'HTTP 404' })),
 }
 
 const MESSAGES = ['frontend Execute', 'frontend Sync', 'backend CommandComplete', 'backend ReadyForQuery']
 
 describe('a connection that is cut after any message', { timeout: 120_000, concurrency: 3 }, () => {
-  for (const [name, { provider, begin, cut, tookNothing, holds, events }] of Object.entries(exchanges)) {
-    test(name, async t => {
+  for (const [name, { provider, begin, cut, tookNothing, holds, events, slow }] of Object.entries(exchanges)) {
+    test(name, { skip: slow && !isSlow && 'it runs in .ci/run' }, async t => {
       const { proxy, url, open } = await stage(t)
       const store = await open(true, provider)
       const cuts: string[] = []

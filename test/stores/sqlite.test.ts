@@ -8,6 +8,7 @@ import { signup } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { isSlow } from '../harness/slow.ts'
 
 storeContract('SQLite in a file', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
@@ -23,11 +24,14 @@ storeContract('SQLite in a file', async t => {
   }
 })
 
-storeContract('SQLite in memory', async () => ({
-  open: options => sqliteStore({ path: ':memory:', eventName: 'waitlist.joined', ...options }),
-  probe: { impossible: 'the list is inside the thread of the store' },
-  forgets: 'what is in memory is gone when the store is closed',
-}))
+// The same engine and the same code as in a file.
+if (isSlow) {
+  storeContract('SQLite in memory', async () => ({
+    open: options => sqliteStore({ path: ':memory:', eventName: 'waitlist.joined', ...options }),
+    probe: { impossible: 'the list is inside the thread of the store' },
+    forgets: 'what is in memory is gone when the store is closed',
+  }))
+} else test('SQLite in memory', { skip: 'it runs in .ci/run' }, () => {})
 
 test('a time that no program can read is refused when it is written by hand, and ends no process', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')

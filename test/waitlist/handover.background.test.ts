@@ -39,7 +39,7 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
 
   const fewer = isSlow ? 10_000 : 2_000
   for (const [what, answer, pending] of [
-    ['does not answer', down, 10_000],
+    ['does not answer', down, fewer],
     ['refuses our settings', refusing, fewer],
     ['asked to be left alone for ten seconds', { ...down, retryAfter: 10_000 }, fewer],
   ] as const) {
