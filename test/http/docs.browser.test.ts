@@ -10,7 +10,8 @@ import { contactsIn } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const started = await startBrowser({ after: after as TestContext['after'] })
+const forAll = { after: after as TestContext['after'] }
+const started = await startBrowser(forAll)
 const skip = 'missing' in started && started.missing
 const browser = started as Browser
 
@@ -20,6 +21,19 @@ const sizes = [
   { width: 768, height: 1024 },
   { width: 1440, height: 900 },
 ]
+
+const url = skip ? '' : `${(await startService(forAll)).baseUrl}/docs/api`
+const tab = skip ? null : (await openPage(forAll, browser, url)).page
+
+/** The page as it is by default, in the one tab of the tests that only look at it: a tab of their own costs them more. */
+async function reloaded(viewport = sizes[2]!, colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
+  const page = tab!
+  await page.setViewportSize(viewport)
+  await page.emulateMedia({ colorScheme, media: null, reducedMotion: null })
+  await page.goto('about:blank')
+  await page.goto(url)
+  return page
+}
 
 /** `element` is an expression, since these tests are compiled without the types of a browser. */
 const styleOf = (page: Page, element: string, property: string) =>
@@ -110,9 +124,8 @@ test('C-58: every link of the page leads somewhere, and every anchor exists once
   for (const id of headings) assert.ok(links.some(link => link.hash === `#${id}`))
 })
 
-test('C-58: the language of each example is chosen with the keyboard alone', { skip }, async t => {
-  const { baseUrl } = await startService(t)
-  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`)
+test('C-58: the language of each example is chosen with the keyboard alone', { skip }, async () => {
+  const page = await reloaded()
   const groups = await page.locator('fieldset.tabs').all()
   assert.ok(groups.length > 5)
   for (const [index, group] of groups.entries()) {
@@ -133,9 +146,8 @@ test('C-58: the language of each example is chosen with the keyboard alone', { s
   }
 })
 
-test('C-58: the keyboard skips to the content, and opens and closes the menu of a phone', { skip }, async t => {
-  const { baseUrl } = await startService(t)
-  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`, { viewport: sizes[0]! })
+test('C-58: the keyboard skips to the content, and opens and closes the menu of a phone', { skip }, async () => {
+  const page = await reloaded(sizes[0])
   await page.keyboard.press('Tab')
   assert.equal(await page.evaluate('document.activeElement.hash'), '#content')
   assert.deepEqual(await isVisible(page, 'nav'), [false])
@@ -151,18 +163,16 @@ test('C-58: the keyboard skips to the content, and opens and closes the menu of 
   assert.deepEqual(await isVisible(page, 'nav'), [false])
 })
 
-test('C-58: a click selects a whole example, as it is to be run', { skip }, async t => {
-  const { baseUrl } = await startService(t)
-  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`)
+test('C-58: a click selects a whole example, as it is to be run', { skip }, async () => {
+  const page = await reloaded()
   const code = page.locator('pre[data-language=sh]').first()
   await code.click()
   const selected = await page.evaluate('getSelection().toString()')
   assert.equal(selected, await code.textContent())
 })
 
-test('C-58: on paper there are all examples and no navigation, dark on white', { skip }, async t => {
-  const { baseUrl } = await startService(t)
-  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`, { colorScheme: 'dark' })
+test('C-58: on paper there are all examples and no navigation, dark on white', { skip }, async () => {
+  const page = await reloaded(sizes[2], 'dark')
   const ground = () => styleOf(page, 'document.documentElement', 'backgroundColor')
   assert.notEqual(await ground(), 'rgb(255, 255, 255)')
   await page.emulateMedia({ media: 'print' })
@@ -172,9 +182,8 @@ test('C-58: on paper there are all examples and no navigation, dark on white', {
   assert.ok((await isVisible(page, 'nav, .bar, .tabs label')).every(visible => !visible))
 })
 
-test('C-58: a visitor who asks for less motion gets none', { skip }, async t => {
-  const { baseUrl } = await startService(t)
-  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`)
+test('C-58: a visitor who asks for less motion gets none', { skip }, async () => {
+  const page = await reloaded()
   const behaviour = () => styleOf(page, 'document.documentElement', 'scrollBehavior')
   assert.equal(await behaviour(), 'smooth')
   await page.emulateMedia({ reducedMotion: 'reduce' })
