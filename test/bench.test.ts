@@ -12,11 +12,14 @@ import { names, readOptions, usage } from '../bench/options.ts'
 import { withRun } from '../bench/report.ts'
 import { newSignup } from '../bench/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
+import { isSlow } from './harness/slow.ts'
 
 const root = new URL('../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('the benchmark, run for a moment, fills a file, compares, prints its tables and leaves nothing behind', async t => {
+test('the benchmark, run for a moment, fills a file, compares, prints its tables and leaves nothing behind', {
+  skip: !isSlow && 'it takes all processors for seconds; it runs in .ci/run',
+}, async t => {
   const folder = temporaryFolder(t)
   const run = fileURLToPath(new URL('bench/run.ts', root))
   const { stdout } = await promisify(execFile)(

@@ -10,6 +10,7 @@ import { readOptions } from '../torture/options.ts'
 import { textOf } from '../torture/report.ts'
 import { names } from '../torture/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
+import { isSlow } from './harness/slow.ts'
 
 const root = new URL('../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -42,6 +43,7 @@ test('every scenario is listed with its promise, and is in the README', { concur
 
 test('a build that answers before it commits is caught when it is killed, and told with its seed', {
   timeout: 60_000,
+  skip: !isSlow && 'it runs in .ci/run, before the torture itself',
 }, async t => {
   const broken = changedCopy(undefined, temporaryFolder(t), [answersEarly])
   const options = ['--only', 'sqlite.kill', '--seed', '7', '--minutes', '0.01']
