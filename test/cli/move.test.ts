@@ -1,24 +1,36 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { runProgram, spawnProgram, until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { listIn, listOn, manyContacts, query, writeList } from '../stores/move.scene.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 /** A folder with `data/waitlist.db`, where the program looks by default. */
-function listed(t: TestContext, contacts: number): { readonly cwd: string; readonly path: string } {
+function listed(t: Pick<TestContext, 'after'>, contacts: number): { readonly cwd: string; readonly path: string } {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
   writeList(path, manyContacts(contacts))
+  return { cwd, path }
+}
+
+/** So many that a move takes a while, written once. */
+const { path: many } = listed({ after: after as TestContext['after'] }, 20_000)
+
+/** The same with a copy of them. */
+function listedMany(t: TestContext): { readonly cwd: string; readonly path: string } {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  mkdirSync(dirname(path))
+  copyFileSync(many, path)
   return { cwd, path }
 }
 
@@ -96,59 +108,26 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     const url = await server.database()
     const store = await openStore(url)
     await store.admit(signup('Ada', 'ada@example.com'))
-    let over = false
-    const joining = (async () => {
-      for (let i = 0; !over; i++) await store.admit(signup('Visitor', `visitor-${i}@example.com`))
-    })()
-    const { code, stderr } = await run(t, cwd, 'sqlite:./copy.db', { DATABASE_URL: url })
-    over = true
-    await joining
     await store.close()
+    // By the server itself: this process has more to do, and would leave the move a moment without a signup.
+    const joining = server.run(
+      url,
+      `do $$ begin
+        for i in 1..10000 loop
+          insert into contact (id, name, email, email_key, state, created_at)
+            values (gen_random_uuid(), 'Visitor', 'v' || i || '@example.com', 'v' || i || '@example.com', 'listed', now());
+          commit;
+          exit when to_regclass('over') is not null;
+          perform pg_sleep(0.01);
+        end loop;
+      end $$`,
+    )
+    const { code, stderr } = await run(t, cwd, 'sqlite:./copy.db', { DATABASE_URL: url })
+    await server.run(url, 'create table over ()')
+    await joining
     assert.equal(code, 1)
     assert.match(stderr, /\nwaitlist: postgres:\/\/.* was changed while it was copied.*Stop every instance/)
     assert.ok(!existsSync(join(cwd, 'copy.db')))
-  })
-
-  for (const way of ['PostgreSQL', 'a file'] as const) {
-    test(`ends at Ctrl-C, leaves ${way} as it was, and succeeds when it is typed again`, async t => {
-      const { cwd, path } = listed(t, 20_000)
-      const url = await server.database()
-      const copy = join(cwd, 'copy.db')
-      const to = way === 'a file' ? `sqlite:${copy}` : url
-      const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', to] })
-      await until(() => cut.stderr().includes('copying'))
-      cut.process.kill('SIGINT')
-      assert.equal(await cut.exited, 1)
-      assert.match(
-        cut.stderr(),
-        /\nwaitlist: stopped before the end\. \S+ is as it was\. Run the same command again\.\n$/,
-      )
-      if (way === 'a file') {
-        const left = readdirSync(cwd).filter(name => name.startsWith('copy'))
-        assert.deepEqual(left, ['copy.db-lock'])
-      } else assert.deepEqual(await query(url, "select 1 from pg_class where relname = 'contact'"), [])
-      const { code, stdout } = await run(t, cwd, to)
-      assert.equal(code, 0)
-      assert.ok(stdout.includes('40,000 rows were copied'), stdout)
-      assert.deepEqual(way === 'a file' ? listIn(copy) : await listOn(url), listIn(path))
-    })
-  }
-
-  test('says what to do when the server goes away in the middle, and succeeds when it is back', async t => {
-    const { cwd, path } = listed(t, 20_000)
-    const own = await startPostgres()
-    t.after(() => own.remove())
-    const url = await own.database()
-    const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', url] })
-    await until(() => cut.stderr().includes('copying'))
-    await own.stop('immediate')
-    assert.equal(await cut.exited, 1)
-    assert.match(cut.stderr(), /\nwaitlist: postgres:.* cannot be used: [^\n]+\. Nothing was copied\.\n$/)
-    await own.start()
-    assert.deepEqual(await query(url, "select 1 from pg_class where relname = 'contact'"), [])
-    const { code, stderr } = await run(t, cwd, url)
-    assert.equal(code, 0, stderr)
-    assert.deepEqual(await listOn(url), listIn(path))
   })
 
   test('leaves no trace beside a target that is no file of ours, and makes no more than one folder', async t => {
@@ -202,5 +181,50 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     const without = spawnProgram(t, {}, { cwd, args: ['move'] })
     assert.equal(await without.exited, 1)
     assert.match(without.stderr(), /--to <url>/)
+  })
+})
+
+// One after the other: this process must be there in the middle of each.
+describe('a waitlist move that is cut short', { timeout: 120_000 }, () => {
+  for (const way of ['PostgreSQL', 'a file'] as const) {
+    test(`ends at Ctrl-C, leaves ${way} as it was, and succeeds when it is typed again`, async t => {
+      const { cwd, path } = listedMany(t)
+      const url = await server.database()
+      const copy = join(cwd, 'copy.db')
+      const to = way === 'a file' ? `sqlite:${copy}` : url
+      const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', to] })
+      await until(() => cut.stderr().includes('copying'))
+      cut.process.kill('SIGINT')
+      assert.equal(await cut.exited, 1)
+      assert.match(
+        cut.stderr(),
+        /\nwaitlist: stopped before the end\. \S+ is as it was\. Run the same command again\.\n$/,
+      )
+      if (way === 'a file') {
+        const left = readdirSync(cwd).filter(name => name.startsWith('copy'))
+        assert.deepEqual(left, ['copy.db-lock'])
+      } else assert.deepEqual(await query(url, "select 1 from pg_class where relname = 'contact'"), [])
+      const { code, stdout } = await run(t, cwd, to)
+      assert.equal(code, 0)
+      assert.ok(stdout.includes('40,000 rows were copied'), stdout)
+      assert.deepEqual(way === 'a file' ? listIn(copy) : await listOn(url), listIn(path))
+    })
+  }
+
+  test('says what to do when the server goes away in the middle, and succeeds when it is back', async t => {
+    const { cwd, path } = listedMany(t)
+    const own = await startPostgres()
+    t.after(() => own.remove())
+    const url = await own.database()
+    const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', url] })
+    await until(() => cut.stderr().includes('copying'))
+    await own.stop('immediate')
+    assert.equal(await cut.exited, 1)
+    assert.match(cut.stderr(), /\nwaitlist: postgres:.* cannot be used: [^\n]+\. Nothing was copied\.\n$/)
+    await own.start()
+    assert.deepEqual(await query(url, "select 1 from pg_class where relname = 'contact'"), [])
+    const { code, stderr } = await run(t, cwd, url)
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(await listOn(url), listIn(path))
   })
 })

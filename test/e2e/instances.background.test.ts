@@ -6,7 +6,7 @@ import { type Deed, type Received, say, startReceiver } from '../contracts/desti
 import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { stageInstances } from '../harness/instances.ts'
 import { type SignupAnswer, signUp } from '../harness/load.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
@@ -19,7 +19,7 @@ import { CREATE } from './provider.scene.ts'
 /** The contract of the stores shows the same of two stores on one database. */
 const skip = !isSlow && 'it runs in .ci/run'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const INSTANCES = 3

@@ -6,13 +6,13 @@ import { balancers } from '../harness/balancers.ts'
 import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { signUp } from '../harness/load.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { logOf, type Program, until } from '../harness/program.ts'
 import { noRedis, type RedisServer, redisProgram } from '../harness/redis.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const INSTANCES = 3

@@ -5,14 +5,14 @@ import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load } from '../harness/load.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { noRedis, redisProgram } from '../harness/redis.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 /** So many are restarted at the same time, so that the delays of their stops pass together. */

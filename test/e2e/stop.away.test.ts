@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
-import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { hasSaid, type Program, runProgram, until } from '../harness/program.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { CREATE, stage } from './provider.scene.ts'
@@ -75,7 +75,7 @@ describe('SIGTERM while PostgreSQL', { timeout: 120_000, skip }, () => {
       assert.equal(await stop(program), 0)
       await clients.over()
       if (what === 'answers nothing') server.goOn()
-      assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+      assert.ok(hasSaid(program, 'stopped'))
       assert.equal(clients.unanswered(), 0)
       const told = clients.answers.slice(before)
       assert.ok(told.length >= 20)

@@ -10,7 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
 
 const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
@@ -89,7 +89,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
       ],
     )
     const said = logOf(program).map(({ msg }) => msg)
-    assert.ok(said.includes('stopping') && said.at(-1) === 'stopped')
+    assert.ok(said.includes('stopping') && said.includes('stopped'))
   })
 
   test('a request whose body is still on its way is answered and committed', async t => {
@@ -222,7 +222,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     await once(idle, 'data')
     for (const program of [clear, tls]) program.process.kill('SIGTERM')
     assert.deepEqual(await Promise.all([exitsInTime(clear), exitsInTime(tls)]), [0, 0])
-    for (const program of [clear, tls]) assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+    for (const program of [clear, tls]) assert.ok(hasSaid(program, 'stopped'))
   })
 
   test('a second signal ends it at once, with a failure', async t => {
@@ -238,7 +238,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     const program = await start(t, { SHUTDOWN_DELAY: '0' })
     assert.equal((await fetchSignUp(program, 'ctrl-c@quixote.example')).status, 200)
     assert.equal(await program.end('SIGINT'), 0)
-    assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+    assert.ok(hasSaid(program, 'stopped'))
     assert.equal(contactsIn(program.path).length, 1)
   })
 })
@@ -252,7 +252,7 @@ describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
     program.process.kill('SIGHUP')
     assert.equal((await fetchSignUp(program, 'late@quixote.example')).status, 200)
     assert.equal(await exitsInTime(program), 0)
-    assert.equal(logOf(program).at(-1)?.msg, 'stopped')
+    assert.ok(hasSaid(program, 'stopped'))
     assert.equal(contactsIn(program.path).length, 2)
   })
 })

@@ -43,6 +43,9 @@ const defaults = {
   shared_buffers: '32MB',
 }
 
+/** For a server that does not outlive the machine: to make a database takes half the processor time, and a fifth of the time. */
+export const unsynced = { fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: '0' } as const
+
 const ACCESS = `
 host all owner 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
@@ -145,7 +148,9 @@ export async function startPostgres({
     async database(template) {
       const name = `list_${++databases}`
       const from = template === undefined ? '' : ` template ${new URL(template).pathname.slice(1)}`
-      await runAs(urlOf('postgres'), `create database ${name}${from}`)
+      // Through a checkpoint, which is quick where nothing is synced.
+      const strategy = settings.fsync === 'off' ? ' strategy file_copy' : ''
+      await runAs(urlOf('postgres'), `create database ${name}${from}${strategy}`)
       return urlOf(name)
     },
     run: runAs,

@@ -88,6 +88,10 @@ export function logOf({ stdout }: Pick<Program, 'stdout'>): Record<string, unkno
     .map(line => JSON.parse(line) as Record<string, unknown>)
 }
 
+/** Whether this is in its log so far: what was being written when it ended may stand behind its last line. */
+export const hasSaid = (program: Pick<Program, 'stdout'>, message: string): boolean =>
+  logOf(program).some(({ msg }) => msg === message)
+
 /** Milliseconds, as long as any test may take: what goes on after a test's own timeout would keep the process alive. */
 const LONGEST = 180_000
 

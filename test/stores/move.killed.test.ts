@@ -8,12 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { type List, listIn, listOn, manyContacts, moved, postgres, query, sqlite, writeList } from './move.scene.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const source = new URL('../../src/stores/move.ts', import.meta.url)

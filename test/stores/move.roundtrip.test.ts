@@ -9,12 +9,12 @@ import { handClock, signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { type List, listIn, listOn, manyContacts, moved, postgres, sqlite, unleased, writeList } from './move.scene.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 /** Milliseconds since 1970, up to the year 2200. */

@@ -22,11 +22,12 @@ export function writeList(path: string, list: Partial<List>): void {
   try {
     database.exec('begin')
     for (const table of tables) {
-      for (const row of list[table] ?? []) {
-        const names = Object.keys(row)
-        const values = names.map(() => '?').join(', ')
-        database.prepare(`insert into ${table} (${names.join(', ')}) values (${values})`).run(...Object.values(row))
-      }
+      const rows = list[table] ?? []
+      const names = Object.keys(rows[0] ?? {})
+      if (names.length === 0) continue
+      const values = names.map(name => `:${name}`).join(', ')
+      const insert = database.prepare(`insert into ${table} (${names.join(', ')}) values (${values})`)
+      for (const row of rows) insert.run(row as Record<string, string>)
     }
     database.exec('commit')
   } finally {

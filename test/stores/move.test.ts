@@ -11,7 +11,7 @@ import { OperatorError } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { type MessageProxy, messageProxy } from '../harness/postgres-messages.ts'
 import { makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -30,7 +30,7 @@ import {
 } from './move.scene.ts'
 import { session } from './postgres.stage.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 /** A file with so many contacts, a database without tables, and the name of a file that is not there. */

@@ -14,7 +14,7 @@ import { operatorContract } from '../contracts/operator.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sqlOn as sqlInFile } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
@@ -36,7 +36,7 @@ operatorContract(
   '(unixepoch() + 31536000) * 1000',
 )
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const { log } = recordingLog()
 

@@ -14,14 +14,14 @@ import {
   type Store,
 } from '../../src/waitlist/ports.ts'
 import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
 import { isSlow } from '../harness/slow.ts'
 import { stagesOn } from './postgres.stage.ts'
 
 const provider = 'provider'
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const stage = stagesOn(server)
 

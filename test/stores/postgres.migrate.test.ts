@@ -10,13 +10,13 @@ import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { session } from './postgres.stage.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const open = (url: string, provider: string | null = null) =>

@@ -5,7 +5,7 @@ import { postgresOperator } from '../../src/stores/postgres/operator.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Digest } from '../../src/waitlist/ports.ts'
 import { DAY, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
-import { installedPostgres, startPostgres } from '../harness/postgres.ts'
+import { installedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
 import { until } from '../harness/program.ts'
@@ -48,7 +48,7 @@ const rows = [
 for (const programs of new Set([undefined, isSlow ? installedPostgres() : undefined])) {
   const title = programs === undefined ? 'PostgreSQL' : `the PostgreSQL in ${programs}`
   describe(`with ${LISTED} listed and ${PENDING} pending, in ${title}`, { timeout: 120_000 }, async () => {
-    const server = await startPostgres({ settings: { fsync: 'off' }, programs })
+    const server = await startPostgres({ settings: unsynced, programs })
     after(() => server.remove())
 
     for (const analyzed of programs === undefined ? [true, false] : [true]) {

@@ -2,13 +2,13 @@ import { after } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { PlaceOptions } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
 import { session } from './postgres.stage.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 // All that the service does, it does with the rights that docs/instances.md names.

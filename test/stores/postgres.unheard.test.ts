@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { type Delivery, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { stagesOn } from './postgres.stage.ts'
@@ -12,7 +12,7 @@ const provider = 'provider'
 /** Messages of a statement up to its `Sync`, after which it commits. */
 const COMMITTING = 5
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const stage = stagesOn(server)
 
