@@ -273,7 +273,7 @@ function joiningContract(under: VendorUnderTest): void {
   const { settings = {}, members } = joining
   const old = 'old@example.com'
 
-  const started = async (t: TestContext, knownContacts: string, timeout = 10_000) => {
+  const started = async (t: TestContext, knownContacts: string, timeout = 20_000) => {
     const fake = under.fake()
     fake.had(old)
     const server = await startVendor(t, fake.answer)

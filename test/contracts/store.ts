@@ -178,7 +178,9 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
 
-    test('a check that comes while the store closes is answered, one way or the other', { timeout: 5_000 }, async t => {
+    test('a check that comes while the store closes is answered, one way or the other', {
+      timeout: 30_000,
+    }, async t => {
       const store = await opened(await place(t), t)
       const closed = store.close()
       const checks: Promise<PromiseSettledResult<void>[]>[] = []

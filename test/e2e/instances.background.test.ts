@@ -166,8 +166,8 @@ describe('what is to be delivered is shared', { concurrency: true, timeout: 180_
     webhook.hold('before the effect')
     const since = performance.now()
     assert.deepEqual(statuses(await visitorsOf(t)(first, MANY)), all(MANY, 200))
-    // So many at once that all of them have some.
-    await until(() => webhook.held() === MANY)
+    // So many at once that all of them have some. Where that takes long, some have come a second time.
+    await until(() => webhook.held() >= MANY)
     assert.equal(await first.end('SIGKILL'), null)
     webhook.release()
     await endLeasesAt(database)

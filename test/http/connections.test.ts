@@ -83,7 +83,7 @@ async function closed(clients: readonly Client[], count = 1): Promise<readonly n
   return clients.flatMap((each, i) => (each.closed ? [i] : []))
 }
 
-describe('C-61: connections', { concurrency: true, timeout: 30_000 }, () => {
+describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
   test('a client over its share loses the connection that was idle for longest; others lose none', async t => {
     const { open } = await boundedServer(t, { share: 3 })
     const other = await open(bob)

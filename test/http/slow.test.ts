@@ -139,7 +139,7 @@ describe('slow clients', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('overload', { concurrency: true, timeout: 20_000 }, () => {
+describe('overload', { concurrency: true, timeout: 60_000 }, () => {
   test('C-20: what the queue does not hold is answered 500 at once; what it holds is stored', async t => {
     const path = `${temporaryFolder(t)}/waitlist.db`
     const server = await openTestServer(t, { path, bounds: { batch: 1, queue: 5, timeout: 5_000 } })

@@ -33,7 +33,7 @@ const unavailable = (sentence: RegExp) => (error: unknown) => {
   return true
 }
 
-describe('natural batches', { concurrency: true, timeout: 10_000 }, () => {
+describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
   test('what arrives in one turn of the event loop shares a commit, without waiting for a timer', async () => {
     const { commit, called, calls } = handCommit()
     const batches = naturalBatches(commit, { bounds: patient })
@@ -287,7 +287,7 @@ function clockOf(t: TestContext) {
   }
 }
 
-describe('nobody waits longer than the timeout', { timeout: 10_000 }, () => {
+describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   const bounds: Bounds = { batch: 1, queue: 100, timeout: 5_000 }
   /** What became of each so far. */
   function outcomes(answers: readonly Promise<string>[]) {
@@ -387,7 +387,7 @@ describe('nobody waits longer than the timeout', { timeout: 10_000 }, () => {
   })
 })
 
-describe('a queue is behind', { timeout: 10_000 }, () => {
+describe('a queue is behind', { timeout: 60_000 }, () => {
   test('when its first has waited for more than 100 ms, until the queue is younger', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
