@@ -37,7 +37,7 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     assert.deepEqual(times, [0, 2, 7, 22, 82])
   })
 
-  const fewer = isSlow ? 10_000 : 2_000
+  const fewer = isSlow ? 10_000 : 1_000
   for (const [what, answer, pending] of [
     ['does not answer', down, fewer],
     ['refuses our settings', refusing, fewer],
@@ -235,7 +235,9 @@ describe('a contact that always fails', { timeout: 60_000 }, () => {
       assert.equal(listed(here) - before, 15)
     })
 
-    test(`alone for hours holds up none who come now and then (${poisoned.is})`, async t => {
+    test(`alone for hours holds up none who come now and then (${poisoned.is})`, {
+      skip: poisoned === refusing && !isSlow && 'it runs in .ci/run, as the same with another failure',
+    }, async t => {
       const here = await scene(t, ({ email }) => (email === POISON ? poisoned : up))
       await here.visit(POISON)
       for (let i = 0; i < 12; i++) {
