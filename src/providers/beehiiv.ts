@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
@@ -18,15 +18,6 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
     headers: { authorization: `Bearer ${settings.BEEHIIV_API_KEY}` },
     waitFields: ['retry-after', 'ratelimit-reset'],
   })
-
-  /** Null: the subscription has these tags now, besides its own. */
-  async function tag(subscription: string, attempt: Attempt): Promise<Failure | null> {
-    if (tags === undefined) return null
-    const path = `${publication}/subscriptions/${encodeURIComponent(subscription)}/tags`
-    const reply = await call({ to: 'add tags', method: 'POST', path, body: { tags } }, attempt)
-    if (reply.is !== 'answered') return reply
-    return reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined ? null : judge(reply)
-  }
 
   async function checkAutomation(path: string, attempt: Attempt): Promise<Failure | null> {
     const to = 'look at the automation'
@@ -52,7 +43,7 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
   }
 
   return {
-    async createContact(contact, doubt, attempt) {
+    async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
       const lookup = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
       const found = await call({ to: 'find a subscription', method: 'GET', path: lookup }, attempt)
@@ -60,9 +51,7 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
       const foundId = idAt(found.json, 'data', 'id')
       if (found.status === 200 && foundId !== undefined) {
         const ours = isYoungerThanSignup(timeOf(memberAt(found.json, 'data', 'created')), contact)
-        // A contact of ours may lack its tags.
-        const failure = doubt && ours !== false ? await tag(foundId, attempt) : null
-        return failure === null ? { is: 'existing', providerId: foundId, ours } : inDoubt(failure)
+        return { is: 'existing', providerId: foundId, ours }
       }
       // An unknown publication is a 404 too, and answers the creation with another one.
       if (found.status !== 404) return judge(found)
@@ -85,13 +74,20 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
       const reply = await call({ to: 'create a subscription', method: 'POST', path, body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'data', 'id')
-      if (reply.status >= 300 || providerId === undefined) return judge(reply)
-      const failure = await tag(providerId, attempt)
-      return failure === null ? { is: 'created', providerId } : inDoubt(failure)
+      return reply.status < 300 && providerId !== undefined ? { is: 'created', providerId } : judge(reply)
     },
 
-    // The lookup tells the id of everybody who is known.
-    join: tags && (({ providerId }, attempt) => tag(providerId!, attempt)),
+    /** The tags come beside those that the subscription has. */
+    joinsLast: true,
+    join:
+      tags &&
+      (async ({ providerId }, attempt) => {
+        // Creation and look-up both tell it.
+        const path = `${publication}/subscriptions/${encodeURIComponent(providerId!)}/tags`
+        const reply = await call({ to: 'add tags', method: 'POST', path, body: { tags } }, attempt)
+        if (reply.is !== 'answered') return reply
+        return reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined ? null : judgeDelivery(reply)
+      }),
 
     automation:
       automationPath === undefined

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
-import { idAt, inDoubt, judge, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
@@ -74,7 +74,7 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
   }
 
   /** Null: the member has the labels and newsletters now. */
-  async function complete({ member, providerId }: Found, attempt: Attempt): Promise<Failure | null> {
+  async function complete({ member, providerId }: Found, attempt: Attempt): Promise<Failure | Refused | null> {
     const edit = lacking(member)
     if (edit === null) return null
     const path = `/members/${encodeURIComponent(providerId)}/`
@@ -82,7 +82,7 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
     const reply = await ask({ to: 'add labels and newsletters', method: 'PUT', path, body }, attempt)
     if (reply.is !== 'answered') return reply
     const left = lacking(memberAt(reply.json, 'members', 0))
-    if (reply.status !== 200 || left === undefined) return judge(reply)
+    if (reply.status !== 200 || left === undefined) return judgeDelivery(reply)
     return left?.newsletters === undefined ? null : incomplete(reply)
   }
 

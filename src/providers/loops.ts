@@ -66,7 +66,7 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
         const to = 'add a contact to the mailing lists'
         const reply = await call({ to, method: 'PUT', path: '/v1/contacts/update', body }, attempt)
         if (reply.is !== 'answered') return reply
-        return reply.status === 200 && memberAt(reply.json, 'success') === true ? null : judge(reply)
+        return reply.status === 200 && memberAt(reply.json, 'success') === true ? null : judgeDelivery(reply)
       }),
 
     async automation({ id, name, contact }, attempt) {

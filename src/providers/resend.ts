@@ -70,7 +70,7 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
           if (reply.is !== 'answered') return reply
           // The official clients expect `id`, where the OpenAPI document has `segment_id`.
           const added = idAt(reply.json, 'id') ?? idAt(reply.json, 'segment_id')
-          if (reply.status >= 300 || added === undefined) return judge(reply)
+          if (reply.status >= 300 || added === undefined) return judgeDelivery(reply)
         }
         return null
       }),
