@@ -16,8 +16,13 @@ export type Judgement =
 
 /** Subjects and details (RFC 3463 §3) that are about the sender, the login or the server, wherever they are said. */
 const ABOUT_US = /^\d\.(?:7\.|3\.|5\.|1\.[78]$)/
-/** The same in words, of servers without enhanced codes. */
-const SAID_ABOUT_US = /\brelay|authenticat|\bverified|\bsender\b/i
+/** The same in words, where a code leaves it open. */
+const SAID_ABOUT_US = /\brelay|authenticat|authori[sz]ed|\bverified|\bsender\b/i
+/**
+ * The same, whatever the code is: Gmail's `550 5.4.5 Daily user sending limit exceeded`, and Microsoft's `554 5.2.252
+ * SendAsDenied`.
+ */
+const ABOUT_OUR_SENDING = /\bsending\b|\bSendAs/i
 /**
  * Our commands are not understood, or a login or TLS is missing, or the server leaves (RFC 5321 §4.2.2, RFC 4954 §6,
  * RFC 7504).
@@ -26,8 +31,8 @@ const CODES_ABOUT_US = new Set([421, 500, 502, 503, 504, 521, 530, 534, 535, 538
 
 /**
  * Whom a no is about, and so what becomes of the mail. About us are: codes of policy and login (x.7), of the system (x.3),
- * of the protocol (x.5) or of the sender (x.1.7, x.1.8); without such codes 421, 500, 502, 503, 504, 521, 530, 534, 535,
- * 538 and 555, or words of relaying, login or sender.
+ * of the protocol (x.5) or of the sender (x.1.7, x.1.8); 421, 500, 502, 503, 504, 521, 530, 534, 535, 538 and 555; words
+ * of relaying, login or sender where a code is missing or vague (x.1.0); and words of our sending, such as a daily limit.
  *
  * | reply                                                   | the mail                                               |
  * |---------------------------------------------------------|--------------------------------------------------------|
@@ -48,8 +53,8 @@ export function judgeRefusal(no: SmtpRefusal): Judgement {
   return { is: isAboutUs(no) ? 'misconfigured' : 'refused' }
 }
 
-function isAboutUs({ code, status, text }: SmtpRefusal): boolean {
-  if (CODES_ABOUT_US.has(code)) return true
-  // x.0.0 says nothing (RFC 3463 §3.1).
-  return status === undefined || status.endsWith('.0.0') ? SAID_ABOUT_US.test(text) : ABOUT_US.test(status)
+function isAboutUs({ code, status = '', text }: SmtpRefusal): boolean {
+  if (CODES_ABOUT_US.has(code) || ABOUT_US.test(status) || ABOUT_OUR_SENDING.test(text)) return true
+  // x.y.0 names no detail (RFC 3463 §3).
+  return /^$|\.0$/.test(status) && SAID_ABOUT_US.test(text)
 }

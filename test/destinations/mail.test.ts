@@ -254,6 +254,10 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
       '550 relay not permitted',
       '550 Authentication required',
       '554 Message rejected: Email address is not verified.',
+      '554 Access denied: user mailer is not authorized to send',
+      '550 5.1.0 sender rejected',
+      '550-5.4.5 Daily user sending limit exceeded.\r\n550 5.4.5 See the help',
+      '554 5.2.252 SendAsDenied; waitlist@example.com not allowed to send as hello@example.com',
     ]) {
       cases.push([at, text, say(text), 'misconfigured'])
     }
@@ -282,6 +286,7 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     ['RCPT', '421', undefined],
     ['RCPT', '452 4.3.1', undefined],
     ['RCPT', '450 4.7.1', undefined],
+    ['RCPT', '450 4.2.1 Sending too fast', undefined],
     ['RCPT', '450 4.1.8', undefined],
     ['MAIL', '450 4.1.2', undefined],
     ['the end', '450 4.1.2', undefined],
