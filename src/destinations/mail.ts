@@ -77,7 +77,8 @@ export function mail({ server, rate, ...letterhead }: MailSettings): MailDestina
       const what = command === 'CONN' ? 'the connection' : command
       const hint = command === 'STARTTLS' ? '; nothing is sent unencrypted, so try smtps://' : ''
       const why = `${to}: ${what} was answered with ${[code, status, said && `(${said})`].filter(Boolean).join(' ')}${hint}`
-      return { ...judgeRefusal(outcome.no), why }
+      // Without the words of the contact, who chose the address that a reply repeats.
+      return { ...judgeRefusal({ ...outcome.no, text: said }), why }
     }
     if (outcome.is === 'impossible')
       return { is: 'misconfigured', why: `${to}: ${cleaned(outcome.why, sent)}` } as const

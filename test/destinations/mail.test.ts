@@ -304,6 +304,15 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     assert.deepEqual(outcome, { is: 'refused', why })
   })
 
+  for (const email of ['sending@nowhere.example', 'relay@sender.example', 'not.authorized@verified.example']) {
+    test(`an address decides nothing by its words: ${email}`, async t => {
+      const reply = say(`550 5.1.0 <${email}>: ${email.replaceAll(/[.@]/g, ' ')} is unknown`)
+      const server = await startMailServer(t, { deed: moment => (moment === 'RCPT' ? reply : null) })
+      const outcome = await opened(t, server).deliver(joined(0, { email }), running)
+      assert.equal(outcome.is, 'refused', JSON.stringify(outcome))
+    })
+  }
+
   test('a mail that is too large for the server is misconfigured', async t => {
     const server = await startMailServer(t, { size: 100 })
     const outcome = await opened(t, server).deliver(joined(), running)
