@@ -10,6 +10,7 @@ export const discord: Chat = {
   waitMember: 'retry_after',
   // Otherwise it answers before it has stored the message.
   query: { wait: 'true' },
-  escaped: text => text.replaceAll(/[\\*_~`|<>#()[\]]/g, '\\$&'),
+  // The last two would begin a list.
+  escaped: text => text.replaceAll(/[\\*_~`|<>#()[\]]|^-|(?<=^\d+)\./g, '\\$&'),
   message: content => ({ content, allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
 }

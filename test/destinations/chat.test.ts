@@ -141,6 +141,8 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
     '```\ncode```',
     '# heading',
     '> quote',
+    '- item',
+    '1. item',
     '\\@everyone',
     ':tada: <:a:123456789012345678>',
     'Ada\u202Egnp.exe\u2066',
@@ -162,7 +164,7 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
     },
     discord: text => {
       const plain = text.replaceAll(/\\([^\p{L}\p{N}\s])/gu, '')
-      return /[\\*_~`|<>#()[\]]/.test(plain) ? null : text.replaceAll(/\\([^\p{L}\p{N}\s])/gu, '$1')
+      return /[\\*_~`|<>#()[\]]|^(?:-|\d+\.) /.test(plain) ? null : text.replaceAll(/\\([^\p{L}\p{N}\s])/gu, '$1')
     },
   }
 
