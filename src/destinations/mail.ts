@@ -3,15 +3,18 @@ import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { excerpt } from '../outbound/excerpt.ts'
 import { pace } from '../outbound/pace.ts'
 import type { DeliveryResult, Failure, OwnDestination } from '../waitlist/ports.ts'
-import { type Letter, letters } from './letters.ts'
+import { mailWriter, type Recipient } from './mail-message.ts'
 import type { MailSettings } from './mail-settings.ts'
 import { type SmtpOutcome, smtpServer } from './smtp.ts'
 import { judgeRefusal } from './smtp-reply.ts'
 
 export interface MailDestination extends OwnDestination {
-  /** Sends one mail with a sample name. `answer`: what the server said. Never rejects. */
-  try(email: string, leave: AbortSignal): Promise<DeliveryResult & { readonly answer?: string }>
+  /** Sends one mail with a sample name. Never rejects. */
+  try(email: string, leave: AbortSignal): Promise<MailResult>
 }
+
+/** `answer`: what the server said when it took the mail. */
+type MailResult = DeliveryResult & { readonly answer?: string }
 
 /** Milliseconds for one attempt. */
 const TIMEOUT = 20_000
@@ -28,8 +31,8 @@ const CONCURRENCY = 3
  *
  * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
  */
-export function mail({ server, rate, ...letterhead }: MailSettings): MailDestination {
-  const write = letters(letterhead)
+export function mail({ server, rate, ...content }: MailSettings): MailDestination {
+  const write = mailWriter(content)
   const { send, greet, close } = smtpServer(server)
   const { enter } = pace({ calls: 1, per: 60_000 / rate, connections: CONCURRENCY })
   const { user = '', password = '' } = server.login ?? {}
@@ -38,8 +41,8 @@ export function mail({ server, rate, ...letterhead }: MailSettings): MailDestina
   const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
 
   /** One mail, in its turn. */
-  async function post(letter: Letter, leave: AbortSignal): Promise<DeliveryResult & { readonly answer?: string }> {
-    const message = await write(letter)
+  async function post(recipient: Recipient, leave: AbortSignal): Promise<MailResult> {
+    const message = await write(recipient)
     return attempting(TIMEOUT, leave, async attempt => {
       const done = await enter({ longest: LONGEST_QUEUE, continues: false, over: attempt.over })
       if (done === null || attempt.over.aborted) {
@@ -49,12 +52,9 @@ export function mail({ server, rate, ...letterhead }: MailSettings): MailDestina
       try {
         attempt.begin()
         const { over } = attempt
-        const outcome = await send(
-          { from: letterhead.from.address, to: letter.email, message },
-          preparation(over),
-          over,
-        )
-        const sent = [letter.name, letter.email]
+        const mail = { from: content.from.address, to: recipient.email, message }
+        const outcome = await send(mail, preparation(over), over)
+        const sent = [recipient.name, recipient.email]
         if (outcome.is !== 'accepted') return judged('send the mail', outcome, attempt, sent)
         return { is: 'delivered', answer: cleaned(outcome.said, sent) }
       } finally {

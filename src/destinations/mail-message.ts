@@ -4,9 +4,9 @@ import { OperatorError } from '../waitlist/ports.ts'
 import type { MailSettings } from './mail-settings.ts'
 import { escaped, filled, onOneLine, placeholdersAllowed, unknownPlaceholder, unlinked } from './placeholders.ts'
 
-/** Who is written to. */
-export interface Letter {
-  /** Letters, digits, dashes and underscores, and no other mail's. */
+/** Whom a mail is for. */
+export interface Recipient {
+  /** Of the mail: letters, digits, dashes and underscores, and no other mail's. */
   readonly id: string
   readonly name: string
   readonly email: string
@@ -23,16 +23,16 @@ const DEFAULT_TEXT = [
   .join('\n')
 
 /**
- * Writes mails (RFC 5322), whatever names are. The function it returns makes all bytes of one, with lines as SMTP has them.
+ * Returns a function that makes all bytes of one mail (RFC 5322), whatever the name is; lines end as SMTP has them.
  *
  * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
  */
-export function letters({ from, subject, textFile, htmlFile, service }: Omit<MailSettings, 'server' | 'rate'>) {
+export function mailWriter({ from, subject, textFile, htmlFile, service }: Omit<MailSettings, 'server' | 'rate'>) {
   const textTemplate = textFile === null ? DEFAULT_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
   const htmlTemplate = htmlFile === null ? null : readTemplate('MAIL_HTML_FILE', htmlFile)
   const domain = from.address.slice(from.address.indexOf('@') + 1)
 
-  return ({ id, name, email }: Letter): Promise<Buffer> => {
+  return ({ id, name, email }: Recipient): Promise<Buffer> => {
     const values = { name: unlinked(name), email, service }
     const composer = new MailComposer({
       from: { ...from },
