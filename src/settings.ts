@@ -218,7 +218,7 @@ export const settings = {
     ...file,
   },
   MAIL_RATE: {
-    meaning: 'Mails that one instance sends in a minute at most, one after the other.',
+    meaning: 'Mails that one instance sends in a minute at most, evenly spread.',
     default: '60',
     needs: 'SMTP_URL',
     ...whole(1, 6_000),
@@ -230,7 +230,7 @@ export const settings = {
     read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
   },
   SERVICE_NAME: {
-    meaning: 'Name in the health report, the self-description and the documentation.',
+    meaning: 'Name in the health report, the self-description, the documentation, mails and chats.',
     default: 'waitlist',
     ...line(100),
   },
