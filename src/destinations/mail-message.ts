@@ -2,7 +2,15 @@ import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { OperatorError } from '../waitlist/ports.ts'
 import type { MailSettings } from './mail-settings.ts'
-import { escaped, filled, onOneLine, placeholdersAllowed, unknownPlaceholder, unlinked } from './placeholders.ts'
+import {
+  escaped,
+  filled,
+  onOneLine,
+  placeholdersAllowed,
+  undirected,
+  unknownPlaceholder,
+  unlinked,
+} from './placeholders.ts'
 
 /** Whom a mail is for. */
 export interface Recipient {
@@ -32,7 +40,8 @@ export function mailWriter({ from, subject, textFile, htmlFile, service }: Omit<
   const htmlTemplate = htmlFile === null ? null : readTemplate('MAIL_HTML_FILE', htmlFile)
   const domain = from.address.slice(from.address.indexOf('@') + 1)
 
-  return ({ id, name, email }: Recipient): Promise<Buffer> => {
+  return ({ id, name: typed, email }: Recipient): Promise<Buffer> => {
+    const name = undirected(typed)
     const values = { name: unlinked(name), email, service }
     const composer = new MailComposer({
       from: { ...from },

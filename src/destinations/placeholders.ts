@@ -31,6 +31,9 @@ export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, eac
 /** For a header field, which is one line. */
 export const onOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
 
+/** A name without the characters that would show what follows it backwards. */
+export const undirected = (name: string): string => name.replaceAll(/\p{Bidi_Control}/gu, '')
+
 /**
  * A name that no mail program turns into a link: whoever signs somebody else up chooses it. A word joiner (U+2060), which
  * is not seen, follows each character that an address of the web or of mail needs.

@@ -128,6 +128,18 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.match(visible(text)!, /^Hello win at https:\/\/evil\.example\/x or a@b\.example, J\. R\.,$/m)
   })
 
+  test('a name turns the direction of no text', async t => {
+    const server = await startMailServer(t)
+    const htmlFile = join(temporaryFolder(t), 'mail.html')
+    writeFileSync(htmlFile, '<p>Hello {name}, welcome</p>')
+    const destination = opened(t, server, { subject: '{name}: welcome', htmlFile })
+    await destination.deliver(joined(0, { name: 'A\u202Ed\u2066a\u200F \u061CŠ' }), running)
+    const { to, subject, text, html } = await parsed(server.mails[0]!)
+    assert.deepEqual([to![0]!.name, subject], ['Ada Š', 'Ada Š: welcome'])
+    assert.match(text!, /^Hello Ada Š,$/m)
+    assert.match(html!, /^<p>Hello Ada Š, welcome<\/p>/)
+  })
+
   test('no name and no subject adds a field or a recipient, and every name arrives', async t => {
     const server = await startMailServer(t)
     const destination = opened(t, server, { subject: '{name}: welcome' })
