@@ -16,13 +16,16 @@ const SAME = 60_000
 
 /**
  * Tells channels that an outage of the provider began, and that it ended. That is news and no delivery: it is tried once,
- * and forgotten when that fails, since the log has it too. What changes while a message is on its way is told after it.
+ * and forgotten when that fails, since the log has it too; a message that may have arrived counts as told. What changes
+ * while a message is on its way is told after it.
  */
 export function outages({ store, channels, provider, leave }: OutagesParts): (to: State) => void {
   async function tellOnce(channel: Channel, is: State): Promise<boolean> {
     // A store that is out is no reason to say nothing.
     const isOurs = await store.takeTurn(`${channel.name} ${is}`, SAME).catch(() => true)
-    return !isOurs || (await channel.tell({ is, provider }, leave)).is === 'delivered'
+    if (!isOurs) return true
+    const told = await channel.tell({ is, provider }, leave)
+    return told.is === 'delivered' || told.is === 'unclear'
   }
   const tell = channels.map(channel => teller(is => tellOnce(channel, is)))
   return to => {

@@ -107,6 +107,16 @@ describe('what channels are told of an outage', () => {
     await telling([port], { takeTurn: () => Promise.reject(new StoreUnavailable('no connection')) })('unreachable')
     assert.deepEqual(told, ['unreachable'])
   })
+
+  test('after a message that may have arrived the end is told, so that nobody believes in an outage that is over', async () => {
+    const { port, told, answer } = channel()
+    const turned = telling([port])
+    await turned('unreachable')
+    await answer({ is: 'unclear', why: 'no answer in time' })
+    await turned('answering')
+    await answer({ is: 'unclear', why: 'no answer in time' })
+    assert.deepEqual(told, ['unreachable', 'answering'])
+  })
 })
 
 /** The provider says these, one after the other, to visitors who come one after the other. */
