@@ -177,7 +177,7 @@ export const settings = {
   },
   DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
   CHAT_INTERVAL: {
-    meaning: 'Seconds between two messages to a channel at least; all who joined in between share one.',
+    meaning: 'The least seconds between two messages to a channel; all who join in between share one.',
     default: '60',
     needs: CHANNELS,
     ...whole(1, 86_400, ' seconds'),
@@ -218,7 +218,7 @@ export const settings = {
     ...file,
   },
   MAIL_RATE: {
-    meaning: 'Mails that one instance sends in a minute at most, evenly spread.',
+    meaning: 'The most mails that one instance sends in a minute, evenly spread.',
     default: '60',
     needs: 'SMTP_URL',
     ...whole(1, 6_000),

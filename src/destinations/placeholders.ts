@@ -35,7 +35,7 @@ export const onOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl
 export const undirected = (name: string): string => name.replaceAll(/\p{Bidi_Control}/gu, '')
 
 /**
- * A name that no mail program turns into a link: whoever signs somebody else up chooses it. A word joiner (U+2060), which
- * is not seen, follows each character that an address of the web or of mail needs.
+ * A name that no mail program turns into a link, since a stranger may have chosen it. An invisible word joiner (U+2060)
+ * follows each character that a web or mail address needs.
  */
 export const unlinked = (name: string): string => name.replaceAll(/[.:/@](?=\S)/gu, '$&\u2060')

@@ -3,7 +3,7 @@ import type { Claims } from './leases.ts'
 import type { Channel, DeliveryResult, Digest, DigestSettlement, Leased, Store } from './ports.ts'
 import { eventSchedule } from './retry.ts'
 
-/** Deliveries in one digest: with SQLite, signups wait for their lease. What is beyond comes in the next one. */
+/** Deliveries in one digest, since with SQLite signups wait while they are leased. The rest comes in the next one. */
 const MOST = 10_000
 /** Milliseconds. Nobody waits for it, so trials may be rare. */
 const LONGEST_PAUSE = 300_000
@@ -49,7 +49,7 @@ export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
       const digest = await store.claimDigest(name, MOST, distance)
       if (typeof digest === 'number') lookAt = clock() + Math.min(digest, LOOK)
       if (digest === null || typeof digest === 'number') return []
-      // Each has a number of its own: what fails is the channel, whoever is told of.
+      // Each has a number of its own: it is the channel that fails, not one of the deliveries.
       return [{ number: ++attempts, token: digest.token, attempts: digest.attempts, doubt: false, digest }]
     },
     settle: ({ digest }, settlement) => store.settleDigest(digest, settlement as DigestSettlement, distance),
