@@ -612,7 +612,7 @@ export const vendors = {
     },
     rate: { calls: 20, per: SECOND, connections: 5 },
     promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null },
-    joins: ['GHOST_LABELS', 'GHOST_NEWSLETTER_IDS'],
+    joins: ['GHOST_LABELS'],
   },
 } as const satisfies Readonly<Record<string, Vendor>>
 

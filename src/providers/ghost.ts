@@ -24,6 +24,7 @@ interface Found {
  */
 export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorClient {
   const { GHOST_ADMIN_API_KEY: key, GHOST_LABELS: labels = [], GHOST_NEWSLETTER_IDS: newsletters } = settings
+  const all = newsletters ?? []
   const { call } = connect({
     base: `${settings.GHOST_BASE_URL}/ghost/api/admin`,
     headers: { 'accept-version': 'v6.0' },
@@ -37,14 +38,14 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
    * The edit that gives a member the labels and newsletters that it lacks, beside its own; null: it has them all;
    * undefined: that is no member. Labels are compared without case, as Ghost does.
    */
-  function lacking(member: unknown): Edit | null | undefined {
+  function lacking(member: unknown, wanted: readonly string[] = all): Edit | null | undefined {
     const given = memberAt(member, 'labels')
     const subscribed = memberAt(member, 'newsletters')
     if (!Array.isArray(given) || !Array.isArray(subscribed)) return undefined
     const has = new Set(given.map(each => textAt(each, 'name')?.toLowerCase()))
     const addLabels = labels.filter(name => !has.has(name.toLowerCase()))
     const ids = subscribed.map(each => memberAt(each, 'id'))
-    const addNewsletters = (newsletters ?? []).filter(id => !ids.includes(id))
+    const addNewsletters = wanted.filter(id => !ids.includes(id))
     if (addLabels.length + addNewsletters.length === 0) return null
     return {
       ...(addLabels.length > 0 && { labels: [...given, ...addLabels.map(name => ({ name }))] }),
@@ -73,15 +74,19 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
       : { is: 'found', member, providerId }
   }
 
-  /** Null: the member has the labels and newsletters now. */
-  async function complete({ member, providerId }: Found, attempt: Attempt): Promise<Failure | Refused | null> {
-    const edit = lacking(member)
+  /** Null: the member has the labels and these newsletters now. */
+  async function complete(
+    { member, providerId }: Found,
+    wanted: readonly string[],
+    attempt: Attempt,
+  ): Promise<Failure | Refused | null> {
+    const edit = lacking(member, wanted)
     if (edit === null) return null
     const path = `/members/${encodeURIComponent(providerId)}/`
     const body = { members: [edit] }
     const reply = await ask({ to: 'add labels and newsletters', method: 'PUT', path, body }, attempt)
     if (reply.is !== 'answered') return reply
-    const left = lacking(memberAt(reply.json, 'members', 0))
+    const left = lacking(memberAt(reply.json, 'members', 0), wanted)
     if (reply.status !== 200 || left === undefined) return judgeDelivery(reply)
     return left?.newsletters === undefined ? null : incomplete(reply)
   }
@@ -115,17 +120,18 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
       if (found.is === 'absent') return { is: 'existing', ours: false }
       if (found.is !== 'found') return found
       const ours = textAt(found.member, 'note')?.includes(id) ?? false
-      const failure = ours ? await complete(found, attempt) : null
+      const failure = ours ? await complete(found, all, attempt) : null
       return failure === null ? { is: 'existing', providerId: found.providerId, ours } : inDoubt(failure)
     },
 
+    // Labels alone: a newsletter that the member lacks may be one that it has left.
     join:
-      labels.length === 0 && newsletters === undefined
+      labels.length === 0
         ? undefined
         : async ({ email }, attempt) => {
             const found = await find(email, attempt)
             if (found.is === 'absent') return null
-            return found.is === 'found' ? complete(found, attempt) : found
+            return found.is === 'found' ? complete(found, [], attempt) : found
           },
 
     automation: null,

@@ -16,7 +16,7 @@ providerContract({
   wrongSetting: { GHOST_NEWSLETTER_IDS: '0123456789abcdef01234567' },
   fake: ghostFake,
   refused: 'refused@example',
-  joining: { settings: joining, members: ['labels', 'newsletters'] },
+  joining: { settings: joining, members: ['labels'] },
 })
 
 const never = new AbortController().signal
@@ -264,10 +264,10 @@ describe('Ghost', { timeout: 60_000 }, () => {
       return { ...here, creation }
     }
 
-    test('keeps its own labels and newsletters', async t => {
+    test('keeps its own labels, and is subscribed to nothing that it may have left', async t => {
       const { fake, creation } = await joinedBy(t, joining)
       assert.equal(creation.is, 'existing')
-      assert.deepEqual(keptBy(fake, old), { labels: ['VIP', 'Early access'], newsletters: [DEFAULT, EARLY] })
+      assert.deepEqual(keptBy(fake, old), { labels: ['VIP', 'Early access'], newsletters: [DEFAULT] })
     })
 
     test('is not edited if it has them, however the label is written', async t => {
@@ -275,19 +275,9 @@ describe('Ghost', { timeout: 60_000 }, () => {
       assert.deepEqual(callsOf(server), [`POST ${MEMBERS}`, `GET ${MEMBERS}`])
     })
 
-    test('gets no newsletters if none are set, and is not even looked for if no label is set either', async t => {
-      const labelled = await joinedBy(t, { GHOST_LABELS: 'Early access' })
-      assert.deepEqual(keptBy(labelled.fake, old).newsletters, [DEFAULT])
-      const nothing = await joinedBy(t, {})
-      assert.deepEqual(callsOf(nothing.server), [`POST ${MEMBERS}`])
-    })
-
-    test('waits for a newsletter that is archived', async t => {
-      const { fake, provider, creation } = await joinedBy(t, { GHOST_NEWSLETTER_IDS: ARCHIVED })
-      assert.ok(creation.is === 'misconfigured' && !('tookEffect' in creation))
-      fake.newsletters.set(ARCHIVED, 'active')
-      assert.equal((await provider.createContact(contactOf(old), false, never)).is, 'existing')
-      assert.deepEqual(keptBy(fake, old).newsletters, [DEFAULT, ARCHIVED])
+    test('is not even looked for if no label is set', async t => {
+      const { server } = await joinedBy(t, { GHOST_NEWSLETTER_IDS: EARLY })
+      assert.deepEqual(callsOf(server), [`POST ${MEMBERS}`])
     })
   })
 
