@@ -166,7 +166,7 @@ const CHAT_HOSTS = {
 } as const
 
 function warningsFor(
-  { server, store, storeConnections, provider, knownContacts, webhook, channels }: Config,
+  { server, store, storeConnections, provider, knownContacts, webhook, mail, channels }: Config,
   env: Environment,
 ): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
@@ -184,8 +184,11 @@ function warningsFor(
     if (url === undefined || isPrivate(url) || host.test(new URL(url).hostname)) continue
     warnings.push(
       `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
-        'what is sent there is understood by few others.',
+        `only ${chat === 'slack' ? 'Slack' : 'Discord'} understands what is sent there.`,
     )
+  }
+  if (mail !== null && mail.service === settings.SERVICE_NAME.default) {
+    warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
   }
   if (server.tls === null && !server.cookie.secure) {
     warnings.push(

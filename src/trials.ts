@@ -15,9 +15,6 @@ export interface Trial {
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 
-/** What is good about each destination after its check. */
-const GOOD: Readonly<Record<string, string>> = { mail: 'the server greets, and accepts the login if there is one' }
-
 /** Tries the store, the shared limiter, the certificate, the provider and the destinations, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
@@ -26,6 +23,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   } = config
   const operator = await operatorOf(config)
   const { provider, destinations, channels } = await openOutside(config)
+  const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     // Each check has its own timeout.
     const failure = await check(new AbortController().signal)
@@ -40,10 +38,18 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
       ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
-      ...destinations.map(({ name, check }) => trial(name, GOOD[name] ?? 'the receiver accepts what is sent', check)),
-      ...channels.map(({ name, check }) => trial(name, 'the channel got a line that says that it is a test', check)),
+      ...destinations.map(({ name, check }) =>
+        trial(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
+      ),
+      ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
-    return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator))] : trials
+    const set = [
+      provider?.name,
+      provider?.automation?.name,
+      ...destinations.map(each => each.name),
+      ...channels.map(each => each.name),
+    ]
+    return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator, set))] : trials
   } finally {
     await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
   }
@@ -69,12 +75,12 @@ export async function tryMail({ mail: settings }: Config, email: string): Promis
 }
 
 /** What waits for each destination, and how the last attempt ended, which reveals a current outage. */
-async function waiting({ backlog }: Operator): Promise<readonly Trial[]> {
+async function waiting({ backlog }: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {
   try {
     return Object.entries((await backlog()).waiting).map(([destination, { count, why }]) => ({
       what: `waiting for ${destination}`,
       is: 'ok',
-      why: `${count}${why === null ? '' : `; the last attempt: ${why}`}`,
+      why: `${count}${set.includes(destination) ? '' : '; it is not set, so they go on waiting'}${why === null ? '' : `; the last attempt: ${why}`}`,
     }))
   } catch (error) {
     return [wrong('what waits', error)]

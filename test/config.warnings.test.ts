@@ -82,6 +82,11 @@ describe('warnings', () => {
       },
       [/^CUSTOMERIO_APP_BASE_URL has no effect without CUSTOMERIO_APP_KEY/],
     ],
+    [
+      'mails of a service without a name',
+      { ...tls, SMTP_URL: 'smtps://me:secret@smtp.example.com', MAIL_FROM: 'me@example.com' },
+      [/^SERVICE_NAME is not set/],
+    ],
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]
   for (const [what, env, expected] of cases) {

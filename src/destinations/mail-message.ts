@@ -66,7 +66,7 @@ function readTemplate(setting: string, path: string): string {
   let bytes: Buffer
   try {
     const stats = statSync(path)
-    if (!stats.isFile()) throw new Error('it is no file')
+    if (!stats.isFile()) throw new Error('it is not a file')
     if (stats.size > LARGEST_FILE) throw new Error(`it has ${stats.size} bytes, and ${LARGEST_FILE} are allowed`)
     bytes = readFileSync(path)
   } catch (error) {

@@ -249,5 +249,11 @@ function outcomeOf(
   // The library refuses by itself, before anything is sent.
   const isOurs = response === undefined && (command === 'API' || code === 'EMESSAGE') && code !== 'ECONNECTION'
   if (isOurs && !sent) return { is: 'impossible', why: message }
-  return { is: 'not answered', why: response === undefined ? message : 'an answer that makes no sense', sent }
+  return { is: 'not answered', why: response === undefined ? readable(message) : 'an answer that makes no sense', sent }
+}
+
+/** Errors of OpenSSL are for its authors. */
+function readable(message: string): string {
+  if (message.includes('wrong version number')) return 'it does not speak TLS from the start on this port: try smtp://'
+  return message.includes(':error:') ? 'TLS failed' : message
 }

@@ -3,6 +3,7 @@ import {
   address,
   assignment,
   assignments,
+  type Kind,
   language,
   line,
   names,
@@ -52,6 +53,15 @@ const ALWAYS = Number.POSITIVE_INFINITY
 /** The address of the API, which a region, a proxy or a test may change. */
 const base = (url: string) =>
   withDefault(address, url, 'Address of the API.', 'Leave it, unless your account is told another one.')
+
+/** The address of a server of the operator's own, to which we add the rest of the path. */
+const site = (ending: string): Kind<string> => ({
+  allowed: `${address.allowed}, and without ${ending} at its end`,
+  read(text) {
+    const url = address.read(text)
+    return url?.endsWith(ending) ? undefined : url
+  },
+})
 
 /** Every vendor: its settings, its limits and its promises. Configuration, help and documentation read this table. */
 export const vendors = {
@@ -282,7 +292,11 @@ export const vendors = {
   listmonk: {
     title: 'listmonk',
     settings: {
-      LISTMONK_BASE_URL: required(address, 'Address of your listmonk, without /api.', 'The address of its admin page.'),
+      LISTMONK_BASE_URL: required(
+        site('/api'),
+        'Address of your listmonk, without /api.',
+        'The address of its admin page.',
+      ),
       LISTMONK_USER: required(
         word,
         'Name of an API user that may get and manage subscribers and the lists, and send transactional mails.',
@@ -582,7 +596,7 @@ export const vendors = {
     title: 'Ghost',
     settings: {
       GHOST_BASE_URL: required(
-        address,
+        site('/ghost'),
         'Address of the site or its admin, without /ghost.',
         'Ghost: Settings, Integrations, your custom integration, API URL.',
       ),

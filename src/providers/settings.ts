@@ -48,7 +48,8 @@ export function providerWarnings(
     const known = Object.keys(vendors[name].settings)
     if (name !== chosen) {
       const unused = known.filter(setting => given(env, setting) !== undefined)
-      if (unused.length > 0) warnings.push(`${unused.join(', ')} has no effect, since PROVIDER is not ${name}.`)
+      const have = unused.length === 1 ? 'has' : 'have'
+      if (unused.length > 0) warnings.push(`${unused.join(', ')} ${have} no effect, since PROVIDER is not ${name}.`)
       continue
     }
     const { title, settings, joins }: Vendor = vendors[name]

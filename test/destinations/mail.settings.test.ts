@@ -205,7 +205,7 @@ describe('the configuration of mails', () => {
     const settings = result.config.mail as MailSettings
     for (const [file, why] of [
       [join(folder, 'missing'), /cannot be used: ENOENT/],
-      [join(folder, 'folder'), /cannot be used: it is no file/],
+      [join(folder, 'folder'), /cannot be used: it is not a file/],
       [path('large', 'x'.repeat(262_145)), /cannot be used: it has 262145 bytes, and 262144 are allowed/],
       [path('latin1', Buffer.from('Gr\xfc\xdfe', 'latin1')), /is not UTF-8/],
       [

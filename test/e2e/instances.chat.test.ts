@@ -188,7 +188,7 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     assert.match(wrong, /waiting for slack: 4; the last attempt: tell Slack: answered with 404/)
     isAway = false
     const right = (await command('check')).stdout
-    assert.match(right, /^ok +slack: the channel got a line/m)
+    assert.match(right, /^ok +slack: a test message was posted/m)
     for (const secret of slackFake.secrets) assert.ok(!(wrong + right).includes(secret))
     await run(t, env)
     await completedAt(database)

@@ -12,7 +12,7 @@ import { webhook } from '../../src/destinations/webhook.ts'
 import { joined } from '../contracts/destination.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
-const program = fileURLToPath(new URL('../../examples/webhook-receiver/receiver.js', import.meta.url))
+const program = fileURLToPath(new URL('../../examples/webhook-receiver/receiver.mjs', import.meta.url))
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 const soon = () => AbortSignal.timeout(20_000)
 

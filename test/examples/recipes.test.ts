@@ -35,7 +35,7 @@ async function assertVerifies(t: TestContext, url: string, secret: string) {
 
 test('the example for Express verifies what arrives', { timeout: 30_000 }, async t => {
   const secret = newSecret()
-  const child = spawn(process.execPath, [example('express/receiver.js')], {
+  const child = spawn(process.execPath, [example('express/receiver.mjs')], {
     env: { PATH: process.env.PATH, WEBHOOK_SECRET: secret, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -2,7 +2,7 @@
  * Receives the events of Waitlist with Express. It keeps nothing: drop repetitions by `webhook-id` where you do your work.
  *
  *   npm install express standardwebhooks
- *   WEBHOOK_SECRET=whsec_… PORT=9090 node receiver.js
+ *   WEBHOOK_SECRET=whsec_… PORT=9090 node receiver.mjs
  */
 import express from 'express'
 import { Webhook } from 'standardwebhooks'

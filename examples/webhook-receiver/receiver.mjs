@@ -2,7 +2,7 @@
  * Receives the events of Waitlist: verifies, remembers each one once, answers quickly.
  *
  *   npm install standardwebhooks
- *   WEBHOOK_SECRET=whsec_… PORT=9090 node receiver.js
+ *   WEBHOOK_SECRET=whsec_… PORT=9090 node receiver.mjs
  *
  * What arrived is in the table `event` of received.db. Do your own work from there, or where it says so below.
  */
