@@ -12,7 +12,8 @@ import { isSlow } from '../harness/slow.ts'
 if (!isSlow) test('PostgreSQL through PgBouncer', { skip: 'it runs in .ci/run' }, () => {})
 else if (pgBouncerProgram === undefined) test('PostgreSQL through PgBouncer', { skip: noPgBouncer }, () => {})
 else {
-  const server = await startPostgres()
+  // PgBouncer keeps its connections to the database of each test.
+  const server = await startPostgres({ settings: { max_connections: '300' } })
   // Fewer than one store alone asks for: what belongs to a session would be seen to get lost.
   const bouncer = await startPgBouncer(server.port, 2)
   after(async () => {
