@@ -158,11 +158,15 @@ export const page: Kind<string> = {
   read: text => httpUrl(text)?.href,
 }
 
-/** Values by name. None contains a comma. */
+/** Values by name, which may have spaces. Neither contains a comma. */
 export const assignments: Kind<Readonly<Record<string, string>>> = {
   allowed: 'must be a list of at most 20 name=value with different names, separated by commas',
   read(text) {
-    const all = listOf({ read: item => /^([a-z]\w{0,99})=(.{1,200})$/i.exec(item)?.slice(1) }, text, 20)
+    const all = listOf(
+      { read: item => /^(?!__proto__=)([^=\p{Cc}]{1,100}(?<!\s))=(\P{Cc}{1,200})$/u.exec(item)?.slice(1) },
+      text,
+      20,
+    )
     const values: Record<string, string> | undefined = all && Object.fromEntries(all)
     return Object.keys(values ?? {}).length === all?.length ? values : undefined
   },

@@ -447,7 +447,7 @@ export const vendors = {
       CUSTOMERIO_API: withDefault(
         oneOf('track', 'pipelines'),
         'track',
-        'API that is told of people and events.',
+        'API that people and events are sent to.',
         'Your choice; Customer.io recommends pipelines for what is new.',
       ),
       CUSTOMERIO_SITE_ID: optional(

@@ -10,7 +10,7 @@ import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
 const DAY = 86_400_000
 
-/** How an API is told of a person and of an event. It answers with a 2xx, whose body says nothing. */
+/** How a person and an event are sent to an API, which answers with a 2xx whose body says nothing. */
 interface Wire {
   readonly base: string
   headers(settings: SettingsOf<'customerio'>): Readonly<Record<string, string>>

@@ -106,15 +106,16 @@ describe('the settings of the providers', () => {
 
   test('several values by name are read, each name once', () => {
     const read = (text: string) => vendors.resend.settings.RESEND_PROPERTIES.read(text)
-    assert.deepEqual(read('plan=early, planName=a = b'), { plan: 'early', planName: 'a = b' })
+    const values = { plan: 'early', planName: 'a = b', 'Größe 1': 'L' }
+    assert.deepEqual(read('plan=early, planName=a = b,Größe 1=L'), values)
     for (const text of [
       'plan',
       'plan=',
       '=early',
       'plan=a,plan=b',
       'plan=a,',
-      '1st=a',
-      'pl-an=a',
+      'pl\tan=a',
+      `${'n'.repeat(101)}=a`,
       '__proto__=a',
       'plan =a',
     ]) {
