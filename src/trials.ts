@@ -23,6 +23,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   } = config
   const operator = await operatorOf(config)
   const { provider, destinations, channels } = await openOutside(config)
+  const outside = [provider, ...destinations, ...channels]
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     // Each check has its own timeout.
@@ -43,15 +44,10 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ),
       ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
-    const set = [
-      provider?.name,
-      provider?.automation?.name,
-      ...destinations.map(each => each.name),
-      ...channels.map(each => each.name),
-    ]
+    const set = [...outside, provider?.automation].map(each => each?.name)
     return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator, set))] : trials
   } finally {
-    await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
+    await Promise.all(outside.map(each => each?.close()))
   }
 }
 
@@ -74,14 +70,14 @@ export async function tryMail({ mail: settings }: Config, email: string): Promis
   }
 }
 
-/** What waits for each destination, and how the last attempt ended, which reveals a current outage. */
+/** What waits for each destination, and how the last attempt ended, which reveals a current outage. `set`: those in force. */
 async function waiting({ backlog }: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {
   try {
-    return Object.entries((await backlog()).waiting).map(([destination, { count, why }]) => ({
-      what: `waiting for ${destination}`,
-      is: 'ok',
-      why: `${count}${set.includes(destination) ? '' : '; it is not set, so they go on waiting'}${why === null ? '' : `; the last attempt: ${why}`}`,
-    }))
+    return Object.entries((await backlog()).waiting).map(([destination, { count, why }]) => {
+      const idle = set.includes(destination) ? '' : '; it is not set, so they go on waiting'
+      const last = why === null ? '' : `; the last attempt: ${why}`
+      return { what: `waiting for ${destination}`, is: 'ok', why: `${count}${idle}${last}` }
+    })
   } catch (error) {
     return [wrong('what waits', error)]
   }

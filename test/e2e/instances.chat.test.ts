@@ -177,15 +177,19 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     await until(() => logOf(first).some(({ msg }) => String(msg).startsWith('Slack refuses our settings')))
     await first.end('SIGTERM')
 
+    let change: Record<string, string> = {}
     const command = async (...args: string[]) => {
       const bin = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-      const given = { cwd: temporaryFolder(t), env: { PATH: process.env.PATH, ...env } }
+      const given = { cwd: temporaryFolder(t), env: { PATH: process.env.PATH, ...env, ...change } }
       return promisify(execFile)(process.execPath, [bin, ...args], given).catch(error => error as { stdout: string })
     }
     assert.match((await command('deliveries', 'list')).stdout, /waiting +slack/)
     const wrong = (await command('check')).stdout
     assert.match(wrong, /^wrong +slack: tell Slack: answered with 404 \(no_service\)$/m)
     assert.match(wrong, /waiting for slack: 4; the last attempt: tell Slack: answered with 404/)
+    change = { SLACK_WEBHOOK_URL: '' }
+    assert.match((await command('check')).stdout, /^ok +waiting for slack: 4; it is not set, so they go on waiting;/m)
+    change = {}
     isAway = false
     const right = (await command('check')).stdout
     assert.match(right, /^ok +slack: a test message was posted/m)
