@@ -39,7 +39,7 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   const secrets = [...pathname.split('/'), ...searchParams.values()].filter(part => part.length >= 8)
   const waiting = waitMember === undefined ? {} : { waitMember }
   const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets, ...waiting })
-  const quote = (text: string) => escaped(withoutLinks(text))
+  const quote = (text: string) => escaped(withoutLinks(oneLine(text)))
   const prefix = settings.service === null ? '' : `${quote(settings.service)}: `
 
   /** Null: it has arrived. Nothing is refused for good, since what we say is not at fault: the channel or its settings are. */
@@ -95,9 +95,11 @@ function inDoubt({ people, doubtful }: Joined): string {
 /** Code points of a name: ten of them fit into a message, however they are escaped. */
 const LONGEST_NAME = 40
 
-/** A name on one line, without the characters that turn the direction of what follows. */
+/** Without line breaks, and without the characters that turn the direction of what follows. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').trim()
+
 function shown(name: string): string {
-  const line = name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').trim()
+  const line = oneLine(name)
   if (!/[^\p{Cf}\p{Mn}\p{Z}]/u.test(line)) return 'somebody'
   const characters = [...line]
   return characters.length <= LONGEST_NAME ? line : `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
