@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { DeliveryFilter, Operator } from '../../src/stores/operator.ts'
+import type { DeliveryFilter } from '../../src/stores/operator/deliveries.ts'
+import type { Operator } from '../../src/stores/operator.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
 import { LEASE, OperatorError, type Settlement, type Store } from '../../src/waitlist/ports.ts'
 import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql, signup } from './store.place.ts'

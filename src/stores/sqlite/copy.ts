@@ -15,7 +15,8 @@ import {
   tableNames,
   using,
 } from '../rows.ts'
-import { openForReading, publish, requireNoLog } from './operator.ts'
+import { publish, requireNoLog } from './operator/copies.ts'
+import { openForReading } from './operator/open.ts'
 import { holdPlace, openSqliteFile, requireReleased, upgrade } from './schema.ts'
 
 /**

@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { OperatorError } from '../../../waitlist/ports.ts'
+import { requireReleased } from '../schema.ts'
+
+/** @throws {OperatorError} when there is no such file, or it is not ours. */
+export function openForReading(path: string): DatabaseSync {
+  if (!existsSync(path)) {
+    throw new OperatorError(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
+  }
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    requireReleased(database, path)
+    return database
+  } catch (error) {
+    database?.close()
+    if (error instanceof OperatorError) throw error
+    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+/** Opening for writing would create a missing file; opening for reading refuses it with a sentence. */
+export function openForWriting(path: string): DatabaseSync {
+  openForReading(path).close()
+  return new DatabaseSync(path, { timeout: 5000 })
+}
+
+/** @throws {OperatorError} when the file cannot be used. */
+export function lend<T>(path: string, database: DatabaseSync, use: (database: DatabaseSync) => T): T {
+  try {
+    return use(database)
+  } catch (error) {
+    throw cannotUse(path, error)
+  } finally {
+    database.close()
+  }
+}
+
+export const cannotUse = (path: string, error: unknown) =>
+  new OperatorError(`${path} cannot be used: ${(error as Error).message}`)
