@@ -58,6 +58,7 @@ test('the table of promises is that of the program', () => {
       promises.scope === 'list' ? 'on the list' : 'in the account',
       promises.recognisesOwn ? 'yes' : 'no',
       repetitions.get(promises.repeatable)![0],
+      promises.removal,
       paceOf(rate),
     ].join(' | ')
   })
@@ -92,6 +93,13 @@ for (const name of vendorNames) {
       assert.ok(said('Created').length > 20 && said('Automation').length > 20)
     })
 
+    test('says what becomes of a person who is removed', () => {
+      const words = said('Removal')
+      assert.ok(words.length > 40)
+      assert.equal(/\blater\b/.test(words), promises.removal === 'later', 'later')
+      assert.equal(/\bcannot delete\b/.test(words), promises.removal === 'by hand', 'by hand')
+    })
+
     test('does not promise more than the program', () => {
       const words = said('Cannot promise')
       assert.equal(/best effort/.test(words), promises.newness === 'best effort', 'newness')
@@ -123,7 +131,7 @@ for (const name of vendorNames) {
 test('there is a part for every provider, in the order of the table, and for nothing else', () => {
   const titles = vendorNames.map(name => vendors[name].title)
   const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
-  assert.deepEqual(headings.slice(3, -2), titles)
+  assert.deepEqual(headings.slice(3, -3), titles)
 })
 
 test('for every setting of every provider it says what it was tried against, and when', () => {
@@ -174,7 +182,10 @@ test('the example of settings is accepted, and every link leads somewhere', () =
     assert.deepEqual(result.config.warnings, [])
   }
   const anchors = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) =>
-    heading!.toLowerCase().replaceAll(/[^a-z ]/g, ''),
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^a-z ]/g, '')
+      .replaceAll(' ', '-'),
   )
   for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)]+)\)/g)) {
     const found = target.startsWith('#') ? anchors.includes(target.slice(1)) : existsSync(join(root, 'docs', target))

@@ -11,7 +11,7 @@ import { retryAfter } from './retry-after.ts'
 export interface Call {
   /** Its purpose, for the log: "create a contact". Never contains what a visitor sent. */
   readonly to: string
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Whether it changes nothing, however it ends (RFC 9110 §9.2.1); by default, whether it is a GET. */
   readonly safe?: boolean
   /** Begins with a slash; follows the path of the base address. */

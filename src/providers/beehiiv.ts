@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
@@ -42,11 +42,21 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
     return absent.length === 0 ? null : { is: 'misconfigured', why: `${to}: there is no ${absent.join(', ')}` }
   }
 
+  function find(email: string, attempt: Attempt): Promise<Reply | Failure> {
+    const path = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
+    return call({ to: 'find a subscription', method: 'GET', path }, attempt)
+  }
+
+  async function checkPublication(attempt: Attempt): Promise<Failure | null> {
+    const reply = await call({ to: 'look at the publication', method: 'GET', path: publication }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status === 200 && idAt(reply.json, 'data', 'id') !== undefined ? null : judge(reply)
+  }
+
   return {
     async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
-      const lookup = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a subscription', method: 'GET', path: lookup }, attempt)
+      const found = await find(email, attempt)
       if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'data', 'id')
       if (found.status === 200 && foundId !== undefined) {
@@ -101,12 +111,24 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
             return started ? { is: 'delivered' } : judgeDelivery(reply)
           },
 
-    async check(attempt) {
-      const reply = await call({ to: 'look at the publication', method: 'GET', path: publication }, attempt)
+    async remove(email, attempt) {
+      const found = await find(email, attempt)
+      if (found.is !== 'answered') return found
+      // An unknown publication is a 404 too.
+      if (found.status === 404) return (await checkPublication(attempt)) ?? { is: 'absent' }
+      const id = idAt(found.json, 'data', 'id')
+      const isTheirs = textAt(found.json, 'data', 'email')?.toLowerCase() === email
+      if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
+      const path = `${publication}/subscriptions/${encodeURIComponent(id)}`
+      const reply = await call({ to: 'delete a subscription', method: 'DELETE', path, statusAlone: true }, attempt)
       if (reply.is !== 'answered') return reply
-      if (reply.status !== 200 || idAt(reply.json, 'data', 'id') === undefined) return judge(reply)
+      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+    },
+
+    async check(attempt) {
       const fields = [firstField, lastField].filter(name => name !== undefined)
       return (
+        (await checkPublication(attempt)) ??
         (automationPath === undefined ? null : await checkAutomation(automationPath, attempt)) ??
         (fields.length === 0 ? null : await checkFields(fields, attempt))
       )

@@ -117,6 +117,17 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
           return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
         },
 
+    async remove(email, attempt) {
+      const path = `/v3/contacts/${encodeURIComponent(email)}`
+      const query = { identifierType: 'email_id' }
+      const to = 'delete a contact'
+      const reply = await call({ to, method: 'DELETE', path, query, statusAlone: true }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (reply.status === 204) return { is: 'removed' }
+      const isAbsent = reply.status === 404 && memberAt(reply.json, 'code') === 'document_not_found'
+      return isAbsent ? { is: 'absent' } : judge(reply)
+    },
+
     /** What is under /v3/contacts may be asked often; a template a hundred times an hour. */
     async check(attempt) {
       const get = (to: string, path: string) => call({ to: `check ${to}`, method: 'GET', path }, attempt)

@@ -96,6 +96,15 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
             return reply.status === 200 && isObject(reply.json) ? { is: 'delivered' } : conflictOr(judgeDelivery, reply)
           },
 
+    async remove(email, attempt) {
+      const path = `/v1/subscribers/${encodeURIComponent(email)}`
+      const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path, statusAlone: true }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (reply.status === 204) return { is: 'removed' }
+      const isAbsent = reply.status === 404 && textAt(reply.json, 'detail') !== undefined
+      return isAbsent ? { is: 'absent' } : conflictOr(judge, reply)
+    },
+
     async check(attempt) {
       for (const { what, member, ...asked } of named) {
         const reply = await call({ to: `check ${what}`, method: 'GET', ...asked }, attempt)

@@ -32,6 +32,8 @@ export interface Promises {
   readonly recognisesOwn: boolean
   /** Milliseconds for which a repeated start of the automation is recognised and ignored; null: there is none to start. */
   readonly repeatable: number | null
+  /** Whether its API erases one person: at once, or some time after it has accepted that. */
+  readonly removal: 'at once' | 'later' | 'by hand'
 }
 
 export interface Vendor {
@@ -85,7 +87,7 @@ export const vendors = {
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
     // Loops does not document how long it keeps the key of an event.
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
     joins: ['LOOPS_MAILING_LISTS'],
     contradiction({ LOOPS_CONTACT_PROPERTIES: properties }) {
       const own = ['email', 'firstName', 'lastName', 'mailingLists', 'source', 'subscribed', 'userGroup', 'userId']
@@ -107,7 +109,7 @@ export const vendors = {
       RESEND_BASE_URL: base('https://api.resend.com'),
     },
     rate: { calls: 5, per: SECOND, connections: 5 },
-    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
     joins: ['RESEND_SEGMENT_IDS'],
   },
   kit: {
@@ -147,7 +149,7 @@ export const vendors = {
       KIT_BASE_URL: base('https://api.kit.com'),
     },
     rate: { calls: 120, per: MINUTE, connections: 5 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'by hand' },
     joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
     contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
       if ((tags as readonly unknown[] | undefined)?.includes(tag)) {
@@ -188,7 +190,7 @@ export const vendors = {
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
     // With double opt-in there is only a lookup before.
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
     joins: ['BREVO_LIST_IDS'],
     contradiction({
       BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template,
@@ -250,7 +252,7 @@ export const vendors = {
       MAILCHIMP_BASE_URL: optional(address, 'Address of the API, instead of the one of the data centre.', 'Leave it.'),
     },
     rate: { calls: 100, per: SECOND, connections: 10 },
-    promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0 },
+    promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
     joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
     contradiction(
       { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
@@ -282,7 +284,7 @@ export const vendors = {
     },
     // 1,000 a minute, and 50 that change contacts a second: the slower one, evenly.
     rate: { calls: 16, per: SECOND, connections: 10 },
-    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY },
+    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
     joins: [],
     contradiction: (_, eventName) =>
       /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/.test(eventName)
@@ -326,7 +328,7 @@ export const vendors = {
       ),
     },
     rate: { calls: 100, per: SECOND, connections: 10 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0 },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
     joins: ['LISTMONK_LIST_IDS'],
     contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
       Object.hasOwn(attributes as object, 'waitlist')
@@ -356,7 +358,7 @@ export const vendors = {
     },
     // 75 a second and 750 a minute: the slower one, evenly.
     rate: { calls: 12, per: SECOND, connections: 10 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
     joins: ['KLAVIYO_LIST_ID'],
   },
   hubspot: {
@@ -395,7 +397,7 @@ export const vendors = {
       HUBSPOT_BASE_URL: base('https://api.hubapi.com'),
     },
     rate: { calls: 100, per: 10 * SECOND, connections: 10 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY, removal: 'later' },
     joins: ['HUBSPOT_LIST_IDS'],
     contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
       const name = (property as { name: string } | undefined)?.name ?? ''
@@ -438,7 +440,7 @@ export const vendors = {
     },
     rate: { calls: 10, per: SECOND, connections: 10 },
     // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
-    promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY },
+    promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
     joins: ['BUTTONDOWN_TAGS'],
   },
   customerio: {
@@ -495,7 +497,7 @@ export const vendors = {
     // The App API, which is called first, allows 10 calls a second.
     rate: { calls: 100, per: SECOND, connections: 10 },
     // With a key for the App API; without it every address is new. The Pipelines API recognises a repetition for a day.
-    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
     joins: ['CUSTOMERIO_SEGMENT_ID'],
     contradiction({
       CUSTOMERIO_API: api,
@@ -540,7 +542,7 @@ export const vendors = {
       MAILERLITE_BASE_URL: base('https://connect.mailerlite.com'),
     },
     rate: { calls: 120, per: MINUTE, connections: 5 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
     joins: ['MAILERLITE_GROUP_IDS'],
     contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
       (groups as readonly unknown[] | undefined)?.includes(group)
@@ -589,7 +591,7 @@ export const vendors = {
       BEEHIIV_BASE_URL: base('https://api.beehiiv.com/v2'),
     },
     rate: { calls: 180, per: MINUTE, connections: 5 },
-    promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0 },
+    promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
     joins: ['BEEHIIV_TAGS'],
   },
   ghost: {
@@ -625,7 +627,7 @@ export const vendors = {
       ),
     },
     rate: { calls: 20, per: SECOND, connections: 5 },
-    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null },
+    promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null, removal: 'at once' },
     joins: ['GHOST_LABELS'],
   },
 } as const satisfies Readonly<Record<string, Vendor>>

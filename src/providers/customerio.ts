@@ -17,6 +17,8 @@ interface Wire {
   /** Sets these attributes, whether the person is new or not. */
   person(email: string, attributes: object): Pick<Call, 'method' | 'path' | 'body'>
   event(event: JoinedEvent): Pick<Call, 'method' | 'path' | 'body'>
+  /** Says the same whether there is such a person or not. */
+  deletion(email: string): Pick<Call, 'method' | 'path' | 'body'>
   /** Tries the key and changes nothing. */
   readonly trial: Call
   isGood(reply: Reply): boolean
@@ -35,6 +37,7 @@ const track: Wire = {
     // Without a timestamp, since events older than 72 hours start no campaign.
     body: { name, id: ulidOf(contact.id), data: { name: contact.name } },
   }),
+  deletion: email => ({ method: 'DELETE', path: personOf(email) }),
   trial: { to: 'check the Track API key', method: 'GET', path: '/api/v1/accounts/region' },
   isGood: ({ status, json }) => status === 200 && textAt(json, 'region') !== undefined,
 }
@@ -60,6 +63,7 @@ const pipelines: Wire = {
       properties: { name: contact.name },
     },
   }),
+  deletion: email => ({ method: 'POST', path: '/v1/track', body: { userId: email, event: 'User Deleted' } }),
   // There is nothing to get. A message about nobody is refused by the strict mode, unless the key is refused first.
   trial: { to: 'check the Pipelines API key', method: 'POST', safe: true, path: '/v1/identify', body: {} },
   isGood: ({ status }) => status === 400,
@@ -88,20 +92,24 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
     return { to: 'find a person', method: 'GET', path: '/v1/customers', query: { email } }
   }
 
-  /** Null if nobody has this address. */
-  async function existing(contact: Contact, doubt: boolean, { call }: Caller, attempt: Attempt) {
-    const reply = await call(lookup(contact.email), attempt)
+  /** The id of whoever has this address; null: nobody has. */
+  async function find(email: string, { call }: Caller, attempt: Attempt): Promise<string | null | Failure> {
+    const reply = await call(lookup(email), attempt)
     if (reply.is !== 'answered') return reply
     const people = memberAt(reply.json, 'results')
     if (reply.status !== 200 || !Array.isArray(people)) return judge(reply)
-    if (people.length === 0) return null
-    const providerId = idAt(people, 0, 'cio_id')
-    if (providerId === undefined) return judge(reply)
+    return people.length === 0 ? null : (idAt(people, 0, 'cio_id') ?? judge(reply))
+  }
+
+  /** Null if nobody has this address. */
+  async function existing(contact: Contact, doubt: boolean, app: Caller, attempt: Attempt) {
+    const providerId = await find(contact.email, app, attempt)
+    if (typeof providerId !== 'string') return providerId
     if (!doubt) return { is: 'existing', providerId } as const
 
     const path = `/v1/customers/${encodeURIComponent(providerId)}/attributes`
     const query = { id_type: 'cio_id' }
-    const found = await call({ to: 'get the attributes of a person', method: 'GET', path, query }, attempt)
+    const found = await app.call({ to: 'get the attributes of a person', method: 'GET', path, query }, attempt)
     if (found.is !== 'answered') return found
     const attributes = memberAt(found.json, 'customer', 'attributes')
     if (found.status !== 200 || attributes === undefined) return judge(found)
@@ -153,6 +161,15 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
       return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
     },
     ...(wire.repeatable !== undefined && { repeatable: wire.repeatable }),
+
+    async remove(email, attempt) {
+      const found = app && (await find(email, app, attempt))
+      if (app !== null && found === null) return { is: 'absent' }
+      if (found !== null && typeof found !== 'string') return found
+      const reply = await call({ to: 'delete a person', statusAlone: true, ...wire.deletion(email) }, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status < 300 ? { is: 'removed' } : judge(reply)
+    },
 
     async check(attempt) {
       const reply = await call(wire.trial, attempt)

@@ -136,6 +136,15 @@ export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorCl
 
     automation: null,
 
+    async remove(email, attempt) {
+      const found = await find(email, attempt)
+      if (found.is !== 'found') return found
+      const path = `/members/${encodeURIComponent(found.providerId)}/`
+      const reply = await ask({ to: 'delete a member', method: 'DELETE', path, statusAlone: true }, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+    },
+
     async check(attempt) {
       const query = { limit: '1', fields: 'id' }
       const members = await ask({ to: 'check the key', method: 'GET', path: '/members/', query }, attempt)

@@ -10,6 +10,9 @@ const CONTACTS = `/crm/objects/${VERSION}/contacts`
 const PROPERTIES = `/crm/properties/${VERSION}/contacts`
 const LISTS = `/crm/lists/${VERSION}`
 const EVENTS = `/events/custom/${VERSION}/send`
+/** What to do about an address that the contact of another one has, too. */
+const SECONDARY =
+  'look for the address in HubSpot, under Contacts: it is a secondary one of a contact with another address'
 /** The object type of contacts. */
 const CONTACT = '0-1'
 
@@ -101,6 +104,24 @@ export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): Vend
             // 409: there is already an event with this UUID.
             return reply.status === 204 || reply.status === 409 ? { is: 'delivered' } : judgeDelivery(reply)
           },
+
+    async remove(email, attempt) {
+      const query = { properties: 'email', idProperty: 'email' }
+      const found = await get('find a contact', `${CONTACTS}/${encodeURIComponent(email)}`, attempt, query)
+      if (found.is !== 'answered') return found
+      // Every answer of HubSpot has one; a 404 of a wrong address has not.
+      if (found.status === 404 && textAt(found.json, 'correlationId') !== undefined) return { is: 'absent' }
+      const objectId = idAt(found.json, 'id')
+      const primary = textAt(found.json, 'properties', 'email')
+      if (found.status !== 200 || objectId === undefined || primary === undefined) return judge(found)
+      if (primary.toLowerCase() !== email) return { is: 'by hand', how: SECONDARY }
+      // By its address, one who is gone meanwhile would be blocked for good.
+      const path = `${CONTACTS}/gdpr-delete`
+      const to = 'delete a contact permanently'
+      const reply = await call({ to, method: 'POST', path, body: { objectId }, statusAlone: true }, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+    },
 
     async check(attempt) {
       const query = { limit: '1', properties: 'createdate' }

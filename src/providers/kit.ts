@@ -1,5 +1,5 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
@@ -13,6 +13,12 @@ interface Place {
   readonly name: string
   /** Of its subscribers. */
   readonly path: string
+}
+
+interface Found {
+  readonly is: 'found'
+  readonly subscriber: unknown
+  readonly reply: Reply
 }
 
 /**
@@ -34,15 +40,20 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
   const forms = places('form', 'KIT_FORM_ID', settings.KIT_FORM_ID)
 
   /** Null if the address is found nowhere in the account. */
-  async function lookUp(contact: Contact, attempt: Attempt): Promise<Creation | null> {
+  async function find(email: string, attempt: Attempt): Promise<Found | Failure | null> {
     // Without a status only active ones are found.
-    const query = { email_address: contact.email, status: 'all' }
-    const found = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
-    if (found.is !== 'answered') return found
-    const subscribers = memberAt(found.json, 'subscribers')
-    if (found.status !== 200 || !Array.isArray(subscribers)) return judge(found)
-    const known = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === contact.email)
-    return known === undefined ? null : (existing(known, contact) ?? judge(found))
+    const query = { email_address: email, status: 'all' }
+    const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
+    if (reply.is !== 'answered') return reply
+    const subscribers = memberAt(reply.json, 'subscribers')
+    if (reply.status !== 200 || !Array.isArray(subscribers)) return judge(reply)
+    const subscriber: unknown = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === email)
+    return subscriber === undefined ? null : { is: 'found', subscriber, reply }
+  }
+
+  async function lookUp(contact: Contact, attempt: Attempt): Promise<Creation | null> {
+    const found = await find(contact.email, attempt)
+    return found?.is === 'found' ? (existing(found.subscriber, contact) ?? judge(found.reply)) : found
   }
 
   async function create(contact: Contact, attempt: Attempt): Promise<Creation> {
@@ -105,6 +116,13 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
             }
             return { is: 'delivered' }
           },
+
+    /** Kit can unsubscribe by its API, but not delete. */
+    async remove(email, attempt) {
+      const found = await find(email, attempt)
+      if (found === null) return { is: 'absent' }
+      return found.is === 'found' ? { is: 'by hand', how: 'delete the subscriber in Kit, under Subscribers' } : found
+    },
 
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)

@@ -132,6 +132,31 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
       return reply.status === 202 ? { is: 'delivered' } : judgeDelivery(reply)
     },
 
+    async remove(email, attempt) {
+      // No address that we take has a quote or a backslash.
+      const query = { filter: `equals(email,"${email}")`, 'fields[profile]': 'email' }
+      const found = await call({ to: 'find a profile', method: 'GET', path: '/profiles', query }, attempt)
+      if (found.is !== 'answered') return found
+      const profiles = memberAt(found.json, 'data')
+      if (found.status !== 200 || !Array.isArray(profiles)) return judge(found)
+      const ids = profiles
+        .filter(each => textAt(each, 'attributes', 'email')?.toLowerCase() === email)
+        .map(each => idAt(each, 'id'))
+      if (ids.includes(undefined)) return judge(found)
+      for (const id of ids) {
+        const data = { type: 'profile', id, attributes: {} }
+        const job = { type: 'data-privacy-deletion-job', attributes: { profile: { data } } }
+        const request = post('ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
+        const reply = await call({ ...request, statusAlone: true }, attempt)
+        if (reply.is !== 'answered') return reply
+        if (reply.status === 403) {
+          return { is: 'misconfigured', why: `${reply.summary}: the key needs the scope data-privacy:write` }
+        }
+        if (reply.status !== 202) return judge(reply)
+      }
+      return { is: ids.length === 0 ? 'absent' : 'removed' }
+    },
+
     async check(attempt) {
       const query = { 'fields[profile]': 'created', 'page[size]': '1' }
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/profiles', query }, attempt)

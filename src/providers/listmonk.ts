@@ -1,7 +1,7 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import type { Creation, Failure } from '../waitlist/ports.ts'
+import type { Creation, Failure, Removal } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
@@ -16,6 +16,9 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 /** The largest id of its database, which nobody has. */
 const NOBODY = 2_147_483_647
+
+/** What to do where the API user cannot tell. */
+const LOOK = 'look for the address in listmonk, under Subscribers'
 
 /** The role that may do everything, whatever its permissions are. */
 const SUPER_ADMIN = 1
@@ -131,11 +134,26 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
     return null
   }
 
+  async function getUser(attempt: Attempt): Promise<Reply | Failure> {
+    const reply = await call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
+    return reply.is !== 'answered' || reply.status === 200 ? reply : judge(reply)
+  }
+
+  /** What an address is that the API user does not see: absent, if it sees everybody. */
+  async function unseen(attempt: Attempt): Promise<Removal> {
+    const reply = await getUser(attempt)
+    if (reply.is !== 'answered') return reply
+    const role = memberAt(reply.json, 'data', 'user_role')
+    const seesAll = memberAt(role, 'id') === SUPER_ADMIN || holds(memberAt(role, 'permissions'), 'subscribers:get_all')
+    return seesAll
+      ? { is: 'absent' }
+      : { is: 'by hand', how: `${LOOK}: its API user sees only those on lists of its own` }
+  }
+
   /** The permissions that a signup takes: listmonk leaves out lists that may be seen but not managed, without a word. */
   async function lookAtUser(attempt: Attempt): Promise<Failure | null> {
-    const reply = await call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
+    const reply = await getUser(attempt)
     if (reply.is !== 'answered') return reply
-    if (reply.status !== 200) return judge(reply)
     const user = memberAt(reply.json, 'data')
     const held = memberAt(user, 'user_role', 'permissions')
     if (!Array.isArray(held) || memberAt(user, 'user_role', 'id') === SUPER_ADMIN) return null
@@ -218,6 +236,17 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
             if (reply.status === 200 && memberAt(reply.json, 'data') === true) return { is: 'delivered' }
             return isWithoutTemplate(reply) ? judge(reply) : judgeDelivery(reply)
           },
+
+    async remove(email, attempt) {
+      const found = await find(email, attempt)
+      if (found.is === 'unsure') return { is: 'by hand', how: LOOK }
+      if (found.is === 'unseen') return unseen(attempt)
+      if (found.is !== 'found') return found
+      const path = `/subscribers/${found.id}`
+      const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path }, attempt)
+      if (reply.is !== 'answered') return reply
+      return isDone(reply) ? { is: 'removed' } : judge(reply)
+    },
 
     check: async attempt =>
       (await lookAtUser(attempt)) ??

@@ -80,6 +80,15 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
       return judgeDelivery(reply)
     },
 
+    async remove(email, attempt) {
+      const body = { email }
+      const reply = await call({ to: 'delete a contact', method: 'POST', path: '/v1/contacts/delete', body }, attempt)
+      if (reply.is !== 'answered') return reply
+      const success = memberAt(reply.json, 'success')
+      if (reply.status === 200 && success === true) return { is: 'removed' }
+      return reply.status === 404 && success === false ? { is: 'absent' } : judge(reply)
+    },
+
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/api-key' }, attempt)
       if (reply.is !== 'answered') return reply

@@ -63,6 +63,13 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
     return { is: 'misconfigured', why: `check the interests: the audience has no ${[...missing].join(', ')}` }
   }
 
+  async function checkAudience(attempt: Attempt): Promise<Failure | null> {
+    const query = { fields: 'id' }
+    const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
+    if (reply.is !== 'answered') return reply
+    return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : failed(reply)
+  }
+
   return {
     async createContact(contact, doubt, attempt) {
       const { name, email, createdAt } = contact
@@ -117,13 +124,19 @@ export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): 
       return reply.status === 204 ? { is: 'delivered' } : failed(reply, judgeDelivery)
     },
 
-    async check(attempt) {
-      const query = { fields: 'id' }
-      const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
+    /** To delete a member only archives it. */
+    async remove(email, attempt) {
+      const path = `${audience}/members/${hashOf(email)}/actions/delete-permanent`
+      const to = 'delete a member permanently'
+      const reply = await call({ to, method: 'POST', path, statusAlone: true }, attempt)
       if (reply.is !== 'answered') return reply
-      if (reply.status !== 200 || idAt(reply.json, 'id') === undefined) return failed(reply)
-      return interestIds === undefined ? null : checkInterests(interestIds, attempt)
+      if (reply.status === 204) return { is: 'removed' }
+      // An unknown audience is a 404 too.
+      return reply.status === 404 ? ((await checkAudience(attempt)) ?? { is: 'absent' }) : failed(reply)
     },
+
+    check: async attempt =>
+      (await checkAudience(attempt)) ?? (interestIds === undefined ? null : checkInterests(interestIds, attempt)),
   }
 }
 

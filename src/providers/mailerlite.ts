@@ -1,7 +1,7 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
-import type { Creation } from '../waitlist/ports.ts'
+import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -25,11 +25,15 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
     return reply.is === 'answered' && reply.status < 300 && idAt(reply.json, 'data', 'id') === id ? null : reply
   }
 
+  function find(email: string, attempt: Attempt): Promise<Reply | Failure> {
+    const path = `/api/subscribers/${encodeURIComponent(email)}`
+    return call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+  }
+
   return {
     async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
-      const path = `/api/subscribers/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+      const found = await find(email, attempt)
       if (found.is !== 'answered') return found
       if (found.status === 200) return existing(found, contact) ?? judge(found)
       if (found.status !== 404) return judge(found)
@@ -65,6 +69,20 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
             return reply.is === 'answered' ? judgeDelivery(reply) : reply
           },
 
+    /** To delete a subscriber would keep all about it, in case it comes back. */
+    async remove(email, attempt) {
+      const found = await find(email, attempt)
+      if (found.is !== 'answered') return found
+      if (isNotFound(found)) return { is: 'absent' }
+      const id = idAt(found.json, 'data', 'id')
+      const isTheirs = textAt(found.json, 'data', 'email')?.toLowerCase() === email
+      if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
+      const path = `/api/subscribers/${encodeURIComponent(id)}/forget`
+      const reply = await call({ to: 'forget a subscriber', method: 'POST', path }, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status === 200 && idAt(reply.json, 'data', 'id') === id ? { is: 'removed' } : judge(reply)
+    },
+
     async check(attempt) {
       const query = { limit: '1' }
       const wanted = [...(group === undefined ? [] : [group]), ...(groups ?? [])]
@@ -82,6 +100,10 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
     },
   }
 }
+
+/** Not that there is no such path. */
+const isNotFound = ({ status, json }: Reply): boolean =>
+  status === 404 && /^(?:resource )?not found/i.test(textAt(json, 'message') ?? '')
 
 const isOnlyOfAddress = (errors: unknown): boolean =>
   typeof errors === 'object' && errors !== null && Object.keys(errors).join() === 'email'

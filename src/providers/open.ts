@@ -3,7 +3,7 @@ import { type Caller, caller } from '../outbound/caller.ts'
 import { inDoubt } from '../outbound/reply.ts'
 import type { Contact } from '../waitlist/contact.ts'
 import type { Creation, Provider, SharedPace } from '../waitlist/ports.ts'
-import { emailKey } from '../waitlist/signup.ts'
+import { EMAIL_PATTERN, emailKey } from '../waitlist/signup.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendors } from './catalogue.ts'
 import type { Choice } from './settings.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
@@ -81,12 +81,19 @@ export async function openProvider<Name extends VendorName>(
       deliver: (event, signal) =>
         attempting(timeout, signal, attempt => automation({ ...event, contact: lowerCase(event.contact) }, attempt)),
     },
+    async remove(email, signal) {
+      // In a path it could name somebody by an id, or all of them.
+      if (!isAddress.test(email)) return { is: 'absent' }
+      return attempting(timeout, signal, attempt => client.remove(emailKey(email), attempt))
+    },
     check: signal => attempting(LONGEST_CHECK, signal, check),
     async close() {
       await Promise.all([...callers, shared].map(each => each?.close()))
     },
   }
 }
+
+const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
 /** Some vendors compare addresses with their case, and would keep the same address twice. */
 const lowerCase = (contact: Contact): Contact => ({ ...contact, email: emailKey(contact.email) })

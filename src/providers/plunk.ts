@@ -5,6 +5,13 @@ import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
+interface Found {
+  readonly is: 'found'
+  /** Undefined: too many others were found before it. */
+  readonly id: string | undefined
+  readonly createdAt: string | undefined
+}
+
 /**
  * https://docs.useplunk.com/api-reference and the source, https://github.com/useplunk/plunk. A creation is an upsert that
  * would change an existing contact, so the address is looked up first. Events need the public key.
@@ -15,32 +22,42 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorCl
     headers: { authorization: `Bearer ${settings.PLUNK_SECRET_KEY}` },
   })
 
-  /** For an existing contact: in doubt, checks whether it is ours. */
-  async function existing(contact: Contact, attempt: Attempt): Promise<Creation> {
-    const query = { search: contact.email, limit: '20' }
+  /** Whether the project has the address. */
+  async function knows(email: string, attempt: Attempt): Promise<boolean | Failure> {
+    const body = { emails: [email] }
+    const reply = await call(
+      { to: 'look an address up', method: 'POST', safe: true, path: '/contacts/lookup', body },
+      attempt,
+    )
+    if (reply.is !== 'answered') return reply
+    const isIn = (list: string) => memberAt(reply.json, list, 0) === email
+    return reply.status !== 200 || isIn('found') === isIn('notFound') ? failed(reply) : isIn('found')
+  }
+
+  /** The contact, if it is among the newest that have the address or contain it: nothing finds just the one. */
+  async function find(email: string, attempt: Attempt): Promise<Found | Failure> {
+    const query = { search: email, limit: '20' }
     const reply = await call({ to: 'find a contact', method: 'GET', path: '/contacts', query }, attempt)
     if (reply.is !== 'answered') return reply
     const found = memberAt(reply.json, 'data')
     if (reply.status !== 200 || !Array.isArray(found)) return failed(reply)
-    // The search also finds addresses that contain this one, the newest first.
-    const match: unknown = found.find(each => textAt(each, 'email') === contact.email)
-    const providerId = idAt(match, 'id')
-    const ours = isYoungerThanSignup(textAt(match, 'createdAt'), contact)
-    return { is: 'existing', providerId, ours }
+    const match: unknown = found.find(each => textAt(each, 'email') === email)
+    return { is: 'found', id: idAt(match, 'id'), createdAt: textAt(match, 'createdAt') }
+  }
+
+  /** For an existing contact: in doubt, checks whether it is ours. */
+  async function existing(contact: Contact, attempt: Attempt): Promise<Creation> {
+    const found = await find(contact.email, attempt)
+    if (found.is !== 'found') return found
+    return { is: 'existing', providerId: found.id, ours: isYoungerThanSignup(found.createdAt, contact) }
   }
 
   return {
     async createContact(contact, doubt, attempt) {
       const { name, email } = contact
-      const emails = [email]
-      const looked = await call(
-        { to: 'look an address up', method: 'POST', safe: true, path: '/contacts/lookup', body: { emails } },
-        attempt,
-      )
-      if (looked.is !== 'answered') return looked
-      const isIn = (list: string) => memberAt(looked.json, list, 0) === email
-      if (looked.status !== 200 || isIn('found') === isIn('notFound')) return failed(looked)
-      if (isIn('found')) return doubt ? existing(contact, attempt) : { is: 'existing' }
+      const isKnown = await knows(email, attempt)
+      if (typeof isKnown !== 'boolean') return isKnown
+      if (isKnown) return doubt ? existing(contact, attempt) : { is: 'existing' }
 
       const { first, last } = splitName(name)
       const body = { email, data: { firstName: first, lastName: last }, subscribed: settings.PLUNK_SUBSCRIBED }
@@ -68,6 +85,18 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorCl
         return typeof status === 'number' ? { is: 'delivered' } : { is: 'unclear', why: reply.summary }
       }
       return failed(reply, judgeDelivery)
+    },
+
+    async remove(email, attempt) {
+      const isKnown = await knows(email, attempt)
+      if (isKnown === false) return { is: 'absent' }
+      const found = isKnown === true ? await find(email, attempt) : isKnown
+      if (found.is !== 'found') return found
+      if (found.id === undefined) return { is: 'by hand', how: 'delete the contact in Plunk, under Contacts' }
+      const path = `/contacts/${encodeURIComponent(found.id)}`
+      const reply = await call({ to: 'delete a contact', method: 'DELETE', path, statusAlone: true }, attempt)
+      if (reply.is !== 'answered') return reply
+      return reply.status === 204 ? { is: 'removed' } : failed(reply)
     },
 
     async check(attempt) {

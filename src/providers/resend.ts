@@ -34,7 +34,7 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
       // What it does not take for an address, it takes for an id. The signup stays, in case this is about every address.
       if (isNoId(found)) return { is: 'unreached', why: found.summary, alone: true }
       // Any other 404 means that RESEND_BASE_URL is wrong.
-      if (found.status !== 404 || memberAt(found.json, 'name') !== 'not_found') return refusedOr(found)
+      if (!isNotFound(found)) return refusedOr(found)
 
       const { first, last } = splitName(name)
       const body = {
@@ -85,6 +85,15 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
         : judgeDelivery(reply)
     },
 
+    async remove(email, attempt) {
+      const path = `/contacts/${encodeURIComponent(email)}`
+      const reply = await call({ to: 'delete a contact', method: 'DELETE', path }, attempt)
+      if (reply.is !== 'answered') return reply
+      if (reply.status === 200 && memberAt(reply.json, 'deleted') === true) return { is: 'removed' }
+      if (isNoId(reply)) return { is: 'by hand', how: 'delete the contact in Resend, under Audience' }
+      return isNotFound(reply) ? { is: 'absent' } : judge(reply)
+    },
+
     /** Each of these calls refuses a key that may only send mail. */
     async check(attempt) {
       for (const { object, id } of named) {
@@ -108,6 +117,8 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
     },
   }
 }
+
+const isNotFound = ({ status, json }: Reply): boolean => status === 404 && memberAt(json, 'name') === 'not_found'
 
 const isNoId = ({ status, json }: Reply): boolean =>
   status === 422 && /^The `id` must be a valid UUID\b/.test(textAt(json, 'message') ?? '')

@@ -3,7 +3,7 @@ import type { Caller, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import type { Refused } from '../outbound/reply.ts'
 import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
-import type { Creation, DeliveryResult, Failure } from '../waitlist/ports.ts'
+import type { Creation, DeliveryResult, Failure, Removal } from '../waitlist/ports.ts'
 
 /**
  * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
@@ -23,6 +23,8 @@ export interface VendorClient {
   readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
   /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
   readonly repeatable?: number
+  /** The call that erases is preferred to one that unsubscribes or archives. */
+  remove(email: string, attempt: Attempt): Promise<Removal>
   /** Tries the key and everything that the settings name, and changes nothing. */
   check(attempt: Attempt): Promise<Failure | null>
 }

@@ -243,6 +243,15 @@ export type Creation =
   | { readonly is: 'refused'; readonly reason: string }
   | Failure
 
+/** What became of a person at the provider. */
+export type Removal =
+  /** Erased, or on the way: docs/providers.md says what the vendor keeps, and for how long. */
+  | { readonly is: 'removed' }
+  | { readonly is: 'absent' }
+  /** Its API cannot erase, and nothing was done. `how` tells the owner what to do: "delete the contact in …". */
+  | { readonly is: 'by hand'; readonly how: string }
+  | Failure
+
 /** The upstream tool that holds the list for its owner. */
 export interface Provider {
   readonly name: string
@@ -258,6 +267,12 @@ export interface Provider {
    * has come; if it returns false, nothing is sent. Never rejects.
    */
   createContact(contact: Contact, doubt: boolean, leave: AbortSignal, mayBegin?: () => boolean): Promise<Creation>
+
+  /**
+   * Erases whoever has this very address there, ASCII case aside: from all of its lists, with all that it knows of them.
+   * May be repeated. What no signup could have as its address is absent. `leave` aborts the call. Never rejects.
+   */
+  remove(email: string, leave: AbortSignal): Promise<Removal>
 
   /** Starts the owner's automation; null if the settings name none, or the provider starts it by itself. */
   readonly automation: Destination | null

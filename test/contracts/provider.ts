@@ -8,6 +8,7 @@ import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/cont
 import type { Creation, DeliveryResult, Failure, Provider } from '../../src/waitlist/ports.ts'
 import { type Asked, type Misbehaviour, misbehaviours, type Said, startVendor, tookEffect } from '../harness/vendor.ts'
 import { convergence } from './provider.convergence.ts'
+import { removalContract } from './provider.removal.ts'
 
 /** A vendor's server, as its documentation describes it: keeps contacts and answers like it. */
 export interface VendorFake {
@@ -39,6 +40,8 @@ export interface VendorUnderTest {
   fake(): VendorFake
   /** What `KNOWN_CONTACTS=join` may change: settings to add, and the members of what the fake keeps of a contact. */
   readonly joining?: { readonly settings?: Record<string, string>; readonly members: readonly string[] }
+  /** What to change as well where addresses are looked up with a key of its own. */
+  readonly wrongLookupKey?: Record<string, string>
   /** An address that the fake refuses for good, as the vendor documents; absent: the vendor refuses none. */
   readonly refused?: string
   /** Whether a new contact gets an id; absent: yes. */
@@ -262,6 +265,7 @@ export function providerContract(under: VendorUnderTest): void {
     })
 
     joiningContract(under)
+    removalContract(under)
     convergence(under)
   })
 }

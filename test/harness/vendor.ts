@@ -7,6 +7,8 @@ export interface Asked {
   readonly method: string
   /** Without the query, percent-encoding undone. */
   readonly path: string
+  /** The same, cut at its slashes before the encoding is undone: a slash in an address is none. */
+  readonly segments: readonly string[]
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   /** The body as JSON; undefined when it is none. */
@@ -156,6 +158,7 @@ export async function readRequest(request: IncomingMessage): Promise<Received> {
   return {
     method: request.method!,
     path: decodeURIComponent(url.pathname),
+    segments: url.pathname.split('/').map(decodeURIComponent),
     query: Object.fromEntries(url.searchParams),
     headers: Object.fromEntries(headers),
     json: parsed(text),

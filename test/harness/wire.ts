@@ -83,9 +83,17 @@ interface DocumentedCall {
 }
 
 /** Holds a request of ours, and the answer of the fake to it, against the vendor's own contract. */
-export function assertDocumented(calls: Documented, { method, path, json }: Asked, { status, body }: Said): void {
+export function assertDocumented(calls: Documented, asked: Asked, { status, body }: Said): void {
+  const { method, path, segments, json } = asked
   const where = `${method} ${path}`
-  const found = Object.keys(calls).find(call => new RegExp(`^${call.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(where))
+  const found = Object.keys(calls).find(call => {
+    const parts = call.replace(`${method} `, '').split('/')
+    return (
+      call.startsWith(`${method} `) &&
+      parts.length === segments.length &&
+      parts.every((part, i) => (/^\{\w+\}$/.test(part) ? segments[i] !== '' : part === segments[i]))
+    )
+  })
   assert.ok(found !== undefined, `${where} is not documented`)
   const { body: taken, answers } = calls[found]!
   if (taken === undefined) assert.equal(json, undefined, `${where} takes no body`)

@@ -89,6 +89,7 @@ export const beehiivCalls: Documented = {
     },
   },
   'GET /publications/{publication}/subscriptions/by_email/{email}': { answers: { 200: subscription, ...errors } },
+  'DELETE /publications/{publication}/subscriptions/{subscription}': { answers: { 204: null, ...errors } },
   'POST /publications/{publication}/subscriptions': {
     body: subscriptionRequest,
     answers: { 200: subscription, 201: subscription, ...errors },

@@ -84,6 +84,11 @@ export function beehiivFake(): BeehiivFake {
     return { status: 200, body: { data: { ...journey, email: found.email, started_at: found.created } } }
   }
 
+  function remove(id: string): Said {
+    const found = [...subscriptions.values()].find(each => each.id === id)
+    return found !== undefined && subscriptions.delete(found.email) ? { status: 204 } : notFound
+  }
+
   function answer({ method, path, headers, json }: Asked): Said {
     if (headers.authorization !== `Bearer ${KEY}`) return error(401, 'unauthorized', 'Invalid API key')
     const [, , publication, what, id = '', more = ''] = path.split('/')
@@ -99,6 +104,8 @@ export function beehiivFake(): BeehiivFake {
         const found = subscriptions.get(path.slice(path.indexOf('by_email/') + 'by_email/'.length))
         return found === undefined ? notFound : { status: 200, body: { data: found } }
       }
+      case 'DELETE subscriptions':
+        return remove(id)
       case 'POST subscriptions':
         return id === '' ? create(json) : addTags(id, json.tags)
       case 'GET automations':

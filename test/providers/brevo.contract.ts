@@ -143,6 +143,7 @@ export const brevoContract: Documented = {
       404: error,
     },
   },
+  'DELETE /v3/contacts/{identifier}': { answers: { 204: null, 400: error, 401: error, 404: error, 405: error } },
   'POST /v3/events': {
     body: {
       type: 'object',

@@ -154,7 +154,7 @@ export function brevoFake(): BrevoFake {
     return { status: 204 }
   }
 
-  function answer({ method, path, headers, json }: Asked): Said {
+  function answer({ method, path, query, headers, json }: Asked): Said {
     if (headers['api-key'] !== KEY) return error(401, 'unauthorized', 'Key not found')
     if (method === 'POST' && path === '/v3/contacts') return create(json ?? {})
     if (method === 'POST' && path === '/v3/events') return send(json ?? {})
@@ -170,9 +170,16 @@ export function brevoFake(): BrevoFake {
     const [, what, id] = /^\/v3\/(contacts\/lists|smtp\/templates)\/(\d+)$/.exec(path) ?? []
     if (method === 'GET' && what !== undefined) return describe(what, id!)
     const [, identifier] = /^\/v3\/contacts\/(.+)$/.exec(path) ?? []
-    if (method !== 'GET' || identifier === undefined) return error(404, 'document_not_found', 'Not found')
+    if (!['GET', 'DELETE'].includes(method) || identifier === undefined) {
+      return error(404, 'document_not_found', 'Not found')
+    }
     const kept = contacts.get(identifier)
     if (kept === undefined) return error(404, 'document_not_found', 'Contact does not exist')
+    if (method === 'DELETE') {
+      if (query.identifierType !== 'email_id') return error(400, 'invalid_parameter', 'identifierType is not valid')
+      contacts.delete(identifier)
+      return { status: 204 }
+    }
     return { status: 200, body: { ...kept, smsBlacklisted: false, whatsappBlacklisted: false, statistics: {} } }
   }
 

@@ -39,6 +39,7 @@ test("our requests are those of the vendor's own client", async t => {
     const attributes = { BREVO_FIRST_NAME_ATTRIBUTE: 'VORNAME', BREVO_LAST_NAME_ATTRIBUTE: 'NACHNAME' }
     const other = await opened(t, brevo, { ...withoutLists, ...attributes })
     await other.createContact(bob, false, never)
+    for (const is of ['removed', 'absent']) assert.equal((await other.remove(bob.email, never)).is, is)
   })
 
   const theirs = await recorded(t, brevoFake().answer, async url => {
@@ -59,6 +60,9 @@ test("our requests are those of the vendor's own client", async t => {
       attributes: { VORNAME: 'Bob' },
       updateEnabled: false,
     })
+    const deletion = { identifier: 'bob@example.com', identifierType: 'email_id' } as const
+    await client.contacts.deleteContact(deletion)
+    await client.contacts.deleteContact(deletion).catch(() => {})
   })
   assertSameWire(ours, theirs, ['content-type', 'api-key'])
 })

@@ -109,6 +109,9 @@ export const buttondownCalls: Documented = {
   'GET /v1/subscribers/{id_or_email}': {
     answers: { 200: subscriber, 401: error, 403: error, 404: error, 409: null, 429: error },
   },
+  'DELETE /v1/subscribers/{id_or_email}': {
+    answers: { 204: null, 401: error, 403: error, 404: error, 409: null, 429: error },
+  },
   'PATCH /v1/subscribers/{id_or_email}': {
     body: subscriberUpdateInput,
     answers: {

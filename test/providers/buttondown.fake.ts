@@ -93,6 +93,13 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
     return { status: 200, body: Object.assign(found, json) }
   }
 
+  function remove(subscriber: string): Said {
+    const found = find(subscriber)
+    if (found === undefined) return error(404, 'not_found', 'Not found.')
+    subscribers.delete(String(found.email_address))
+    return { status: 204 }
+  }
+
   function send(subscriber: string, mail: string): Said {
     const found = find(subscriber)
     if (found === undefined || mail !== EMAIL) return error(404, 'not_found', 'Not found.')
@@ -102,8 +109,8 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
   }
 
   function answer(asked: Asked): Said {
-    const { method, path } = asked
-    const [, version, what, subscriber = '', emails, mail = ''] = path.split('/')
+    const { method, path, segments } = asked
+    const [, version, what, subscriber = '', emails, mail = ''] = segments
     if (version !== 'v1') return error(404, 'not_found', 'Not found.')
     if (method === 'GET' && path === '/v1/accounts/me') {
       return { status: 200, body: { username: 'example', email_address: 'owner@example.com' } }
@@ -116,6 +123,7 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
     if (method === 'POST' && path === '/v1/subscribers') return create(asked)
     if (method === 'POST' && emails === 'emails') return send(subscriber, mail)
     if (method === 'PATCH') return update(subscriber, asked)
+    if (method === 'DELETE') return remove(subscriber)
     const found = method === 'GET' ? find(subscriber) : undefined
     return found === undefined ? error(404, 'not_found', 'Not found.') : { status: 200, body: found }
   }

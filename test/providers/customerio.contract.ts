@@ -34,6 +34,7 @@ export const customerioCalls: Documented = {
     },
     answers: { 200: empty, 401: null },
   },
+  'DELETE /api/v1/customers/{identifier}': { answers: { 200: { type: 'object' }, 401: null } },
   'POST /api/v1/customers/{identifier}/events': {
     body: {
       type: 'object',

@@ -53,6 +53,12 @@ export function customerioFake(): VendorFake {
     return done
   }
 
+  /** What is not there is deleted just as well. */
+  function remove(identifier: string): Said {
+    people.delete(identifier.toLowerCase())
+    return done
+  }
+
   function track(identifier: string, { name, id }: { name?: unknown; id?: unknown; data?: unknown }): Said {
     if (typeof name !== 'string' || name === '') return { status: 400, body: { meta: { errors: ['name is missing'] } } }
     if (typeof id === 'string' && ULID.test(id)) {
@@ -69,6 +75,7 @@ export function customerioFake(): VendorFake {
     if (headers.authorization !== PIPELINES_BASIC) return refused(401)
     const { userId, traits, event, messageId, properties } = json
     if (typeof userId !== 'string' || userId === '') return refused(400)
+    if (event === 'User Deleted') return remove(userId)
     if (path === '/v1/identify') return identify(userId, (traits as Record<string, unknown>) ?? {})
     return typeof event === 'string' ? track(userId, { name: event, id: messageId, data: properties }) : refused(400)
   }
@@ -98,7 +105,7 @@ export function customerioFake(): VendorFake {
   }
 
   return {
-    answer({ method, path, headers, query, json }: Asked) {
+    answer({ method, path, segments, headers, query, json }: Asked) {
       if (method === 'POST' && /^\/v1\/(?:identify|track)$/.test(path)) return pipe(path, headers, json ?? {})
       if (path.startsWith('/v1/')) {
         if (headers.authorization !== `Bearer ${APP_KEY}`) return unauthorized
@@ -112,7 +119,8 @@ export function customerioFake(): VendorFake {
         return method === 'GET' && path === '/v1/customers' ? find(query.email) : { status: 404, body: {} }
       }
       if (headers.authorization !== BASIC) return unauthorized
-      const [, identifier = '', events] = /^\/api\/v1\/customers\/([^/]+)(\/events)?$/.exec(path) ?? []
+      const [identifier = '', events] = path.startsWith('/api/v1/customers/') ? segments.slice(4) : []
+      if (method === 'DELETE' && identifier !== '' && events === undefined) return remove(identifier)
       if (method === 'PUT' && identifier !== '' && events === undefined) return identify(identifier, json ?? {})
       if (method === 'POST' && events !== undefined) return track(identifier, json ?? {})
       const [, segment] = /^\/api\/v1\/segments\/(\d+)\/add_customers$/.exec(path) ?? []

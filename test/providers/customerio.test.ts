@@ -28,6 +28,7 @@ const DAY = 86_400_000
 const contract = {
   vendor,
   wrongKey: { CUSTOMERIO_API_KEY: 'another-key' },
+  wrongLookupKey: { CUSTOMERIO_APP_KEY: 'another-key' },
   wrongSetting: { CUSTOMERIO_APP_KEY: 'another-key' },
   fake: customerioFake,
   tellsId: false,
@@ -59,6 +60,7 @@ test("our requests are those of the vendor's own client, and of its documents", 
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
     await provider.automation!.deliver(eventOf(ada), never)
+    for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
   })
   const theirs = await recorded(t, customerioFake().answer, async url => {
     const track = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
@@ -72,6 +74,9 @@ test("our requests are those of the vendor's own client, and of its documents", 
     await app.getAttributes('a3000001', IdentifierType.CioId)
     const event = { name: 'waitlist.joined', id: '01K0EMYF00FH79T2HZ3GNMTQKF', data: { name: 'Ada King Lovelace' } }
     await track.track(id, event)
+    await app.getCustomersByEmail(id)
+    await track.destroy(id)
+    await app.getCustomersByEmail(id)
   })
   const ours = said.map(([asked]) => asked)
   assertSameWire(ours, theirs, ['authorization'])
@@ -114,6 +119,7 @@ test("to the Pipelines API our messages are those of the vendor's own client, an
     await first.automation!.deliver(eventOf(ada), never)
     const second = await opened(t, { vendor }, { ...pipelinesSettings(url), ...all })
     await second.createContact(contactOf('b@example.com', { createdAt: ada.createdAt }), false, never)
+    assert.deepEqual(await first.remove(ada.email, never), { is: 'removed' })
   })
   const theirs = await recorded(t, customerioFake().answer, async url => {
     const cdp = new PipelinesClient(WRITE_KEY, { url: `${url}/v1`, strictMode: true })
@@ -123,6 +129,7 @@ test("to the Pipelines API our messages are those of the vendor's own client, an
     const properties = { name: 'Ada King Lovelace' }
     await cdp.track({ userId: a, event: 'waitlist.joined', messageId: '01K0EMYF00FH79T2HZ3GNMTQKF', properties })
     await cdp.identify({ userId: b, traits: { email: b, ...names, created_at: 1_769_947_200, source: 'landing page' } })
+    await cdp.track({ userId: a, event: 'User Deleted' })
   })
   const ours = said.map(([asked]) => asked).filter(({ method }) => method === 'POST')
   // The client adds to every message where it comes from, when, and a random id where we choose none.
@@ -395,5 +402,16 @@ describe('an answer', () => {
         assert.equal((await second.automation!.deliver(eventOf(ada), never)).is, told)
       }
     })
+  }
+})
+
+test('without the key of the App API a removal is one call, which says the same of somebody who is not there', async t => {
+  for (const start of [started, piped]) {
+    const { fake, server, provider } = await start(t, withoutAppKey)
+    fake.had(ada.email)
+    for (const left of [1, 2]) {
+      assert.deepEqual(await provider.remove(ada.email, never), { is: 'removed' })
+      assert.deepEqual([server.asked.length, fake.count(ada.email)], [left, 0])
+    }
   }
 })

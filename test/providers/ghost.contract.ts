@@ -92,6 +92,7 @@ export const ghostCalls: Documented = {
   },
   'POST /ghost/api/admin/members/': { body: one(sent, ['email']), answers: { 201: members, ...errors, 500: error } },
   'PUT /ghost/api/admin/members/{id}/': { body: one(sent, []), answers: { 200: members, ...errors } },
+  'DELETE /ghost/api/admin/members/{id}/': { answers: { 204: null, ...errors } },
   'GET /ghost/api/admin/newsletters/': {
     answers: { 200: list('newsletters', { type: 'object', required: ['id'] }), ...errors },
   },

@@ -146,6 +146,10 @@ export function ghostFake(): GhostFake {
     const { method, path, query } = asked
     const [, id] = /^\/ghost\/api\/admin\/members\/(\w+)\/$/.exec(path) ?? []
     if (method === 'PUT' && id !== undefined) return edit(id, asked)
+    if (method === 'DELETE' && id !== undefined) {
+      const member = [...members.values()].find(each => each.id === id)
+      return member !== undefined && members.delete(member.email) ? { status: 204 } : refuse(404, said.notFound)
+    }
     switch (`${method} ${path}`) {
       case 'POST /ghost/api/admin/members/':
         return add(asked)

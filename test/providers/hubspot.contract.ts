@@ -59,6 +59,15 @@ export const hubspotContract: Documented = {
     answers: { 200: having({ results: { type: 'array', items: contact } }), ...refusals },
   },
   'GET /crm/objects/2026-09/contacts/{id}': { answers: { 200: contact, ...refusals } },
+  'POST /crm/objects/2026-09/contacts/gdpr-delete': {
+    body: {
+      type: 'object',
+      required: ['objectId'],
+      additionalProperties: false,
+      properties: { objectId: text, idProperty: text },
+    },
+    answers: { 204: null, ...refusals },
+  },
   'GET /crm/properties/2026-09/contacts/{name}': { answers: { 200: property, ...refusals } },
   'GET /crm/lists/2026-09/{id}': { answers: { 200: having({ list: segment }), ...refusals } },
   'PUT /crm/lists/2026-09/{id}/memberships/add': {

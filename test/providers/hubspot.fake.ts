@@ -127,12 +127,26 @@ export function hubspotFake(): HubspotFake {
     return { status: 200, body: { recordsIdsAdded: added, recordIdsMissing: missing, recordIdsRemoved: [] } }
   }
 
-  function get(id: string, { idProperty, properties: _, ...more }: Asked['query']): Said {
+  function get(id: string, { idProperty, properties: wanted, ...more }: Asked['query']): Said {
     if (Object.keys(more).length > 0) return malformed
     const found = [...contacts.values()].find(each => (idProperty === 'email' ? each.properties.email : each.id) === id)
     return found === undefined
       ? hubspotError(404, 'OBJECT_NOT_FOUND', 'resource not found')
-      : { status: 200, body: { ...found, properties: { createdate: found.createdAt } } }
+      : { status: 200, body: { ...found, properties: shown(found, wanted!) } }
+  }
+
+  const shown = (contact: HubspotContact, wanted: string) => {
+    const all: Record<string, unknown> = { ...contact.properties, createdate: contact.createdAt }
+    return Object.fromEntries(wanted.split(',').map(name => [name, all[name]]))
+  }
+
+  /** By an address that is not there, it would be blocked for good. */
+  function purge({ objectId, ...more }: Asked['json']): Said {
+    if (Object.keys(more).length > 0) return malformed
+    const found = [...contacts].find(([, { id }]) => id === objectId)
+    if (found === undefined) return hubspotError(404, 'OBJECT_NOT_FOUND', 'resource not found')
+    contacts.delete(found[0])
+    return { status: 204 }
   }
 
   function send({ eventName, email, objectId, uuid, occurredAt, properties: values, ...more }: Asked['json']): Said {
@@ -149,11 +163,11 @@ export function hubspotFake(): HubspotFake {
     return { status: 204 }
   }
 
-  function answer({ method, path, query, headers, json }: Asked): Said {
+  function answer({ method, path, segments, query, headers, json }: Asked): Said {
     if (headers.authorization !== `Bearer ${TOKEN}`) {
       return hubspotError(401, 'INVALID_AUTHENTICATION', 'Authentication credentials not found.')
     }
-    const last = path.split('/').at(-1)!
+    const last = segments.at(-1)!
     if (path.startsWith('/crm/properties/')) return property(last)
     if (path.startsWith('/crm/lists/')) return method === 'PUT' ? add(path.split('/')[4]!, json) : list(last)
     switch (`${method} ${path}`) {
@@ -161,6 +175,8 @@ export function hubspotFake(): HubspotFake {
         return create(json)
       case 'GET /crm/objects/2026-09/contacts':
         return { status: 200, body: { results: [...contacts.values()].slice(0, Number(query.limit)) } }
+      case 'POST /crm/objects/2026-09/contacts/gdpr-delete':
+        return purge(json)
       case 'POST /events/custom/2026-09/send':
         return send(json)
       default:

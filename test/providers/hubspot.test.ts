@@ -64,10 +64,12 @@ describe('HubSpot', { timeout: 60_000 }, () => {
       await provider.createContact(ada, true, never)
       await provider.automation!.deliver(event, never)
       await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: '1001' } }, never)
+      for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
     })
 
     const fake = hubspotFake()
-    const answer = (asked: Asked) => fake.answer({ ...asked, path: dated(asked.path) })
+    const answer = (asked: Asked) =>
+      fake.answer({ ...asked, path: dated(asked.path), segments: dated(asked.path).split('/') })
     const theirs = await recorded(t, answer, async url => {
       const client = new Client({ accessToken: hubspotSettings('').HUBSPOT_TOKEN, basePath: url })
       const contacts = client.crm.contacts.basicApi
@@ -91,6 +93,10 @@ describe('HubSpot', { timeout: 60_000 }, () => {
       await join()
       await client.events.send.basicApi.send({ ...sent, email: 'ada@example.com' })
       await client.events.send.basicApi.send({ ...sent, objectId: '1001' })
+      const find = () => contacts.getById('ada@example.com', ['email'], undefined, undefined, undefined, 'email')
+      await find()
+      await contacts.purge({ objectId: '1001' })
+      await find().catch(() => {})
     })
     // The client leaves `archived=false` and `includeFilters=false`, which are the defaults, in the query.
     const plain = theirs.map(
@@ -309,4 +315,16 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     const { provider } = await started(t, { HUBSPOT_EVENT: 'pe1234_other' })
     assert.equal((await provider.automation!.deliver(event, never)).is, 'refused')
   })
+})
+
+test('a contact that has the address as an additional one is left alone', async t => {
+  const { fake, server, provider } = await started(t, {}, ({ method }) => {
+    if (method !== 'GET') return undefined
+    const properties = { email: 'other@example.com' }
+    return { status: 200, body: { id: '1001', properties, createdAt: '', updatedAt: '', archived: false } }
+  })
+  fake.had('other@example.com')
+  const said = await provider.remove(ada.email, never)
+  assert.ok(said.is === 'by hand' && /another address$/.test(said.how), JSON.stringify(said))
+  assert.equal(server.asked.length, 1)
 })

@@ -142,6 +142,27 @@ export const klaviyoContract: Documented = {
     ),
     answers: { 202: null, ...refusals },
   },
+  'POST /api/data-privacy-deletion-jobs': {
+    body: data(
+      resource(
+        'data-privacy-deletion-job',
+        {
+          attributes: only(
+            {
+              profile: data(
+                resource('profile', { id: text, attributes: only({ email: text, phone_number: text }) }, [
+                  'attributes',
+                ]),
+              ),
+            },
+            ['profile'],
+          ),
+        },
+        ['attributes'],
+      ),
+    ),
+    answers: { 202: null, ...refusals },
+  },
   'POST /api/events': {
     body: data(
       resource(

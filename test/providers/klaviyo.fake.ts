@@ -112,6 +112,21 @@ export function klaviyoFake(): KlaviyoFake {
     return { status: 202 }
   }
 
+  /** One identifier. The job is done at once here. */
+  function erase({ profile: { data } }: Asked['json']): Said {
+    const profile = byId(data.id)
+    if (data.id === undefined || Object.keys(data.attributes).length > 0) return klaviyoError(400, 'invalid')
+    if (profile !== undefined) profiles.delete(String(profile.attributes.email))
+    return { status: 202 }
+  }
+
+  function find({ filter, 'page[size]': size = '20' }: Asked['query']): Said {
+    const [, email] = /^equals\(email,"([^"\\]*)"\)$/.exec(filter ?? '') ?? []
+    if (filter !== undefined && email === undefined) return klaviyoError(400, 'invalid', 'filter')
+    const found = [...profiles.values()].filter(({ attributes }) => email === undefined || attributes.email === email)
+    return { status: 200, body: { data: found.slice(0, Number(size)).map(each => shown(each)), links: {} } }
+  }
+
   function record({ metric, profile: { data }, unique_id: uniqueId }: Asked['json']): Said {
     const { id, attributes } = data
     const profile = id === undefined ? (profiles.get(attributes.email) ?? make(attributes)) : byId(id)
@@ -130,7 +145,7 @@ export function klaviyoFake(): KlaviyoFake {
       return klaviyoError(415, 'unsupported_media_type')
     }
     for (const name of Object.keys(query)) {
-      const known = ['fields[profile]', 'additional-fields[profile]', 'page[size]', 'fields[list]']
+      const known = ['filter', 'fields[profile]', 'additional-fields[profile]', 'page[size]', 'fields[list]']
       if (!known.includes(name)) return klaviyoError(400, 'invalid', name)
     }
     const [, , , id = ''] = path.split('/')
@@ -148,7 +163,9 @@ export function klaviyoFake(): KlaviyoFake {
       case 'POST /api/events':
         return record(json.data.attributes)
       case 'GET /api/profiles':
-        return { status: 200, body: { data: [...profiles.values()].slice(0, 1).map(each => shown(each)), links: {} } }
+        return find(query)
+      case 'POST /api/data-privacy-deletion-jobs':
+        return erase(json.data.attributes)
       default: {
         const profile = byId(id)
         if (profile === undefined) return klaviyoError(404, 'not_found')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ApiKeySession, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
+import { ApiKeySession, DataPrivacyApi, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
@@ -35,12 +35,14 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
       await provider.automation!.deliver(event, never)
       const { providerId } = creation
       await provider.automation!.deliver({ ...event, contact: { ...ada, providerId: providerId! } }, never)
+      for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
     })
 
     const theirs = await recorded(t, klaviyoFake().answer, async url => {
       const session = new ApiKeySession(klaviyoSettings('').KLAVIYO_API_KEY)
       const [profiles, lists, events] = [new ProfilesApi(session), new ListsApi(session), new EventsApi(session)]
-      for (const api of [profiles, lists, events]) api.basePath = url
+      const privacy = new DataPrivacyApi(session)
+      for (const api of [profiles, lists, events, privacy]) api.basePath = url
       const attributes = { email: 'ada@example.com', firstName: 'Ada', lastName: 'King Lovelace' }
       const create = () => profiles.createProfile({ data: { type: 'profile', attributes } })
       const join = (id: string) => lists.addProfilesToList('LiSt01', { data: [{ type: 'profile', id }] })
@@ -65,6 +67,11 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
       await join(id)
       await send({ attributes: { email: 'ada@example.com' } })
       await send({ id, attributes: {} })
+      const find = () => profiles.getProfiles({ filter: 'equals(email,"ada@example.com")', fieldsProfile: ['email'] })
+      await find()
+      const profile = { data: { type: 'profile', id, attributes: {} } } as const
+      await privacy.requestProfileDeletion({ data: { type: 'data-privacy-deletion-job', attributes: { profile } } })
+      await find()
     })
     assertSameWire(ours, theirs, ['authorization', 'revision', 'accept'])
     // By design: the reference says that bodies are application/vnd.api+json, the client says application/json.
@@ -148,4 +155,28 @@ describe('Klaviyo', { timeout: 60_000 }, () => {
     assert.equal(JSON.stringify(fake.kept('ada@example.com')), before)
     assert.equal(fake.starts('ada@example.com'), 1)
   })
+})
+
+test('a key that may not delete is told which scope it needs', async t => {
+  const { fake, provider } = await started(t, {}, ({ path }) =>
+    path.endsWith('/data-privacy-deletion-jobs') ? klaviyoError(403, 'permission_denied') : undefined,
+  )
+  fake.had(ada.email)
+  const said = await provider.remove(ada.email, never)
+  assert.ok(said.is === 'misconfigured' && said.why.endsWith('data-privacy:write'), JSON.stringify(said))
+  assert.equal(fake.count(ada.email), 1)
+})
+
+test('every profile that has the address is deleted', async t => {
+  const profile = (id: string, email: string) => ({ type: 'profile', id, attributes: { email }, links: { self: '/' } })
+  const found = [profile('a', 'Ada@example.com'), profile('b', 'bob@example.com'), profile('c', ada.email)]
+  const { server, provider } = await started(t, {}, ({ method }) =>
+    method === 'GET' ? { status: 200, body: { data: found, links: {} } } : undefined,
+  )
+  assert.deepEqual(await provider.remove(ada.email, never), { is: 'removed' })
+  const deleted = server.asked.filter(({ method }) => method === 'POST')
+  assert.deepEqual(
+    deleted.map(({ json }) => json.data.attributes.profile.data.id),
+    ['a', 'c'],
+  )
 })

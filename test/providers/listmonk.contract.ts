@@ -90,6 +90,7 @@ export const listmonkContract: Documented = {
     },
     answers: { 200: done, 500: message, ...refusals },
   },
+  'DELETE /api/subscribers/{id}': { answers: { 200: done, ...refusals } },
   'POST /api/subscribers/{id}/optin': { answers: { 200: done, ...refusals } },
   'GET /api/profile': {
     answers: {

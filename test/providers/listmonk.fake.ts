@@ -132,6 +132,14 @@ export function listmonkFake(): ListmonkFake {
     return { status: 200, body: { data: true } }
   }
 
+  /** Says the same of what is not there. */
+  function remove(id: number): Said {
+    const found = withId(id)
+    if (found !== undefined && !maySee(found)) return denied(`subscriber: ${id}`)
+    subscribers.delete(found?.email ?? '')
+    return { status: 200, body: { data: true } }
+  }
+
   function ask(id: number): Said {
     const found = withId(id)
     if (found === undefined) return notFound(`Abonnent (${id}: )`)
@@ -172,6 +180,8 @@ export function listmonkFake(): ListmonkFake {
         return find(query)
       case 'PUT /api/subscribers/lists':
         return join(json)
+      case 'DELETE /api/subscribers/{id}':
+        return remove(Number(id))
       case 'POST /api/subscribers/{id}/optin':
         return ask(Number(id))
       case 'POST /api/tx':
@@ -193,7 +203,7 @@ export function listmonkFake(): ListmonkFake {
     lists,
     templates,
     granted: null,
-    permissions: ['subscribers:get', 'subscribers:manage', 'tx:send'],
+    permissions: ['subscribers:get_all', 'subscribers:manage', 'tx:send'],
     answer: documented(listmonkContract, answer),
     put(email, status, memberships = {}) {
       const old = { name: 'Old', status, attribs: { city: 'Berlin' } }

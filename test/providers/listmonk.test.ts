@@ -424,3 +424,27 @@ describe('listmonk', { timeout: 60_000 }, () => {
     })
   })
 })
+
+test('whom the API user does not see is not called absent', async t => {
+  const fake = listmonkFake()
+  fake.granted = new Set([1, 2])
+  fake.permissions = ['subscribers:get', 'subscribers:manage']
+  fake.put('seen@example.com', 'enabled', { 1: 'confirmed' })
+  fake.had('hidden@example.com')
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, { vendor: 'listmonk' }, listmonkSettings(server.url))
+  const said = await provider.remove('hidden@example.com', never)
+  assert.ok(said.is === 'by hand' && said.how.includes('API user'), JSON.stringify(said))
+  assert.deepEqual(await provider.remove('seen@example.com', never), { is: 'removed' })
+  assert.deepEqual([fake.count('hidden@example.com'), fake.count('seen@example.com')], [1, 0])
+})
+
+test('whom the name of another one hides is to be looked for by hand', async t => {
+  const fake = listmonkFake()
+  fake.had('ada@example.com')
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, { vendor: 'listmonk' }, listmonkSettings(server.url))
+  await provider.createContact(contactOf('bob@example.com', { name: 'ada@example.com' }), false, never)
+  assert.equal((await provider.remove('ada@example.com', never)).is, 'by hand')
+  assert.deepEqual([fake.count('ada@example.com'), fake.count('bob@example.com')], [1, 1])
+})

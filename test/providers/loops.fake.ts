@@ -44,6 +44,15 @@ export function loopsFake(): VendorFake {
     return { status: 200, body: { success: true, id: kept.id } }
   }
 
+  function remove({ email, userId }: { email?: unknown; userId?: unknown }): Said {
+    if (typeof email !== 'string' || userId !== undefined) {
+      return { status: 400, body: { success: false, message: 'Only one of email or userId.' } }
+    }
+    return contacts.delete(email)
+      ? { status: 200, body: { success: true, message: 'Contact deleted.' } }
+      : { status: 404, body: { success: false, message: 'Contact not found.' } }
+  }
+
   function send({ headers, json }: Asked): Said {
     const { email, eventName } = json
     if (typeof email !== 'string' || typeof eventName !== 'string') {
@@ -69,6 +78,8 @@ export function loopsFake(): VendorFake {
           return create(asked.json ?? {})
         case 'PUT /api/v1/contacts/update':
           return update(asked.json ?? {})
+        case 'POST /api/v1/contacts/delete':
+          return remove(asked.json ?? {})
         case 'GET /api/v1/lists':
           return {
             status: 200,

@@ -30,6 +30,7 @@ test("our requests are those of the vendor's own client", async t => {
     await provider.createContact(ada, true, never)
     await provider.createContact(ada, false, never)
     await provider.automation!.deliver(event, never)
+    for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
   })
 
   const theirs = await recorded(t, loopsFake().answer, url =>
@@ -63,6 +64,8 @@ test("our requests are those of the vendor's own client", async t => {
         eventProperties: { campaign: 'launch' },
         headers: { 'Idempotency-Key': event.id },
       })
+      await client.deleteContact({ email })
+      await client.deleteContact({ email }).catch(() => {})
     }),
   )
   assertSameWire(ours, theirs, ['authorization', 'idempotency-key'])
@@ -85,6 +88,17 @@ test('nothing is sent of what is not set', async t => {
       ['/api/v1/events/send', { email: 'ada@example.com', eventName: 'waitlist.joined' }],
     ],
   )
+})
+
+test('a removal is done when Loops says so', async t => {
+  const said = async (status: number, body: object) => {
+    const { url } = await startVendor(t, () => ({ status, body }))
+    return (await (await opened(t, loops, loopsSettings(url))).remove('ada@example.com', never)).is
+  }
+  assert.equal(await said(200, { success: true, message: 'Contact deleted.' }), 'removed')
+  assert.equal(await said(200, { success: false, message: 'Nothing was done.' }), 'unclear')
+  assert.equal(await said(404, { success: false, message: 'Contact not found.' }), 'absent')
+  assert.equal(await said(404, { message: 'Not found.' }), 'misconfigured')
 })
 
 test('who has unsubscribed from everything joins the lists, and stays unsubscribed', async t => {

@@ -77,6 +77,7 @@ export const mailchimpContract: Documented = {
     answers: { 200: member, ...problems },
   },
   'GET /3.0/lists/{list}/members/{member}': { answers: { 200: member, ...problems } },
+  'POST /3.0/lists/{list}/members/{member}/actions/delete-permanent': { answers: { 204: null, ...problems } },
   'PATCH /3.0/lists/{list}/members/{member}': {
     body: { type: 'object', additionalProperties: false, properties: sent },
     answers: { 200: member, ...problems },

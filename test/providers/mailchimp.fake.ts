@@ -152,7 +152,7 @@ export function mailchimpFake(): VendorFake {
       return start(members.get(json?.email_address))
     }
     const [, audience, rest, name, of] =
-      /^\/3\.0\/lists\/(\w+)(?:\/(members|interest-categories)(?:\/([^/]+)(\/events|\/tags|\/interests)?)?)?$/.exec(
+      /^\/3\.0\/lists\/(\w+)(?:\/(members|interest-categories)(?:\/([^/]+)(\/events|\/tags|\/interests|\/actions\/delete-permanent)?)?)?$/.exec(
         path,
       ) ?? []
     if (audience !== AUDIENCE) return notFound
@@ -167,6 +167,10 @@ export function mailchimpFake(): VendorFake {
     if (method === 'PATCH' && of === undefined) return update(member, json, query)
     if (method !== 'POST') return notFound
     if (of === '/tags') return tag(member, json)
+    if (of === '/actions/delete-permanent') {
+      members.delete(member.email_address)
+      return { status: 204 }
+    }
     return /^.{2,30}$/.test(json?.name ?? '') ? start(member) : invalid('Name must be 2-30 characters.')
   }
 

@@ -34,6 +34,7 @@ interface Official {
     createListMemberEvent(id: string, hash: string, body: object): Promise<unknown>
     updateListMember(id: string, hash: string, body: object, options: object): Promise<unknown>
     updateListMemberTags(id: string, hash: string, body: object): Promise<unknown>
+    deleteListMemberPermanent(id: string, hash: string): Promise<unknown>
     getListInterestCategories(id: string, options: object): Promise<unknown>
     listInterestCategoryInterests(id: string, category: string, options: object): Promise<unknown>
   }
@@ -64,6 +65,7 @@ test("our requests are those of the vendor's own client", async t => {
     const other = await opened(t, vendor, { ...mailchimpSettings(url), ...change })
     await other.createContact({ ...ada, name: 'Bob', email: 'bob@example.com' }, false, never)
     await other.automation!.deliver(eventOf(ada), never)
+    for (const is of ['removed', 'absent']) assert.equal((await other.remove(ada.email, never)).is, is)
   })
 
   const theirs = await recorded(t, mailchimpFake().answer, async url => {
@@ -90,6 +92,9 @@ test("our requests are those of the vendor's own client", async t => {
     await client.lists.createListMemberEvent(audience, hash, { name: 'waitlist.joined' })
     await client.lists.addListMember(audience, bob, options)
     await client.customerJourneys.trigger(1234, 56, { email_address: 'ada@example.com' })
+    await client.lists.deleteListMemberPermanent(audience, hash)
+    await client.lists.deleteListMemberPermanent(audience, hash).catch(() => {})
+    await client.lists.getList(audience, { fields: ['id'] })
   })
   assertSameWire(ours, theirs, ['authorization'])
 })

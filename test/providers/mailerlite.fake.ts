@@ -87,8 +87,17 @@ export function mailerliteFake(): VendorFake {
     }
   }
 
-  function answer({ method, path, json }: Asked): Said {
-    const [, api, what, id = '', more, group = ''] = path.split('/')
+  function forget(id: string): Said {
+    const found = [...subscribers.values()].find(each => each.id === id)
+    if (found === undefined) return notFound
+    subscribers.delete(found.email)
+    const times = { deleted_at: timeOf(new Date()), forget_at: timeOf(new Date(Date.now() + 30 * 86_400_000)) }
+    const message = 'Subscriber data will be completely deleted and forgotten within 30 days.'
+    return { status: 200, body: { message, data: { ...shown(found).data, ...times } } }
+  }
+
+  function answer({ method, path, segments, json }: Asked): Said {
+    const [, api, what, id = '', more, group = ''] = segments
     if (api !== 'api') return notFound
     if (method === 'GET' && path === '/api/groups') return { status: 200, body: { data: [], meta: {} } }
     if (method === 'GET' && what === 'groups') {
@@ -99,6 +108,7 @@ export function mailerliteFake(): VendorFake {
     if (what !== 'subscribers') return notFound
     if (method === 'POST' && id === '') return upsert(json ?? {})
     if (method === 'POST' && more === 'groups') return join(id, group)
+    if (method === 'POST' && more === 'forget') return forget(id)
     const found = method === 'GET' && more === undefined ? subscribers.get(id) : undefined
     return found === undefined ? notFound : { status: 200, body: shown(found) }
   }

@@ -42,6 +42,7 @@ test("our requests are those of the vendor's own client", async t => {
     await provider.createContact(ada, false, never)
     await provider.automation!.deliver(event, never)
     await provider.check(never)
+    for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
   })
   const theirs = await recorded(t, mailerliteFake().answer, async url => {
     const client = new MailerLite({ api_key: mailerliteSettings('').MAILERLITE_API_KEY, base_path: url })
@@ -51,6 +52,9 @@ test("our requests are those of the vendor's own client", async t => {
     await client.subscribers.find(email)
     await client.groups.assignSubscriber(ID, GROUP)
     await client.groups.getSubscribers(GROUP, { limit: 1 })
+    await client.subscribers.find(email)
+    await client.subscribers.forget(ID)
+    await client.subscribers.find(email).catch(() => {})
   })
   assertSameWire(ours, theirs)
   // It asks for both fields in every request; the client adds other types to the second.

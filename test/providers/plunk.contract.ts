@@ -58,6 +58,7 @@ export const plunkContract: Documented = {
       403: error,
     },
   },
+  'DELETE /contacts/{id}': { answers: { 204: null, 401: error, 402: error, 403: error, 404: error } },
   'POST /contacts/lookup': {
     body: { type: 'object', required: ['emails'], additionalProperties: false, properties: { emails: addresses } },
     answers: {

@@ -110,6 +110,10 @@ export function plunkFake(): PlunkFake {
     const key = path === '/v1/track' ? PUBLIC : SECRET
     if (headers.authorization !== `Bearer ${key}`) return plunkError(401, 'INVALID_API_KEY')
     if (refused !== undefined) return refused
+    if (method === 'DELETE') {
+      const found = [...contacts.values()].find(({ id }) => path === `/contacts/${id}`)
+      return found !== undefined && contacts.delete(found.email) ? { status: 204 } : plunkError(404, 'NOT_FOUND')
+    }
     switch (`${method} ${path}`) {
       case 'GET /contacts': {
         for (const name of Object.keys(query)) assert.ok(['search', 'limit'].includes(name), name)

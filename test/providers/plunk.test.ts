@@ -113,7 +113,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
       const { provider } = await started(t, answer => asked => {
         const said = answer(asked)
         if (asked.path === '/contacts/lookup') {
-          answer({ ...asked, path: '/contacts', json: { email: ada.email } })
+          answer({ ...asked, path: '/contacts', segments: ['', 'contacts'], json: { email: ada.email } })
         }
         return said
       })
@@ -211,4 +211,17 @@ describe('Plunk', { timeout: 60_000 }, () => {
     const { data, subscribed } = fake.kept('ada@example.com') as Record<string, unknown>
     assert.deepEqual({ data, subscribed }, { data: { firstName: 'Old' }, subscribed: false })
   })
+})
+
+test('a contact that many newer addresses hide is to be deleted by hand', async t => {
+  const fake = plunkFake()
+  fake.had('ada@example.com')
+  for (let i = 0; i < 20; i++) fake.had(`${i}ada@example.com`)
+  const server = await startVendor(t, fake.answer)
+  const provider = await opened(t, { vendor: 'plunk' }, plunkSettings(server.url))
+  assert.equal((await provider.remove('ada@example.com', never)).is, 'by hand')
+  assert.equal(fake.count('ada@example.com'), 1)
+  assert.deepEqual(await provider.remove('19ada@example.com', never), { is: 'removed' })
+  assert.deepEqual(await provider.remove('ada@example.com', never), { is: 'removed' })
+  assert.equal(fake.count('0ada@example.com'), 1)
 })

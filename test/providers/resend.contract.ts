@@ -50,6 +50,10 @@ export const resendCalls: Documented = {
       404: error,
     },
   },
+  // The official clients expect `contact`, where the document has `id`.
+  'DELETE /contacts/{id}': {
+    answers: { 200: answer('contact', { id, contact: id, deleted: { type: 'boolean' } }), 404: error },
+  },
   'POST /contacts': {
     body: {
       type: 'object',

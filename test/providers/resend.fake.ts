@@ -150,6 +150,12 @@ export function resendFake(): VendorFake {
           const { segments, topics, ...more } = kept
           return { status: 200, body: { object: 'contact', ...more } }
         }
+        case 'DELETE /contacts/…': {
+          const kept = find(name!)
+          if (kept === undefined) return notFound('Contact not found')
+          contacts.delete(kept.email)
+          return { status: 200, body: { object: 'contact', contact: kept.id, deleted: true } }
+        }
         case 'GET /segments/…':
           if (!SEGMENTS.includes(name!)) return notFound('Segment not found')
           return {

@@ -34,6 +34,7 @@ test("our requests are those of the vendor's own client", async t => {
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, false, never)
     await provider.automation!.deliver(eventOf(ada), never)
+    assert.deepEqual(await provider.remove('ada@example.com', never), { is: 'removed' })
     const { RESEND_SEGMENT_IDS, ...withoutSegment } = resendSettings(url)
     const plain = await opened(t, resend, withoutSegment)
     await plain.check(never)
@@ -52,6 +53,7 @@ test("our requests are those of the vendor's own client", async t => {
     })
     await client.contacts.get({ email: 'ada@example.com' })
     await client.events.send({ event: 'waitlist.joined', email: 'ada@example.com' })
+    await client.contacts.remove({ email: 'ada@example.com' })
     await client.contacts.list({ limit: 1 })
     await client.contacts.get({ email: 'bob@example.com' })
     await client.contacts.create({ email: 'bob@example.com', firstName: 'Bob' })
@@ -124,8 +126,9 @@ test('requests and answers are those of the contract that the vendor publishes',
     assert.equal(await full.check(never), null)
     assert.equal((await full.createContact(contactOf('bob@example.com'), false, never)).is, 'created')
     assert.equal((await full.createContact(ada, false, never)).is, 'existing')
+    for (const is of ['removed', 'absent']) assert.equal((await full.remove(ada.email, never)).is, is)
   })
-  assert.equal(exchanges.length, 18)
+  assert.equal(exchanges.length, 20)
   for (const [asked, said] of exchanges) assertDocumented(resendCalls, asked, said)
 })
 
@@ -273,4 +276,11 @@ test('a 2xx that is not as documented is neither a good key nor a start of the a
       assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
     }
   }
+})
+
+test('an address that it takes for an id is to be removed by hand', async t => {
+  const message = 'The `id` must be a valid UUID.'
+  const { url } = await startVendor(t, () => ({ status: 422, body: { name: 'validation_error', message } }))
+  const provider = await opened(t, resend, resendSettings(url))
+  assert.equal((await provider.remove('ada@example.com', never)).is, 'by hand')
 })

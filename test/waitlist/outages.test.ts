@@ -128,6 +128,7 @@ async function turnsOf(t: TestContext, ...creations: Creation[]): Promise<string
     timeout: 1_000,
     createContact: async () => creations.shift() ?? { is: 'created' },
     automation: null,
+    remove: async () => ({ is: 'absent' }),
     check: async () => null,
     close: async () => {},
   }

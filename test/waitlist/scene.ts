@@ -78,6 +78,7 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
       return provider.answer(contact, doubt, leave)
     },
     automation: null,
+    remove: async () => ({ is: 'absent' }),
     check: async () => null,
     close: async () => {},
   }

@@ -104,6 +104,7 @@ export function scriptedVendor(
     provider: {
       name,
       timeout,
+      remove: async () => ({ is: 'absent' }),
       check: async () => null,
       automation,
       createContact(contact, doubt, leave) {

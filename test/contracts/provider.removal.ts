@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { vendors } from '../../src/providers/catalogue.ts'
+import type { Removal } from '../../src/waitlist/ports.ts'
+import { type Asked, type Misbehaviour, misbehaviours, startVendor, tookEffect } from '../harness/vendor.ts'
+import { contactOf, opened, type VendorUnderTest } from './provider.ts'
+
+/** Milliseconds for answers that come, on a machine that is busy; and for those that never come. */
+const PATIENT = 20_000
+const SHORT = 1_000
+
+/** Each could be taken for another one, by a search, a pattern or an encoding. */
+// biome-ignore format: a list to be read as one
+const lookalikes = [
+  'ada@example.com', 'xada@example.com', 'ada@example.com.au', 'ada@example.co', 'a.a@example.com', 'axa@example.com',
+  'ada+1@example.com', 'ada%2b1@example.com', 'ad%61@example.com', '_da@example.com', '%@example.com', '*@example.com',
+  'ada/bob@example.com', 'bob@example.com', 'a?b=c&d#e@example.com', "o'neil@example.com", 'o|neil@example.com',
+  'neil@example.com', '{ada}@example.com', '^a$@example.com', 'a`b!c~d@example.com',
+]
+
+/** What an answer to the last call of a removal must be taken for; others may be done by their status alone. */
+const classOf: Readonly<Partial<Record<Misbehaviour, Removal['is']>>> = {
+  'hang before': 'unclear',
+  'hang after': 'unclear',
+  'reset before': 'unclear',
+  'reset after': 'unclear',
+  '500 before': 'unclear',
+  '500 after': 'unclear',
+  '502 with HTML': 'unclear',
+  '503': 'unreached',
+  '429': 'unreached',
+  '429 with Retry-After': 'unreached',
+  slow: 'removed',
+}
+
+/** `remove` of `Provider` (waitlist/ports.ts), held against a fake of the vendor. */
+export function removalContract(under: VendorUnderTest): void {
+  const never = new AbortController().signal
+  const ada = 'ada@example.com'
+  const isByHand = vendors[under.vendor].promises.removal === 'by hand'
+
+  const started = async (t: TestContext, change: Record<string, string> = {}, timeout = PATIENT) => {
+    const fake = under.fake()
+    const server = await startVendor(t, fake.answer)
+    return { fake, server, provider: await opened(t, under, { ...under.settings(server.url), ...change }, timeout) }
+  }
+
+  /** The calls that it takes to remove somebody. */
+  async function callsOf(t: TestContext): Promise<number> {
+    const { fake, server, provider } = await started(t)
+    fake.had(ada)
+    await provider.remove(ada, never)
+    return server.asked.length
+  }
+
+  const isFailure = ({ is }: Removal) => is === 'unreached' || is === 'unclear' || is === 'misconfigured'
+
+  function assertDiscreet(said: Removal, url: string): void {
+    if (!('why' in said)) return
+    assert.notEqual(said.why, '')
+    assert.doesNotMatch(said.why, /ada|@/i)
+    for (const [name, value] of Object.entries(under.settings(url))) {
+      if (/KEY|TOKEN/.test(name)) assert.ok(!said.why.includes(value), said.why)
+    }
+  }
+
+  describe('a removal', { concurrency: true }, () => {
+    if (isByHand) {
+      test('of somebody says what to do by hand, and changes nothing', async t => {
+        const { fake, provider } = await started(t)
+        fake.had(ada)
+        const before = structuredClone(fake.kept(ada))
+        const said = await provider.remove('Ada@Example.com', never)
+        assert.ok(said.is === 'by hand', JSON.stringify(said))
+        assert.match(said.how, /^[a-z][^@\n]{20,120}[^.]$/)
+        assert.deepEqual(fake.kept(ada), before)
+      })
+    } else {
+      test('erases who was there before and who was created here, however the address is typed', async t => {
+        const { fake, provider } = await started(t)
+        fake.had(ada)
+        await provider.createContact(contactOf('bob@example.com'), false, never)
+        assert.equal(fake.count('bob@example.com'), 1)
+        for (const [typed, email] of [
+          ['Ada@Example.com', ada],
+          ['bob@example.com', 'bob@example.com'],
+        ] as const) {
+          assert.deepEqual(await provider.remove(typed, never), { is: 'removed' })
+          assert.deepEqual([fake.count(email), fake.kept(email)], [0, undefined])
+        }
+      })
+
+      test('erases nobody but the one with this very address', async t => {
+        const { fake, provider } = await started(t)
+        for (const email of lookalikes) fake.had(email)
+        for (const [i, email] of lookalikes.entries()) {
+          assert.deepEqual(await provider.remove(email, never), { is: 'removed' }, email)
+          const left = lookalikes.filter(each => fake.count(each) > 0)
+          assert.deepEqual(left, lookalikes.slice(i + 1), `after ${email}`)
+        }
+      })
+    }
+
+    test('of nobody is absent, and changes nobody', async t => {
+      const { fake, provider } = await started(t)
+      for (const email of lookalikes) fake.had(email)
+      const before = JSON.stringify(lookalikes.map(email => fake.kept(email)))
+      assert.deepEqual(await provider.remove('da@example.com', never), { is: 'absent' })
+      assert.equal(JSON.stringify(lookalikes.map(email => fake.kept(email))), before)
+    })
+
+    test('of what is no address asks nobody, whose id it may be', async t => {
+      const { fake, server, provider } = await started(t)
+      fake.had(ada)
+      const { id = '1' } = fake.kept(ada) as { id?: unknown }
+      for (const typed of [
+        '',
+        '*',
+        '..',
+        '@',
+        'ada',
+        'ada@',
+        '@example.com',
+        '"a"@example.com',
+        `${ada}?`,
+        String(id),
+      ]) {
+        assert.deepEqual(await provider.remove(typed, never), { is: 'absent' }, typed)
+      }
+      assert.deepEqual([server.asked.length, fake.count(ada)], [0, 1])
+    })
+
+    test('that is told of somebody else erases nobody', async t => {
+      const fake = under.fake()
+      for (const email of [ada, 'bob@example.com']) fake.had(email)
+      const isLookup = ({ method, path }: Asked) => method === 'GET' || path.endsWith('/lookup')
+      const server = await startVendor(t, asked =>
+        fake.answer(isLookup(asked) ? JSON.parse(JSON.stringify(asked).replaceAll('ada', 'bob')) : asked),
+      )
+      const provider = await opened(t, under, under.settings(server.url), PATIENT)
+      const said = await provider.remove(ada, never)
+      assert.equal(fake.count('bob@example.com'), 1)
+      if (isByHand) assert.equal(said.is, 'absent')
+    })
+
+    test('with a key that the vendor does not know is our mistake', async t => {
+      const { fake, server, provider } = await started(t, { ...under.wrongKey, ...under.wrongLookupKey })
+      fake.had(ada)
+      for (const email of [ada, 'nobody@example.com']) {
+        const said = await provider.remove(email, never)
+        assert.equal(said.is, 'misconfigured', JSON.stringify(said))
+        assertDiscreet(said, server.url)
+      }
+      assert.equal(fake.count(ada), 1)
+    })
+
+    test('at an address that knows no such path says of nobody that they are absent', async t => {
+      for (const body of ['<html><h1>404 Not Found</h1></html>', { error: 'Not Found' }, '']) {
+        const server = await startVendor(t, () => ({ status: 404, body }))
+        const provider = await opened(t, under, under.settings(server.url), PATIENT)
+        const said = await provider.remove(ada, never)
+        assert.equal(said.is, 'misconfigured', JSON.stringify(said))
+      }
+    })
+
+    test('that is stopped before it begins sends nothing', async t => {
+      const { fake, server, provider } = await started(t)
+      fake.had(ada)
+      assert.equal((await provider.remove(ada, AbortSignal.abort())).is, 'unreached')
+      assert.deepEqual([server.asked.length, fake.count(ada)], [0, 1])
+    })
+
+    test('that is refused in unknown words, at any of its calls, is not done', async t => {
+      const calls = await callsOf(t)
+      const { fake, server, provider } = await started(t)
+      fake.had(ada)
+      for (const status of [400, 403, 409, 422] as const) {
+        for (let answered = 0; answered < calls; answered++) {
+          server.next(...Array.from({ length: answered }, () => 'slow' as const), `${status} of unknown wording`)
+          const said = await provider.remove(ada, never)
+          assert.ok(isFailure(said), `${status}, call ${answered + 1}: ${JSON.stringify(said)}`)
+          assertDiscreet(said, server.url)
+          assert.equal(fake.count(ada), 1)
+        }
+      }
+    })
+
+    test('that meets any misbehaviour, at any of its calls, is taken for what it is, and done when repeated', async t => {
+      const calls = await callsOf(t)
+      const done = isByHand ? ['by hand'] : ['removed', 'absent']
+      const meet = async (what: Misbehaviour) => {
+        const { fake, server, provider } = await started(t)
+        const hasty = what.startsWith('hang') && (await opened(t, under, under.settings(server.url), SHORT))
+        for (let answered = hasty ? calls - 1 : 0; answered < calls; answered++) {
+          fake.had(ada)
+          server.next(...Array.from({ length: answered }, () => 'slow' as const), what)
+          const said = await (hasty || provider).remove(ada, never)
+          const where = `${what}, call ${answered + 1}: ${JSON.stringify(said)}`
+          assertDiscreet(said, server.url)
+          if (!isByHand && answered === calls - 1) {
+            assert.ok(isFailure(said) || said.is === 'removed', where)
+            const expected = classOf[what] ?? said.is
+            // On a busy machine the short time may be over before the call that hangs.
+            assert.ok(said.is === expected || (hasty && said.is === 'unreached'), where)
+          } else if (what !== 'slow') assert.equal(said.is, 'unreached', where)
+          if (said.is === 'unreached' || !tookEffect.has(what)) {
+            assert.equal(fake.count(ada), said.is === 'removed' ? 0 : 1, where)
+          }
+          server.behave()
+          const again = await provider.remove(ada, never)
+          assert.ok(done.includes(again.is), `${where}, then ${JSON.stringify(again)}`)
+          if (!isByHand) assert.equal(fake.count(ada), 0, where)
+        }
+      }
+      await Promise.all(misbehaviours.map(meet))
+    })
+  })
+}
