@@ -52,7 +52,7 @@ export async function compareFileSizes(folder: string, plan: Plan): Promise<Comp
  * Copies the one contact in the file as fast as SQLite can, without syncing. The addresses are random, like those of the
  * load, so the index on them is as scattered as that of a real list.
  */
-function fill(file: string, contacts: number): void {
+export function fill(file: string, contacts: number): void {
   const database = new DatabaseSync(file)
   database.exec('pragma synchronous = off; pragma cache_size = -2000000; pragma wal_autocheckpoint = 100000')
   const made: Record<string, string> = {

@@ -3,22 +3,24 @@ import { scenarios } from './scenarios.ts'
 
 export const usage = `npm run bench -- [scenario …] [options]
 
-Without a scenario it measures all but \`instances\`, in about seven minutes.
+Without a scenario it measures all but \`instances\`, in about ten minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same
+  metrics                               a signup with the metrics on, against without
   large                                 a new signup in a large file, against a small one
+  commands                              what an operator types, with a million contacts, beside signups
   start memory provider                 starting; memory at rest; health beside a provider that hangs
   instances                             what a signup costs with several instances, PostgreSQL and Redis
 
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
-  --contacts <n>  in the large file (5,000,000)
+  --contacts <n>  in the large file (5,000,000), and of a command's if they are fewer than a million
   --write         puts the tables into docs/performance.md, or docs/scaling.md for \`instances\`
   --json <file>   keeps every measurement
 `
 
-export const others = ['large', 'start', 'memory', 'provider', 'instances'] as const
+export const others = ['metrics', 'large', 'commands', 'start', 'memory', 'provider', 'instances'] as const
 export const names: ReadonlySet<string> = new Set([...scenarios.map(({ group }) => group), ...others])
 
 export interface Plan {

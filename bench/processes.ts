@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Answer } from './record.ts'
+import { memoryOf } from './resources.ts'
 
 const fileHere = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -21,6 +22,8 @@ function remember(child: ChildProcess): ChildProcess {
 
 export interface Server {
   readonly port: number
+  /** The origin of the operator's listener, where it is set. */
+  readonly admin?: string | undefined
   readonly pid: number
   /** Milliseconds from the start of the process until it listened. */
   readonly startTime: number
@@ -46,16 +49,37 @@ export async function startService(folder: string, settings: Settings): Promise<
   child.stderr!.setEncoding('utf8').on('data', text => {
     said += text
   })
-  const port = await new Promise<number>((resolve, reject) => {
+  const ready = await new Promise<{ url: string; admin?: string }>((resolve, reject) => {
     let log = ''
     child.stdout!.setEncoding('utf8').on('data', text => {
       log += text
       const line = log.split('\n').find(line => line.endsWith('}') && line.includes('"waitlist is ready"'))
-      if (line !== undefined) resolve(Number(new URL(JSON.parse(line).url).port))
+      if (line !== undefined) resolve(JSON.parse(line))
     })
     child.once('exit', code => reject(new Error(`the service ended with ${code}:\n${log}${said}`)))
   })
-  return { port, pid: child.pid!, startTime: performance.now() - start, stop: () => end(child) }
+  const port = Number(new URL(ready.url).port)
+  return { port, admin: ready.admin, pid: child.pid!, startTime: performance.now() - start, stop: () => end(child) }
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly seconds: number
+  /** Bytes of resident memory; 0 outside Linux. */
+  readonly peak: number
+}
+
+/** A command as an operator types it. */
+export async function runCommand(folder: string, settings: Settings, args: readonly string[]): Promise<Ended> {
+  const start = performance.now()
+  const options = { cwd: folder, env: { ...env(folder), ...settings }, stdio: 'ignore' } as const
+  const child = remember(spawn(process.execPath, [fileHere('../bin/waitlist.js'), ...args], options))
+  let peak = 0
+  const looking = setInterval(() => {
+    peak = Math.max(peak, memoryOf(child.pid!).peak || 0)
+  }, 20)
+  const [code] = await once(child, 'exit').finally(() => clearInterval(looking))
+  return { code, seconds: (performance.now() - start) / 1_000, peak }
 }
 
 export interface BareServer extends Server {

@@ -3,12 +3,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
 import { hangingProvider } from './hanging-provider.ts'
 import { measureInstances } from './instances.ts'
 import { compareFileSizes } from './large.ts'
 import { generator } from './load.ts'
 import { machineFacts } from './machine.ts'
+import { compareMetrics } from './metrics.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { type Comparison, comparisonTable, type Figure, figureTable, withRun } from './report.ts'
 import { restFigure, startFigures } from './rest.ts'
@@ -37,6 +39,8 @@ if (compared.length > 0) {
   figures.push(...result.figures)
 }
 if (chosen.has('provider')) figures.push(await hangingProvider(folder, plan))
+if (chosen.has('commands')) figures.push(...(await commandFigures(folder, plan)))
+if (chosen.has('metrics')) comparisons.push(...(await compareMetrics(folder, plan)))
 if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
 if (comparisons.length > 0) tables.push(comparisonTable(comparisons))
 if (figures.length > 0) tables.push(figureTable(figures))

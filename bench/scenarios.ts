@@ -81,6 +81,9 @@ export const scenarios: readonly Scenario[] = [
 /** A new signup with many contacts in the file, against one with few. */
 export const fileSizeGoals: Goals = { rate: 0.8 }
 
+/** A signup with the metrics on, against one without them. */
+export const metricsGoals: Goals = { rate: 0.98, time: 1.02 }
+
 /** The p99 of a new signup, as a multiple of the bare server's. */
 export const waitGoal = 1.5
 
@@ -92,6 +95,9 @@ export const memoryGoals = { atRest: 85, peak: 200 }
 
 /** Milliseconds, for 99 of 100 health reports while a provider hangs. */
 export const hangGoal = 50
+
+/** Seconds, millions of bytes, and the p99 of signups beside a command as a multiple of the usual. */
+export const commandGoals = { list: 2, export: 15, memory: 200, p99: 3 }
 
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
 export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }

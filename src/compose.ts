@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Logger } from 'pino'
+import type { AdminServer } from './admin/server.ts'
 import type { Config } from './config.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
 import { vendors } from './providers/catalogue.ts'
 import { settings } from './settings.ts'
+import type { Announcement } from './stores/operator/imports.ts'
+import type { Commits, Telemetry } from './telemetry/telemetry.ts'
 import { digests } from './waitlist/digest.ts'
 import { events } from './waitlist/events.ts'
 import { type HandOver, handOver } from './waitlist/handover.ts'
@@ -19,7 +23,9 @@ import {
   type Store,
   StoreUnavailable,
 } from './waitlist/ports.ts'
+import { pruning } from './waitlist/prune.ts'
 import type { Signup } from './waitlist/signup.ts'
+import { watch } from './waitlist/watch.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -30,6 +36,8 @@ export interface Service {
   readonly baseUrl: string
   /** Where it listens. */
   readonly origin: string
+  /** Where the operator's own listener is; null: there is none. */
+  readonly adminOrigin: string | null
   /** The names of all destinations, including the provider. */
   readonly destinations: readonly string[]
   /** Resolves if the store can no longer be trusted: the process must then end at once. */
@@ -50,17 +58,25 @@ const ANSWERS = 6_500
 /** The database is no longer waited for. Nobody was told that what it still owes is stored. */
 const LEFT = 8_500
 
+/** What people call destinations, apart from vendors. */
+const called: Readonly<Record<string, string>> = { webhook: 'the webhook', mail: 'the mail server' }
+
 /**
  * Builds the service from its parts, and listens.
  *
  * @throws {OperatorError} when a part cannot be opened as configured; then nothing is left open.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
-  const { provider, destinations, channels } = await openOutside(config, config.redis)
+  const telemetry = config.admin && (await import('./telemetry/telemetry.ts')).telemetry()
+  const { destinations, channels, ...others } = await openOutside(config, config.redis)
+  const provider = others.provider && telemetry ? counting(others.provider, telemetry.calls) : others.provider
   const outside = [provider, ...destinations, ...channels]
   const told = [provider?.automation, ...destinations].filter(each => each != null)
   const names = [...told, ...channels].map(({ name }) => name)
-  const openStore = await storeOf(config, log, { provider: provider?.name ?? null, destinations: names })
+  const openStore = await storeOf(config, log, telemetry?.commits ?? null, {
+    provider: provider?.name ?? null,
+    destinations: names,
+  })
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('./http/server.ts')])
   if (opened.status === 'rejected') {
@@ -69,9 +85,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
   const store = opened.value
   let limiter: Limiter | undefined
+  let admin: AdminServer | null = null
   const close = async () => {
     await Promise.all([limiter, ...outside].map(each => each?.close()))
     await store.close()
+    // Last, so that a stop can be watched.
+    admin?.close()
   }
   try {
     if (http.status === 'rejected') throw http.reason
@@ -80,30 +99,69 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     }
     const parts = { store, log, announce }
     const { chatInterval: distance, chatNames: withNames } = config
-    const outboxes = [
-      ...told.map(destination => events({ ...parts, destination })),
-      ...channels.map(channel => digests({ ...parts, channel, distance, withNames })),
-    ]
     const leaving = new AbortController()
-    const called = config.provider === null ? '' : vendors[config.provider.vendor].title
-    const turned = outages({ store, channels, provider: called, leave: leaving.signal })
-    const handing = provider && handOver({ ...parts, provider, turned })
+    const title = config.provider === null ? '' : vendors[config.provider.vendor].title
+    const news = outages({ store, channels, leave: leaving.signal })
+    const turnedOf = (name: string, called: string) => news.of({ name, called, keeps: 'events' })
+    const outboxes = [
+      ...told.map(destination => {
+        const { name } = destination
+        return events({ ...parts, destination, turned: turnedOf(name, called[name] ?? `the automation of ${title}`) })
+      }),
+      ...channels.map(channel => {
+        const turned = turnedOf(channel.name, channel.title)
+        return digests({ ...parts, channel, distance, withNames, turned })
+      }),
+    ]
+    const handing =
+      provider &&
+      handOver({
+        ...parts,
+        provider,
+        turned: news.of({ name: provider.name, called: title, keeps: 'signups' }),
+      })
+    const watching = channels.length === 0 ? null : watch({ store, outages: news })
     const visits = visiting(store, handing, config.providerTimeout, leaving.signal, announce)
 
-    limiter = await openLimiter(config, log)
+    limiter = await openLimiter(config, log, telemetry)
+    let isDraining = false
+    if (config.admin !== null && telemetry !== null) {
+      const { openAdmin } = await import('./admin/server.ts')
+      admin = await openAdmin(config.admin, {
+        service: config.server.service,
+        version,
+        telemetry,
+        store,
+        folder: config.store.kind === 'sqlite' && config.store.path !== ':memory:' ? dirname(config.store.path) : null,
+        provider: provider?.name ?? null,
+        destinations: [
+          ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
+          ...outboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
+        ],
+        isDraining: () => isDraining,
+        log,
+      })
+    }
     const server = await http.value.openServer(
-      { ...config.server, version },
-      { store, join: visits.join, limiter, documentLimiter: documentLimiter(config.server), log },
+      { ...config.server, trackSources: config.trackSources, version },
+      { store, join: visits.join, limiter, documentLimiter: documentLimiter(config.server), log, telemetry },
     )
     const background = handing === null ? outboxes : [...outboxes, handing]
     for (const { loop } of background) loop.start()
+    watching?.start()
+    const { keepDeliveries: days } = config
+    const pruner = days === null ? null : pruning({ store, days, log })
+    pruner?.start()
     return {
       baseUrl: server.baseUrl,
       origin: server.origin,
+      adminOrigin: admin?.origin ?? null,
       destinations: provider === null ? names : [provider.name, ...names],
       failure: store.failure,
       reloadCertificate: server.reloadCertificate,
       async stop() {
+        watching?.stop()
+        isDraining = true
         const answered = new AbortController()
         const left = Promise.withResolvers<void>()
         const timers = [
@@ -119,13 +177,14 @@ export async function start(config: Config, log: Logger): Promise<Service> {
           }, LEFT),
         ]
         const done = async () => {
-          await Promise.all([server.close(), ...background.map(({ loop }) => loop.stop(GRACE))])
+          await Promise.all([server.close(), pruner?.stop(0), ...background.map(({ loop }) => loop.stop(GRACE))])
           leaving.abort()
           await visits.over()
           await Promise.all(background.map(({ settled }) => settled(answered.signal)))
           await close()
         }
         await Promise.race([done(), left.promise])
+        admin?.close()
         for (const timer of timers) clearTimeout(timer)
       },
     }
@@ -159,28 +218,44 @@ function visiting(store: Store, handOver: HandOver | null, timeout: number, leav
   }
 }
 
+/** The same provider; counts how its calls end. */
+const counting = (provider: Provider, calls: Telemetry['calls']): Provider => ({
+  ...provider,
+  async createContact(...call) {
+    const creation = await provider.createContact(...call)
+    calls['notSent' in creation && creation.notSent ? 'notSent' : creation.is]++
+    return creation
+  },
+})
+
 /** Loads only the engine that is used; the returned function opens the store. */
 async function storeOf(
-  { store, storeConnections: connections, eventName }: Config,
+  { store, storeConnections: connections, eventName, trackSources }: Config,
   log: Log,
+  commits: Commits | null,
   outside: { readonly provider: string | null; readonly destinations: readonly string[] },
 ): Promise<() => Promise<Store>> {
+  const options = { eventName, trackSources, log, commits, ...outside }
   if (store.kind === 'sqlite') {
     const { sqliteStore } = await import('./stores/sqlite/store.ts')
-    return () => sqliteStore({ path: store.path, eventName, log, ...outside })
+    return () => sqliteStore({ path: store.path, ...options })
   }
   const { postgresStore } = await import('./stores/postgres/store.ts')
-  return () => postgresStore({ url: store.url, connections, eventName, log, ...outside })
+  return () => postgresStore({ url: store.url, connections, ...options })
 }
 
-async function openLimiter({ server: { quota }, redis: location }: Config, log: Log): Promise<Limiter> {
+async function openLimiter(
+  { server: { quota }, redis: location }: Config,
+  log: Log,
+  telemetry: Telemetry | null,
+): Promise<Limiter> {
   const local = memoryLimiter(quota)
   if (location === null) return local
   const [{ redisLimiter }, { insured }] = await Promise.all([
     import('./limiters/redis.ts'),
     import('./limiters/insured.ts'),
   ])
-  return insured(redisLimiter({ location, ...quota }), local, log)
+  return insured(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
 /** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
@@ -194,6 +269,18 @@ export interface Outside {
   readonly provider: Provider | null
   readonly destinations: readonly OwnDestination[]
   readonly channels: readonly Channel[]
+}
+
+/**
+ * Who is told of a new signup, by the names that deliveries are stored under. No connection is opened.
+ *
+ * @throws {OperatorError} when a part cannot be opened as configured.
+ */
+export async function announcementOf(config: Config): Promise<Announcement> {
+  const { provider, destinations, channels } = await openOutside(config)
+  const told = [provider?.automation, ...destinations, ...channels].filter(each => each != null)
+  await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
+  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: told.map(({ name }) => name) }
 }
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */

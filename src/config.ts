@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util'
 import type { MailSettings } from './destinations/mail-settings.ts'
 import type { ServerSettings } from './http/server.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
-import { isMetadata, isPrivate } from './outbound/private-address.ts'
+import { isLoopback, isMetadata, isPrivate } from './outbound/private-address.ts'
 import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './setting.ts'
 import { settings } from './settings.ts'
@@ -15,7 +15,7 @@ export type KnownContacts = ValuesOf<typeof settings>['KNOWN_CONTACTS']
 
 /** The configuration of the service: complete and free of contradictions. */
 export interface Config {
-  readonly server: Omit<ServerSettings, 'version'>
+  readonly server: Omit<ServerSettings, 'version' | 'trackSources'>
   readonly store: StoreLocation
   /** The most connections to PostgreSQL. */
   readonly storeConnections: number
@@ -34,6 +34,12 @@ export interface Config {
   readonly chatInterval: number
   readonly chatNames: boolean
   readonly eventName: string
+  /** Whether signups keep where they came from. */
+  readonly trackSources: boolean
+  /** Days for which deliveries that ended are kept; null: for ever. */
+  readonly keepDeliveries: number | null
+  /** A second listener, never the public one, for the operator; null: there is none. */
+  readonly admin: { readonly host: string; readonly port: number } | null
   readonly logLevel: LogLevel
   /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
   readonly warnings: readonly string[]
@@ -137,6 +143,9 @@ export function readConfig(env: Environment): ConfigResult {
     chatInterval: values.CHAT_INTERVAL * 1_000,
     chatNames: values.CHAT_NAMES,
     eventName: values.EVENT_NAME,
+    trackSources: values.TRACK_SOURCES,
+    keepDeliveries: values.KEEP_DELIVERIES_DAYS ?? null,
+    admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
     logLevel: values.LOG_LEVEL,
     warnings: [],
   }
@@ -166,7 +175,7 @@ const CHAT_HOSTS = {
 } as const
 
 function warningsFor(
-  { server, store, storeConnections, provider, knownContacts, webhook, mail, channels }: Config,
+  { server, store, storeConnections, provider, knownContacts, webhook, mail, channels, admin }: Config,
   env: Environment,
 ): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
@@ -211,6 +220,12 @@ function warningsFor(
   if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
     warnings.push(
       'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
+    )
+  }
+  if (admin !== null && !isLoopback(admin.host)) {
+    warnings.push(
+      'ADMIN_HOST is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to log ' +
+        'in there, so let only your monitoring reach it.',
     )
   }
   if (store.kind === 'postgres' && !store.url.includes('sslmode=') && !isPrivate(store.url)) {

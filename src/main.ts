@@ -1,52 +1,173 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
+import { assignments, mailAddress, moment, part, timeZone, wholeNumber } from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
-import { complain } from './cli/complain.ts'
+import { complain, fail, MISUSED } from './cli/complain.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
-import { type ExportFormat, exportFormats, listFormats } from './cli/formats.ts'
+import type { ExportOptions } from './cli/export.ts'
+import { exportFormats, listFormats } from './cli/formats.ts'
 import { settingsHelp } from './cli/help.ts'
+import type { ImportOptions } from './cli/import.ts'
+import type { ContactsOptions } from './cli/list.ts'
+import type { RemoveOptions } from './cli/remove.ts'
+import type { StatsOptions } from './cli/stats.ts'
 import { version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
 import { operatorOf } from './operator.ts'
-import { deliveryStates } from './waitlist/contact.ts'
+import { contactStates, deliveryStates } from './waitlist/contact.ts'
 import { OperatorError } from './waitlist/ports.ts'
-import { EMAIL_PATTERN } from './waitlist/signup.ts'
 
 // Each command loads its code on demand, so that starting the service reads no other command's.
 const program = new Command('waitlist')
   .description('A self-hosted early-access waitlist that never loses a signup.')
   .version(version)
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'waitlist:')) })
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : MISUSED))
   .addHelpText('after', () => `\nSettings (environment, or the file .env):\n${settingsHelp()}`)
 
+const examples = (...lines: readonly string[]): string =>
+  `\nExamples:\n${lines.map(line => `  waitlist ${line}\n`).join('')}`
+
 program
-  .command('serve', { isDefault: true })
-  .description('take signups over HTTP until stopped')
-  .allowExcessArguments()
-  .action(async (_, { args: [unknown] }: Command) => {
-    if (unknown !== undefined) program.error(`waitlist: there is no command ${unknown}; see waitlist help`)
+  .command('serve')
+  .description('take signups over HTTP until stopped; what waitlist alone does, too')
+  .addHelpText('after', examples('serve'))
+  .action(async () => {
     const { config, warnings } = configured()
     await (await import('./cli/serve.ts')).serve(config, warnings)
   })
 
+/** Which contacts a command is about. Times are in UTC unless they say otherwise. */
+const filtered = (command: Command): Command =>
+  command
+    .option('--search <text>', 'only those with this text in the address or the name, in any case', part)
+    .option('--since <time>', 'only signups from then on: 2026-11-22, 2026-11-22T09:30Z, or 24h and 7d ago', moment)
+    .option('--until <time>', 'only signups before then', moment)
+    .addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))
+    .option('--source <name>', 'only those whose utm_source, or else ref, is this')
+
 program
-  .command('export')
-  .description('write all contacts to standard output; works beside a running service')
+  .command('stats')
+  .description('how many joined, when and from where, and what waits; works beside a running service')
+  .option('--watch', 'show it live until Ctrl-C; with --json, a line every two seconds')
+  .option('--json', 'one JSON object')
+  .option('--svg <file>', 'also write a picture of the chart there')
+  .option('--timezone <name>', 'where a day begins, such as Europe/Berlin', timeZone, 'UTC')
+  .addHelpText(
+    'after',
+    `
+A day begins at midnight in the time zone; the last 7 and 30 days are today and those before.
+The JSON has at, timezone, total, listed, pending, held, today, last7Days, last30Days, sourced,
+  perMinute, perHour   [{from, count}], the last 60 and 48
+  perDay               [{day, from, count}], the last 30
+  sources              [{source, count}], the 20 largest
+  deliveries           [{destination, state, count, oldest, why}]
+${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --svg launch.svg', 'stats --json | jq .today')}`,
+  )
+  .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(configured().config, options))
+
+filtered(
+  program
+    .command('list')
+    .description('the contacts that were added last; exit code 1 if there are none; works beside a running service'),
+)
+  .option('-l, --limit <n>', 'how many', wholeNumber, 50)
+  .option('--json', 'one JSON object a line')
+  .addHelpText('after', examples('list', 'list --search example.com --since 24h', 'list --state pending --json'))
+  .action(async (options: ContactsOptions) =>
+    (await import('./cli/list.ts')).listContacts(configured().config, options),
+  )
+
+program
+  .command('show')
+  .description('one contact with its history and deliveries; exit code 1 if there is none')
+  .argument('<address>', 'the email address', mailAddress)
+  .option('--json', 'one JSON object')
+  .addHelpText('after', examples('show ada@example.com'))
+  .action(async (address: string, options: { json?: true }) =>
+    (await import('./cli/show.ts')).showContact(configured().config, address, options),
+  )
+
+program
+  .command('person')
+  .description(
+    'everything that is stored about one person, as JSON, for a data request; exit code 1 if there is nothing',
+  )
+  .argument('<address>', 'the email address', mailAddress)
+  .addHelpText('after', examples('person ada@example.com > ada.json'))
+  .action(async (address: string) => (await import('./cli/person.ts')).showPerson(configured().config, address))
+
+filtered(program.command('export').description('write contacts to standard output; works beside a running service'))
   .addOption(
     new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(exportFormats).default('csv'),
   )
-  .action(async ({ format }: { format: ExportFormat }) =>
-    (await import('./cli/export.ts')).exportContacts(configured().config, format),
+  .option('-o, --output <file>', 'write there instead; it must not exist, and appears when it is complete')
+  .addHelpText('after', examples('export > contacts.csv', 'export --format json --output contacts.jsonl --since 7d'))
+  .action(async (options: ExportOptions) =>
+    (await import('./cli/export.ts')).exportContacts(configured().config, options),
+  )
+
+program
+  .command('import')
+  .description(
+    'add contacts from a CSV or JSON Lines file, ours or that of another tool; works beside a running service',
+  )
+  .argument('<file>', 'the file; - for standard input')
+  .option('--map <member=column>', 'which column has a name, an email and so on; can be repeated', assignments)
+  .option('--dry-run', 'only say what would be done')
+  .option('--announce', 'treat them like new signups: tell the provider and the destinations')
+  .option('--json', 'report as one JSON object')
+  .option('--report <file>', 'write what is wrong with each line there, with the names and addresses')
+  .addHelpText(
+    'after',
+    `\nExit code: 0 if every line is a contact, 1 if some are not (the others are added), 2 if the command makes no sense.\n` +
+      examples('import contacts.csv', 'import --dry-run --map name="First name" --map email=Email subscribers.csv'),
+  )
+  .action(async (file: string, options: ImportOptions) =>
+    (await import('./cli/import.ts')).importContacts(configured().config, file, options),
+  )
+
+program
+  .command('remove')
+  .description('erase one person from the database; works beside a running service')
+  .argument('<address>', 'the email address', mailAddress)
+  .option('--at-provider', 'remove them from the provider too, where it can')
+  .option('--yes', 'do not ask')
+  .addHelpText('after', examples('remove ada@example.com', 'remove --yes --at-provider ada@example.com'))
+  .action(async (address: string, options: RemoveOptions) =>
+    (await import('./cli/remove.ts')).removePerson(configured().config, address, options),
+  )
+
+program
+  .command('prune')
+  .description('delete deliveries that ended; works beside a running service')
+  .option('--older-than <time>', 'that ended before then: 90d, 12h, or a date', moment, moment('90d'))
+  .addHelpText('after', examples('prune', 'prune --older-than 30d'))
+  .action(async ({ olderThan }: { olderThan: Date }) =>
+    (await import('./cli/prune.ts')).pruneDeliveries(configured().config, olderThan),
   )
 
 program
   .command('backup')
   .description('copy the database to a new file; works beside a running service')
   .argument('<file>', 'where to; it must not exist')
+  .addHelpText('after', examples('backup waitlist-backup.db'))
   .action(async (file: string) => (await operatorOf(configured().config)).backUp(file))
+
+program
+  .command('restore')
+  .description('put a backup in the place of the database, which is kept beside it; the service must be stopped')
+  .argument(
+    '[file]',
+    'the backup; none after pg_restore, when erased people have to be taken out of the database again',
+  )
+  .addHelpText('after', examples('restore waitlist-backup.db'))
+  .action(async (file: string | undefined) => (await import('./cli/restore.ts')).restore(configured().config, file))
 
 program
   .command('move')
   .description('copy the list to another database and compare both; the service must be stopped')
   .requiredOption('--to <url>', 'an empty database: sqlite:<path> or postgres://…')
+  .addHelpText('after', examples('move --to postgres://waitlist@db/waitlist'))
   .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(configured().config, to))
 
 const deliveries = program
@@ -62,6 +183,7 @@ deliveries
   .addOption(
     new Option('-f, --format <format>', 'table, or json (one object a line)').choices(listFormats).default('table'),
   )
+  .addHelpText('after', examples('deliveries', 'deliveries list --state abandoned --destination webhook'))
   .action(async (options: ListOptions) =>
     (await import('./cli/deliveries.ts')).listDeliveries(configured().config, options),
   )
@@ -70,6 +192,7 @@ deliveries
   .command('show')
   .description('everything about one delivery, with the name and address of the contact')
   .argument('<number>', 'from the list', wholeNumber)
+  .addHelpText('after', examples('deliveries show 17'))
   .action(async (number: number) => (await import('./cli/deliveries.ts')).showDelivery(configured().config, number))
 
 deliveries
@@ -78,25 +201,30 @@ deliveries
   .argument('[numbers...]', 'from the list', (text, before: number[] = []) => [...before, wholeNumber(text)])
   .option('-a, --abandoned', 'all that were given up')
   .option('-d, --destination <name>', 'with --abandoned: only those to this destination')
+  .addHelpText('after', examples('deliveries replay 17 18', 'deliveries replay --abandoned --destination webhook'))
   .action(async (numbers: number[] | undefined, options: ReplayOptions) =>
     (await import('./cli/deliveries.ts')).replayDeliveries(configured().config, numbers ?? [], options),
   )
 
 program
   .command('check')
-  .description("try the database, the provider's key and whatever else is set, and say what is wrong")
+  .description(
+    "try the database, the provider's key and whatever else is set, and say what is wrong; exit code 1 if anything is",
+  )
   .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
+  .option('--json', 'one JSON object')
+  .addHelpText('after', examples('check', 'check --mail you@example.com', 'check --json'))
   .action(async (options: CheckOptions) => {
     const { config, warnings } = configured()
     if (!(await (await import('./cli/check.ts')).check(config, warnings, options))) process.exitCode = 1
   })
 
+const given = process.argv.slice(2)
 try {
-  await program.parseAsync()
+  await program.parseAsync(given.length === 0 ? ['serve'] : given, { from: 'user' })
 } catch (error) {
   if (!(error instanceof OperatorError)) throw error
-  complain(error.message)
-  process.exitCode = 1
+  fail(error.message)
 }
 
 /** The configuration. If there are mistakes, lists them all and ends the process. */
@@ -110,14 +238,4 @@ function configured(): { config: Config; warnings: readonly string[] } {
   }
   const { config } = result
   return { config, warnings: [...config.warnings, ...unknownNames] }
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return Number(text)
-}
-
-function mailAddress(text: string): string {
-  if (!new RegExp(`^${EMAIL_PATTERN}$`).test(text)) throw new InvalidArgumentError('It must be an email address.')
-  return text
 }

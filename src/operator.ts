@@ -21,4 +21,8 @@ export async function moveTo(
 
 export { storeName } from './stores/location.ts'
 export type { Moved, Progress, Sums } from './stores/move.ts'
+export type { ContactFilter, Person } from './stores/operator/contacts.ts'
+export type { Announcement, Entry, Imported } from './stores/operator/imports.ts'
+export type { Examination } from './stores/operator/soundness.ts'
 export type { Operator } from './stores/operator.ts'
+export { writeWhole } from './stores/unfinished.ts'

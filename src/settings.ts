@@ -244,6 +244,27 @@ export const settings = {
     default: '1000',
     ...whole(0, 2_000, ' milliseconds'),
   },
+  TRACK_SOURCES: {
+    meaning:
+      'Whether utm_source, utm_medium, utm_campaign, utm_term, utm_content and ref in the query of a signup are kept.',
+    default: 'false',
+    ...yesOrNo,
+  },
+  KEEP_DELIVERIES_DAYS: {
+    meaning: 'Days after which deliveries that ended are deleted; without it they are kept.',
+    ...whole(1, 36_500, ' days'),
+  },
+  ADMIN_PORT: {
+    meaning:
+      'TCP port of a second listener with a page for the launch day and metrics for Prometheus; 0 takes any free one.',
+    ...whole(0, 65_535),
+  },
+  ADMIN_HOST: {
+    meaning: 'Where that port listens. Everybody who can reach it sees the counts.',
+    default: 'localhost',
+    needs: 'ADMIN_PORT',
+    ...line(255),
+  },
   LOG_LEVEL: {
     meaning: 'The least severe log lines that are written; debug has one for each request.',
     default: 'info',

@@ -1,14 +1,16 @@
 import { openOutside } from './compose.ts'
 import type { Config } from './config.ts'
-import { type CertificateFiles, expiryOf, firstCertificate } from './http/certificates.ts'
+import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
-import { type Operator, operatorOf } from './operator.ts'
+import { type Examination, type Operator, operatorOf } from './operator.ts'
+import type { DeliveryCount } from './waitlist/counts.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
 
 /** The result of trying one part of the configuration. */
 export interface Trial {
   readonly what: string
-  readonly is: 'ok' | 'wrong'
+  /** `note`: it works, and its owner should know. */
+  readonly is: 'ok' | 'note' | 'wrong'
   readonly why: string
 }
 
@@ -34,7 +36,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
     const trials = await Promise.all([
       tried('database', operator.look),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
-      ...(tls === null ? [] : [tried('certificate', async () => certificateIn(tls))]),
+      ...(tls === null ? [] : [certificateIn(tls)]),
       provider
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
@@ -45,7 +47,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
     const set = [...outside, provider?.automation].map(each => each?.name)
-    return trials[0].is === 'ok' ? [...trials, ...(await waiting(operator, set))] : trials
+    return trials[0].is === 'ok' ? [...trials, ...(await examined(operator, set))] : trials
   } finally {
     await Promise.all(outside.map(each => each?.close()))
   }
@@ -70,17 +72,92 @@ export async function tryMail({ mail: settings }: Config, email: string): Promis
   }
 }
 
-/** What waits for each destination, and how the last attempt ended, which reveals a current outage. `set`: those in force. */
-async function waiting({ backlog }: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {
+/** Milliseconds that a delivery may wait before its owner has to look. Receivers that restart are back long before. */
+const LATE = 3_600_000
+
+/** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
+async function examined(operator: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {
   try {
-    return Object.entries((await backlog()).waiting).map(([destination, { count, why }]) => {
-      const idle = set.includes(destination) ? '' : '; it is not set, so they go on waiting'
-      const last = why === null ? '' : `; the last attempt: ${why}`
-      return { what: `waiting for ${destination}`, is: 'ok', why: `${count}${idle}${last}` }
-    })
+    const found = await operator.examine()
+    if (found === null) return []
+    // What else a damaged file says is worth nothing.
+    if (found.damage !== null) return [...soundness(found)]
+    const { at, deliveries } = await operator.counts()
+    const abandoned = deliveries.filter(({ state }) => state === 'abandoned')
+    return [
+      ...soundness(found),
+      ...deliveries
+        .filter(({ state }) => state === 'waiting')
+        .map(each => waiting(each, at.getTime() - (each.oldest ?? at).getTime(), set.includes(each.destination))),
+      ...(abandoned.length === 0 ? [] : [givenUp(abandoned.reduce((sum, { count }) => sum + count, 0))]),
+    ]
   } catch (error) {
-    return [wrong('what waits', error)]
+    return [wrong('what is stored', error)]
   }
+}
+
+function waiting({ destination, count, why }: DeliveryCount, milliseconds: number, isSet: boolean): Trial {
+  const parts = [
+    `${number(count)}, the oldest for ${duration(milliseconds)}`,
+    ...(isSet ? [] : ['it is not set, so they go on waiting']),
+    ...(why === null ? [] : [`the last attempt: ${why}`]),
+  ]
+  const is = isSet && milliseconds > LATE ? 'wrong' : 'ok'
+  return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
+}
+
+const givenUp = (count: number): Trial => ({
+  what: 'given up',
+  is: 'note',
+  why: `${number(count)}; waitlist deliveries list --state abandoned says why`,
+})
+
+/** Bytes. With less the disk may be full before anybody has looked. */
+const LITTLE = 1024 ** 3
+
+function* soundness({ damage, orphans, unrecognised, forsaken, size, free }: Examination): Generator<Trial> {
+  yield damage === null
+    ? { what: 'what is stored', is: 'ok', why: `it is sound, and takes ${bytes(size)}` }
+    : { what: 'what is stored', is: 'wrong', why: `it is damaged: ${damage}. Stop the service and restore a backup.` }
+  if (free !== null) {
+    const left = `${bytes(free.bytes)} left`
+    if (free.bytes < free.needed) yield { what: 'disk', is: 'wrong', why: `${left}: signups are refused` }
+    else yield { what: 'disk', is: free.bytes < LITTLE ? 'note' : 'ok', why: left }
+  }
+  if (orphans > 0) {
+    yield {
+      what: 'deliveries',
+      is: 'wrong',
+      why: `${number(orphans)} without a contact, which was deleted by hand. They do no harm; remove them with: ${REMOVE_ORPHANS}`,
+    }
+  }
+  if (unrecognised > 0) {
+    yield {
+      what: 'contacts',
+      is: 'wrong',
+      why: `${number(unrecognised)} with an email_key that is not the address in lower case: they could join twice`,
+    }
+  }
+  if (forsaken > 0) {
+    yield {
+      what: 'deliveries',
+      is: 'wrong',
+      why: `${number(forsaken)} were under way when a process ended, and nobody has taken them over: is the service running?`,
+    }
+  }
+}
+
+const REMOVE_ORPHANS = 'delete from delivery where contact not in (select number from contact);'
+
+const number = (count: number): string => count.toLocaleString('en')
+
+const bytes = (count: number): string =>
+  count < LITTLE ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / LITTLE).toFixed(1)} GiB`
+
+function duration(milliseconds: number): string {
+  const minutes = Math.floor(Math.max(0, milliseconds) / 60_000)
+  if (minutes < 120) return `${minutes} min`
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1_440)} days`
 }
 
 async function tried(what: string, look: () => Promise<string>): Promise<Trial> {
@@ -97,11 +174,21 @@ function wrong(what: string, error: unknown): Trial {
   return { what, is: 'wrong', why: error.message }
 }
 
-/** @throws {OperatorError} when the pair cannot be used, or the certificate has expired. */
-function certificateIn(files: CertificateFiles): string {
-  const expiry = expiryOf(firstCertificate(files))
-  if (expiry?.isExpired) throw new OperatorError(expiry.sentence)
-  return expiry?.sentence ?? 'the key belongs to it, and it does not expire within 14 days'
+/** An expired certificate is wrong; one that soon will be is worth a note, since most are renewed by themselves. */
+function certificateIn(files: CertificateFiles): Trial {
+  const what = 'certificate'
+  try {
+    const pair = firstCertificate(files)
+    const expiry = expiryOf(pair)
+    if (expiry !== null) return { what, is: expiry.isExpired ? 'wrong' : 'note', why: expiry.sentence }
+    return {
+      what,
+      is: 'ok',
+      why: `the key belongs to it, and it is valid for ${Math.floor(validFor(pair) / DAY)} days`,
+    }
+  } catch (error) {
+    return wrong(what, error)
+  }
 }
 
 /** One attempt under a name that no client has, repeated until there is a connection. */

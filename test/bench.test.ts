@@ -24,11 +24,19 @@ test('the benchmark, run for a moment, fills a file, compares, prints its tables
   const run = fileURLToPath(new URL('bench/run.ts', root))
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [run, 'refused', 'large', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
+    [run, 'refused', 'large', 'commands', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
     { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
   )
   for (const name of ['refused body', 'new signup, 2,000 contacts against 1,000']) {
     assert.match(stdout, new RegExp(`^\\| ${name} \\| \\d+\\.\\d\\d \\(.*\\| ≥ 0\\.\\d\\d: `, 'm'))
+  }
+  for (const name of ['list --search', 'export']) {
+    for (const store of ['SQLite', 'PostgreSQL']) {
+      assert.match(
+        stdout,
+        new RegExp(`^\\| ${name}, 2,000 contacts, ${store} \\| \\d+\\.\\d .* s, \\d+ .* MB, p99 `, 'm'),
+      )
+    }
   }
   assert.deepEqual(
     readdirSync(folder).filter(name => name.startsWith('waitlist-')),

@@ -35,6 +35,13 @@ describe('warnings', () => {
       { ...tls, WEBHOOK_URL: 'https://metadata.google.internal/', WEBHOOK_SECRET: secret },
       [/^WEBHOOK_URL is a link-local or metadata address/],
     ],
+    ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
+    ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],
+    [
+      'one for everybody',
+      { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '0.0.0.0' },
+      [/^ADMIN_HOST is not this machine alone/],
+    ],
     ['PostgreSQL next door', { ...tls, DATABASE_URL: 'postgres://me@db/list' }, []],
     ['PostgreSQL far away, in the clear', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list' }, [/sslmode/]],
     ['the same with TLS', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list?sslmode=verify-full' }, []],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { clientOf } from './harness/client.ts'
@@ -16,7 +16,11 @@ test('the installed package runs its compiled files, with everything that they r
   mkdirSync(installed, { recursive: true })
   const { dependencies, files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   assert.deepEqual(files, ['bin', 'dist'])
-  for (const name of Object.keys(dependencies)) symlinkSync(join(root, 'node_modules', name), join(modules, name))
+  for (const name of Object.keys(dependencies)) {
+    // The name may have a scope.
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(modules, name))
+  }
   for (const name of ['package.json', 'bin']) cpSync(join(root, name), join(installed, name), { recursive: true })
   execFileSync(process.execPath, ['scripts/build.ts', join(installed, 'dist')], { cwd: root })
 

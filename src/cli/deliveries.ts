@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
-import { complain } from './complain.ts'
+import { fail, misused } from './complain.ts'
 import type { ListFormat } from './formats.ts'
 import { print } from './print.ts'
-import { progressOn } from './progress.ts'
+import { MANY, progressOn } from './progress.ts'
+import { type Columns, facts, moment, table } from './table.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -21,56 +22,38 @@ export async function listDeliveries(config: Config, { format, limit, ...which }
   if (format === 'json') return print(shown.map(record => `${JSON.stringify(record)}\n`))
   if (shown.length === 0) return print(['There are no such deliveries.\n'])
   const more = found.length > limit ? [`There are more than the newest ${limit}; --limit shows them.\n`] : []
-  return print([...table(shown), ...more])
+  return print([...table(columns, shown), ...more])
 }
 
-const columns: Record<string, (record: DeliveryRecord) => string> = {
+const columns: Columns<DeliveryRecord> = {
   number: ({ number }) => String(number),
   state: ({ state }) => state,
   destination: ({ destination }) => destination,
   attempts: ({ attempts }) => String(attempts),
   'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
   contact: ({ contactId }) => contactId,
-  why: ({ why }) => line(why ?? ''),
+  why: ({ why }) => why ?? '',
 }
-
-function* table(records: readonly DeliveryRecord[]): Generator<string> {
-  const rows = [Object.keys(columns), ...records.map(record => Object.values(columns).map(text => text(record)))]
-  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
-  for (const row of rows) {
-    const padded = row.map((text, i) => text.padEnd(widths[i]!)).join('  ')
-    yield `${padded.trimEnd()}\n`
-  }
-}
-
-/** In UTC, to the second. */
-const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')
-
-/** One line without control characters, whatever a receiver has answered. */
-const line = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 
 /** Writes everything about one delivery, including who joined. */
 export async function showDelivery(config: Config, number: number): Promise<void> {
   const found = await (await operatorOf(config)).delivery(number)
   if (found === undefined) return fail(`There is no delivery ${number}.`)
   const { record, contact } = found
-  const known: Record<string, string> = {
+  const known = {
     number: String(record.number),
     state: record.state,
     destination: record.destination,
     attempts: String(record.attempts),
     ...(record.settledAt === null ? { due: moment(record.due) } : { settled: moment(record.settledAt) }),
-    why: line(record.why ?? '–'),
+    why: record.why ?? '–',
     ...(contact.event && { event: `${contact.event.name}, ${record.eventId}`, joined: moment(contact.event.at) }),
     signup: moment(contact.createdAt),
     name: contact.name,
     email: contact.email,
   }
-  return print(Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${text}\n`))
+  return print(facts(known))
 }
-
-/** Deliveries. For fewer, which takes a moment, no progress is shown. */
-const MANY = 5_000
 
 export interface ReplayOptions {
   readonly abandoned?: true
@@ -87,10 +70,10 @@ export async function replayDeliveries(
   { abandoned, destination }: ReplayOptions,
 ): Promise<void> {
   if (numbers.length > 0 && (abandoned !== undefined || destination !== undefined)) {
-    return fail('Give either the numbers of deliveries, or --abandoned (with --destination, if you like), not both.')
+    return misused('Give either the numbers of deliveries, or --abandoned (with --destination, if you like), not both.')
   }
   if (numbers.length === 0 && abandoned === undefined) {
-    return fail('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
+    return misused('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
   }
   const operator = await operatorOf(config)
   const bar = progressOn(process.stderr)
@@ -112,8 +95,3 @@ export async function replayDeliveries(
 }
 
 const counted = (count: number): string => (count === 1 ? '1 delivery is' : `${count} deliveries are`)
-
-function fail(problem: string, details: readonly string[] = []): void {
-  complain(problem, details)
-  process.exitCode = 1
-}

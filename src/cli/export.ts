@@ -1,36 +1,72 @@
 import type { Config } from '../config.ts'
-import { operatorOf } from '../operator.ts'
-import type { Contact } from '../waitlist/contact.ts'
-import type { ExportFormat } from './formats.ts'
-import { print } from './print.ts'
+import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../operator.ts'
+import { type Contact, sourceParameters } from '../waitlist/contact.ts'
+import { fail } from './complain.ts'
+import { csvField } from './csv.ts'
+import { csvColumns, type ExportFormat, exported } from './formats.ts'
+import { keepNurserySmall } from './nursery.ts'
+import { inChunks, print } from './print.ts'
+import { MANY, progressOn } from './progress.ts'
 
-/** Writes all contacts to standard output: CSV (RFC 4180), or JSON with one object a line. */
-export async function exportContacts(config: Config, format: ExportFormat): Promise<void> {
-  const contacts = await (await operatorOf(config)).contacts()
-  await print(format === 'csv' ? csv(contacts) : json(contacts))
-}
-
-const columns = ['id', 'name', 'email', 'state', 'createdAt'] as const
-
-type Contacts = Iterable<Contact> | AsyncIterable<Contact>
-
-async function* csv(contacts: Contacts): AsyncGenerator<string> {
-  yield `${columns.join(',')}\r\n`
-  for await (const contact of contacts) {
-    const { id, name, email, state, createdAt } = contact
-    yield `${[id, name, email, state, createdAt.toISOString()].map(csvField).join(',')}\r\n`
-  }
+export interface ExportOptions extends ContactFilter {
+  readonly format: ExportFormat
+  readonly output?: string
 }
 
 /**
- * One field. Spreadsheets run text that starts like a formula, and anybody may sign up with such a name. An apostrophe
- * before it keeps it text (OWASP, "CSV Injection"). The JSON export is exact.
+ * Writes contacts to standard output or a new file: CSV (RFC 4180), or JSON with one object a line. A file is complete
+ * when it appears; Ctrl-C leaves nothing of it.
  */
-function csvField(text: string): string {
-  const harmless = /^[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text
-  return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+export async function exportContacts(config: Config, { format, output, ...filter }: ExportOptions): Promise<void> {
+  keepNurserySmall()
+  const operator = await operatorOf(config)
+  const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
+  const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
+  const texts = format === 'csv' ? csv(contacts) : json(contacts)
+  if (output === undefined) return print(texts)
+  const leaving = new AbortController()
+  const leave = () => leaving.abort()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) process.once(signal, leave)
+  try {
+    await writeWhole(output, inChunks(texts), leaving)
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error
+    fail(`stopped before the end, so there is no ${output}. Run the same command again.`)
+  } finally {
+    for (const signal of signals) process.off(signal, leave)
+  }
+}
+
+type Contacts = Iterable<Contact> | AsyncIterable<Contact>
+
+async function withProgress(operator: Operator, filter: ContactFilter): Promise<Contacts> {
+  const total = await operator.count(filter)
+  const contacts = await operator.contacts(filter)
+  if (total < MANY) return contacts
+  const bar = progressOn(process.stderr)
+  return (async function* () {
+    try {
+      let done = 0
+      for await (const contact of contacts) {
+        yield contact
+        // Some may have joined since they were counted.
+        bar.show({ phase: 'exporting', done: Math.min(++done, total), total })
+      }
+    } finally {
+      bar.end()
+    }
+  })()
+}
+
+async function* csv(contacts: Contacts): AsyncGenerator<string> {
+  yield `${csvColumns.join(',')}\r\n`
+  for await (const { id, name, email, state, createdAt, source } of contacts) {
+    const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
+    yield `${id},${csvField(name)},${csvField(email)},${state},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
+  }
 }
 
 async function* json(contacts: Contacts): AsyncGenerator<string> {
-  for await (const contact of contacts) yield `${JSON.stringify(contact)}\n`
+  for await (const contact of contacts) yield `${JSON.stringify(exported(contact))}\n`
 }

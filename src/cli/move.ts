@@ -1,13 +1,10 @@
-import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import { type Moved, moveTo, storeName } from '../operator.ts'
 import { settings } from '../settings.ts'
-import { complain } from './complain.ts'
+import { fail } from './complain.ts'
+import { keepNurserySmall } from './nursery.ts'
 import { print } from './print.ts'
 import { progressOn } from './progress.ts'
-
-/** MiB. Rows live only briefly; V8 would let its young generation grow to 64 MiB, which makes nothing faster here. */
-const SMALL_NURSERY = '--semi-space-growth-factor=1'
 
 /**
  * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is
@@ -18,7 +15,7 @@ const SMALL_NURSERY = '--semi-space-growth-factor=1'
 export async function move(config: Config, to: string): Promise<void> {
   const place = settings.DATABASE_URL.read(to)
   if (place === undefined) return fail(`--to ${settings.DATABASE_URL.allowed}`)
-  setFlagsFromString(SMALL_NURSERY)
+  keepNurserySmall()
   const leaving = new AbortController()
   const leave = () => leaving.abort()
   const signals = ['SIGINT', 'SIGTERM'] as const
@@ -78,8 +75,3 @@ function* tableOf({ sums }: Extract<Moved, { sums: unknown }>): Generator<string
 }
 
 const number = (count: number): string => count.toLocaleString('en')
-
-function fail(problem: string): void {
-  complain(problem)
-  process.exitCode = 1
-}

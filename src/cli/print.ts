@@ -4,9 +4,24 @@ import { pipeline } from 'node:stream/promises'
 /** Writes to standard output at its reader's speed. */
 export async function print(texts: Iterable<string> | AsyncIterable<string>): Promise<void> {
   try {
-    await pipeline(Readable.from(texts), process.stdout, { end: false })
+    await pipeline(Readable.from(inChunks(texts)), process.stdout, { end: false })
   } catch (error) {
     // The reader has closed the pipe (`| head`).
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
+}
+
+/** UTF-16 code units. */
+const CHUNK = 65_536
+
+/** Fewer and larger texts, since each is written for itself. */
+export async function* inChunks(texts: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  let chunk = ''
+  for await (const text of texts) {
+    chunk += text
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
 }

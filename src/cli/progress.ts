@@ -8,6 +8,8 @@ interface Progress {
 /** The part of a stream that showing progress needs. */
 export interface Screen {
   readonly isTTY?: boolean
+  /** How wide a terminal is; 0: it does not say. */
+  readonly columns?: number
   write(text: string): unknown
 }
 
@@ -15,6 +17,9 @@ export interface Screen {
 const BAR_EVERY = 100
 const LINE_EVERY = 10_000
 const WIDTH = 30
+
+/** Rows. For fewer, which take a moment, most commands show no progress. */
+export const MANY = 5_000
 
 /** Shows the progress of a command: a bar on a terminal, otherwise a line now and then. */
 export function progressOn(screen: Screen, now = () => performance.now()) {
@@ -44,10 +49,13 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
         screen.write(`${text}\n`)
         return
       }
-      const full = Math.floor((WIDTH * done) / total)
-      const bar = `[${'#'.repeat(full)}${' '.repeat(WIDTH - full)}]`
+      const line = `${text}${pace(done, total, now() - began)}`
+      // In one line, or the next update would not return to its start.
+      const width = Math.min(WIDTH, (screen.columns || Number.POSITIVE_INFINITY) - line.length - 4)
+      const full = Math.floor((width * done) / total)
+      const bar = width > 0 ? `[${'#'.repeat(full)}${' '.repeat(width - full)}] ` : ''
       // Returns to the start of the line, and clears the rest of a longer text (ECMA-48 EL).
-      screen.write(`\r${bar} ${text}${left(done, total, now() - began)}\x1b[K`)
+      screen.write(`\r${bar}${line}\x1b[K`)
       unfinished = true
     },
     /** Ends the line of the bar. */
@@ -55,8 +63,9 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
   }
 }
 
-/** No estimate during the first moments, which say little about the rest. */
-function left(done: number, total: number, milliseconds: number): string {
+/** Not during the first moments, which say little about the rest. */
+function pace(done: number, total: number, milliseconds: number): string {
   if (done === 0 || done === total || milliseconds < 2_000) return ''
-  return `, ${Math.ceil(((total - done) * milliseconds) / done / 1_000)} s left`
+  const rate = (done / milliseconds) * 1_000
+  return `, ${Math.round(rate).toLocaleString('en')}/s, ${Math.ceil((total - done) / rate)} s left`
 }

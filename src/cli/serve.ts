@@ -32,7 +32,8 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
   // Without a certificate to read again it means that the terminal was closed.
   listenTo(['SIGHUP'], hasTls ? service.reloadCertificate : stop)
 
-  log.info({ url: service.baseUrl, listening: service.origin, ...inForce(config) }, 'waitlist is ready')
+  const { baseUrl: url, origin: listening, adminOrigin: admin } = service
+  log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
   process.stderr.write(welcome(service, config))
   tellBacklog(config, service.destinations, log).catch(error =>
@@ -57,13 +58,14 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
 }
 
 /** On standard error for the person who started it: standard output is only for the log. */
-function welcome({ baseUrl: url, origin }: Service, config: Config): string {
+function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config): string {
   return [
     '',
     `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`} and keeps its list in ${inForce(config).store}`,
     '',
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,
+    ...(adminOrigin === null ? [] : [`  Watch it:           ${adminOrigin}`]),
     '  Export the list:    npm run -s waitlist export',
     '',
     '',

@@ -65,12 +65,32 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
 const grouped = new Intl.NumberFormat('en')
 
 function sentenceOf(news: News, quote: (text: string) => string): string {
-  if (news.is === 'joined') return `${joined(news, quote)}${inAll(news)}${inDoubt(news)}`
-  const provider = quote(news.provider)
-  if (news.is === 'answering') return `${provider} answers again: the signups that were kept are completed now`
-  const what = news.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
-  return `${provider} ${what}: signups are kept and completed later`
+  switch (news.is) {
+    case 'joined':
+      return `${joined(news, quote)}${inAll(news)}${inDoubt(news)}`
+    case 'refusing':
+      return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
+    case 'storing':
+      return 'Signups are stored again'
+  }
+  const called = quote(news.called)
+  switch (news.is) {
+    case 'late':
+      return `Deliveries to ${called} are late, the oldest by more than an hour: see waitlist deliveries`
+    case 'on time':
+      return `Deliveries to ${called} are on time again`
+    case 'answering':
+      return `${capital(called)} answers again: the ${news.keeps} that were kept are ${completed[news.keeps]} now`
+    default: {
+      const what = news.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
+      return `${capital(called)} ${what}: ${news.keeps} are kept and ${completed[news.keeps]} later`
+    }
+  }
 }
+
+const completed = { signups: 'completed', events: 'delivered' }
+
+const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
 
 type Joined = News & { readonly is: 'joined' }
 

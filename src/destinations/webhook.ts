@@ -59,8 +59,8 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
     concurrency: CONCURRENCY,
 
     async deliver({ id, name: type, at: timestamp, contact }, signal) {
-      const { id: contactId, name, email, createdAt } = contact
-      const data = { id: contactId, name, email, createdAt }
+      const { id: contactId, name, email, createdAt, source } = contact
+      const data = { id: contactId, name, email, createdAt, source }
       const reply = await send({ id, type, timestamp, data }, 'call the webhook', signal)
       if (reply.is !== 'answered') return reply
       if (reply.status < 300) return { is: 'delivered' }

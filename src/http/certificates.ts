@@ -23,7 +23,7 @@ const SETTLE = 200
 const PATIENCE = 30_000
 
 const HOUR = 3_600_000
-const DAY = 24 * HOUR
+export const DAY = 24 * HOUR
 /** Certificates are usually renewed a month before they expire. */
 const EXPIRES_SOON = 14 * DAY
 
@@ -64,19 +64,23 @@ export interface Expiry {
   readonly sentence: string
 }
 
-/** Null unless the certificate has expired or expires within 14 days. `now`: milliseconds, as `Date.now()`. */
-export function expiryOf({ cert }: Certificate, now = Date.now()): Expiry | null {
-  const { validToDate: end } = new X509Certificate(cert)
-  const left = end.getTime() - now
+/** Milliseconds until a certificate expires. `now`: milliseconds, as `Date.now()`. */
+export const validFor = ({ cert }: Certificate, now = Date.now()): number =>
+  new X509Certificate(cert).validToDate.getTime() - now
+
+/** Null unless the certificate has expired or expires within 14 days. `now` as for `validFor`. */
+export function expiryOf(certificate: Certificate, now = Date.now()): Expiry | null {
+  const left = validFor(certificate, now)
   if (left > EXPIRES_SOON) return null
+  const end = new Date(now + left)
   const days = Math.floor(Math.abs(left) / DAY)
   const count = days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`
-  const certificate = 'The certificate in TLS_CERT_FILE'
+  const what = 'The certificate in TLS_CERT_FILE'
   return left > 0
-    ? { isExpired: false, sentence: `${certificate} expires on ${end.toISOString()}, in ${count}. Renew it.` }
+    ? { isExpired: false, sentence: `${what} expires on ${end.toISOString()}, in ${count}. Renew it.` }
     : {
         isExpired: true,
-        sentence: `${certificate} expired on ${end.toISOString()}, ${count} ago, and clients refuse it. Renew it.`,
+        sentence: `${what} expired on ${end.toISOString()}, ${count} ago, and clients refuse it. Renew it.`,
       }
 }
 

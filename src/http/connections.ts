@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Drop, Telemetry } from '../telemetry/telemetry.ts'
 import type { Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
 import { CUT, type Cut } from './cut.ts'
@@ -13,6 +14,8 @@ export interface ConnectionBounds {
   /** The client behind a socket's address; null for a trusted proxy, which brings many clients and so has no share. */
   clientOf(peer: string): string | null
   readonly log: Log
+  /** Null: nothing is counted. */
+  readonly telemetry?: Telemetry | null
 }
 
 interface Connection {
@@ -29,7 +32,7 @@ interface Connection {
 /** Milliseconds between two lines in the log. */
 const QUIET = 10_000
 /** How many connections were cut since the last line, and why. */
-const none = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
+const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
 
 /**
  * Bounds the open connections of several servers together, so that no client can shut the others out. A client with more
@@ -39,7 +42,8 @@ const none = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
  *
  * The function that it returns adds a server.
  */
-export function boundConnections({ all, share, clientOf, log }: ConnectionBounds): (server: NodeServer) => void {
+export function boundConnections(bounds: ConnectionBounds): (server: NodeServer) => void {
+  const { all, share, clientOf, log, telemetry = null } = bounds
   const open = new Map<Socket, Connection>()
   const clients = new Map<string, Set<Connection>>()
   /** The one that has been idle for longest is the first. */
@@ -47,6 +51,10 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
   let times = 0
   const mayTell = throttle(QUIET)
   let counts = { ...none }
+  if (telemetry !== null) {
+    telemetry.connections.open = () => open.size
+    telemetry.connections.idle = () => idle.size
+  }
 
   function accept(socket: Socket): void {
     const { remoteAddress } = socket
@@ -90,7 +98,7 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
     return true
   }
 
-  function drop(connection: Connection, why: keyof typeof none): void {
+  function drop(connection: Connection, why: Drop): void {
     // At once, since a socket closes later.
     forget(connection)
     connection.socket.destroy()
@@ -124,8 +132,9 @@ export function boundConnections({ all, share, clientOf, log }: ConnectionBounds
     idle.add(connection)
   }
 
-  function tell(why: keyof typeof none): void {
+  function tell(why: Drop): void {
     counts[why]++
+    if (telemetry !== null) telemetry.connections.dropped[why]++
     if (!mayTell()) return
     log.warn({ ...counts, open: open.size, clients: clients.size }, 'connections were cut, for these reasons')
     counts = { ...none }

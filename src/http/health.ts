@@ -1,3 +1,4 @@
+import { inTime } from '../waitlist/in-time.ts'
 import type { Store } from '../waitlist/ports.ts'
 import { type Answer, fieldList, jsonAnswer, withFields } from './answer.ts'
 import type { HealthReport } from './discovery/schemas.ts'
@@ -54,16 +55,4 @@ function remembered(ask: () => Promise<boolean>, fresh: number): () => boolean |
     answer = asked
     return asked
   }
-}
-
-async function inTime(check: Promise<void>, milliseconds: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>(resolve => {
-    timer = setTimeout(resolve, milliseconds, false)
-  })
-  const checked = check.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([checked, late]).finally(() => clearTimeout(timer))
 }

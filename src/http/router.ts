@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
@@ -24,6 +25,8 @@ export interface RouterSettings {
   /** The value of Set-Cookie. */
   readonly cookie: string
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  /** Whether the query of a signup says where it came from. */
+  readonly trackSources: boolean
   /** Fields of every answer to a routed request. */
   readonly standing: FieldList
 }
@@ -40,6 +43,8 @@ export interface RouterParts {
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
   pages(): Site
   isDraining(): boolean
+  /** Null: nothing is measured. */
+  readonly telemetry: Telemetry | null
 }
 
 /** `reqId` marks the log lines of one request. */
@@ -59,7 +64,7 @@ export function createRouter(
   settings: RouterSettings,
   parts: RouterParts,
 ): (request: Incoming, response: Outgoing) => void {
-  const { store, join, limiter, documentLimiter, log, pages, isDraining } = parts
+  const { store, join, limiter, documentLimiter, log, pages, isDraining, telemetry } = parts
   const landingPages = cors(settings.corsOrigins)
   const addressOf = clientAddress(settings.client)
   const logOutage = outageLog(log)
@@ -85,6 +90,7 @@ export function createRouter(
     limiter,
     failed,
     corsFields: landingPages.answerFields,
+    telemetry,
   })
   /** A document may be a thousand times as large as the request for it. */
   const limited =
@@ -121,39 +127,45 @@ export function createRouter(
     body: null,
   })
 
-  const route: Route = (request, response, reqId) => {
-    const { method, url = '/' } = request
-    const path = resources.has(url) ? url : pathOf(url)
+  const route = (path: string | null, request: Incoming, response: Outgoing, reqId: number) => {
     if (path === null) return refuse(malformedRequest)
     const resource = resources.get(path)
     if (resource === undefined) return refuse(notFound)
+    const { method } = request
     if (method === 'GET' || method === 'HEAD') return resource.GET(request, response, reqId)
     if (method === 'POST' && resource.POST !== undefined) return resource.POST(request, response, reqId)
     return method === 'OPTIONS' ? options(request, resource) : refuse(methodNotAllowed(allowed(resource)))
   }
 
-  const finish = (response: Outgoing, answer: Answer) => {
+  const now = telemetry === null ? () => 0 : () => performance.now()
+  const finish = (path: string | null, response: Outgoing, answer: Answer, began: number) => {
     // The request may have come before the stop.
     if (isDraining()) closeAfter(response)
     send(response, withFields(answer, settings.standing))
+    if (telemetry === null) return
+    const known = path !== null && resources.has(path) ? path : null
+    telemetry.requests.note(known, response.req.method ?? '', answer.status, (now() - began) / 1000)
   }
 
   return (request, response) => {
     const reqId = ++requests
+    const began = now()
+    const { url = '/' } = request
+    const path = resources.has(url) ? url : pathOf(url)
     if (logsRequests) logRequest(log, reqId, request, response)
     let answer: Answer | Promise<Answer>
     try {
-      answer = route(request, response, reqId)
+      answer = route(path, request, response, reqId)
     } catch (error) {
       answer = failed(error, reqId)
     }
     if (answer instanceof Promise) {
       answer.then(
-        answer => finish(response, answer),
-        error => finish(response, failed(error, reqId)),
+        answer => finish(path, response, answer, began),
+        error => finish(path, response, failed(error, reqId), began),
       )
     } else {
-      finish(response, answer)
+      finish(path, response, answer, began)
     }
   }
 }

@@ -1,9 +1,8 @@
-import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
+import { listen, originOf, portOf } from '../listen.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
-import { type Limiter, OperatorError, type Store } from '../waitlist/ports.ts'
+import type { Limiter, Store } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import { type ClientRule, connectionClient } from './client-address.ts'
@@ -32,6 +31,8 @@ export interface ServerSettings {
   readonly publishQuota: boolean
   readonly corsOrigins: readonly string[]
   readonly cookie: CookieSettings
+  /** Whether the query of a signup says where it came from. */
+  readonly trackSources: boolean
   readonly service: string
   readonly description: string
   readonly version: string
@@ -48,6 +49,8 @@ export interface ServerParts {
   /** Counts documents that are fetched. */
   readonly documentLimiter: Limiter
   readonly log: Logger
+  /** Null: nothing is counted and measured. */
+  readonly telemetry?: Telemetry | null
 }
 
 /** The public server, listening. */
@@ -62,6 +65,11 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
+interface Listener {
+  readonly server: NodeServer
+  readonly connections: Connections
+}
+
 /**
  * Starts to listen. Requests are answered from then on.
  *
@@ -69,7 +77,7 @@ export interface HttpServer {
  */
 export async function openServer(
   settings: ServerSettings,
-  { store, join, limiter, documentLimiter, log }: ServerParts,
+  { store, join, limiter, documentLimiter, log, telemetry = null }: ServerParts,
 ): Promise<HttpServer> {
   const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
@@ -90,7 +98,7 @@ export async function openServer(
       publishedQuota: publishQuota ? quota : null,
       standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
     },
-    { store, join, limiter, documentLimiter, log, pages, isDraining: () => isDraining },
+    { store, join, limiter, documentLimiter, log, pages, isDraining: () => isDraining, telemetry },
   )
 
   const bound = boundConnections({
@@ -98,13 +106,14 @@ export async function openServer(
     share: limits.CONNECTIONS_OF_CLIENT,
     clientOf: connectionClient(settings.client),
     log,
+    telemetry,
   })
   const create = () => {
     const server = createListener(route, certificate)
     bound(server)
-    return server
+    return { server, connections: trackConnections(server) }
   }
-  await listen(settings, create, listeners)
+  await listen({ ...settings, settings: { host: 'HOST', port: 'PORT' } }, create, listeners)
   pages()
 
   const watch =
@@ -131,51 +140,4 @@ export async function openServer(
       await Promise.all(listeners.map(({ connections }) => connections.close()))
     },
   }
-}
-
-interface Listener {
-  readonly server: NodeServer
-  readonly connections: Connections
-}
-
-/** Listens on every address of the host name: `localhost` is both 127.0.0.1 and ::1, and browsers may try either first. */
-async function listen({ host, port }: ServerSettings, create: () => NodeServer, listeners: Listener[]): Promise<void> {
-  try {
-    const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
-    let missing: unknown
-    for (const address of addresses) {
-      const server = create()
-      const connections = trackConnections(server)
-      // Port 0 is chosen with the first address and reused for the others.
-      const [first] = listeners
-      server.listen({ host: address, port: first === undefined ? port : portOf(first) })
-      await once(server, 'listening').catch(error => {
-        // A host name may have an address of a family that the machine lacks.
-        if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error
-        missing = error
-      })
-      if (server.listening) listeners.push({ server, connections })
-    }
-    if (listeners.length === 0) throw missing
-  } catch (error) {
-    for (const { server } of listeners) server.close()
-    throw new OperatorError(whyNotListening(error as NodeJS.ErrnoException, host, port))
-  }
-}
-
-function whyNotListening({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  if (code === 'EADDRINUSE') return `PORT ${port} on ${host} is in use. Stop what uses it, or set another PORT.`
-  if (code === 'EACCES') return `PORT ${port} on ${host} needs more rights than this process has.`
-  return `HOST ${host} with PORT ${port} cannot be listened on: ${message}`
-}
-
-const portOf = ({ server }: Listener): number => (server.address() as AddressInfo).port
-
-const originOf = (host: string, port: number, secure: boolean): string =>
-  `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}`
-
-/** A server on all interfaces is reached as localhost. An IPv6 address is bracketed (RFC 3986 §3.2.2). */
-function urlHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return 'localhost'
-  return host.includes(':') ? `[${host}]` : host
 }

@@ -1,6 +1,8 @@
+import type { Outcome, Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, StoreUnavailable } from '../waitlist/ports.ts'
 import { parseSignup, type Signup } from '../waitlist/signup.ts'
+import { parseSource } from '../waitlist/source.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
 import type { SignupResult } from './discovery/schemas.ts'
@@ -29,10 +31,14 @@ export interface SignupParts {
   readonly cookie: string
   /** Attempts and seconds; null: answers do not mention the quota. */
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  /** Whether the query says where a signup came from. If not, it is ignored. */
+  readonly trackSources: boolean
   /** The CORS fields of every answer. */
   corsFields(request: Incoming): FieldList
   /** The answer after a throw. */
   failed(error: unknown, reqId: number): Answer
+  /** Null: nothing is counted. */
+  readonly telemetry: Telemetry | null
 }
 
 const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
@@ -48,8 +54,10 @@ export function signupRoute({
   networkOf,
   cookie,
   publishedQuota,
+  trackSources,
   corsFields,
   failed,
+  telemetry,
 }: SignupParts) {
   const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
@@ -58,37 +66,49 @@ export function signupRoute({
 
   return async (request: Incoming, response: Outgoing, reqId: number): Promise<Answer> => {
     let common = corsFields(request)
-    const answer = (answer: Answer) => withFields(answer, common)
+    const end = (outcome: Outcome, answer: Answer) => {
+      if (telemetry !== null) telemetry.signups[outcome]++
+      return withFields(answer, common)
+    }
     try {
       const shed = sheds()
       if (shed !== null) {
         await shed
-        return answer(failed(overloaded, reqId))
+        return end('overloaded', failed(overloaded, reqId))
       }
       const client = clientOf(request)
-      if (client === null) return answer(refuse(unavailable))
+      if (client === null) return end('failed', refuse(unavailable))
       const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
+      if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       if (policy !== null) {
         // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
         common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
       }
-      if (!admitted) return answer(refuse(tooManyAttempts(seconds)))
+      if (!admitted) return end('limited', refuse(tooManyAttempts(seconds)))
 
       const body = await readJson(request, response)
-      if ('refusal' in body) return answer(refuse(body.refusal))
-      const signup = parseSignup(body.object)
-      if ('problem' in signup) return answer(refuse(invalidSignup(signup.problem)))
+      if ('refusal' in body) return end('invalid', refuse(body.refusal))
+      const signup = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
+      if ('problem' in signup) return end('invalid', refuse(invalidSignup(signup.problem)))
 
       const joined = await join(signup)
       if (joined.is === 'kept') {
-        return answer(refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
+        return end('kept', refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
       }
-      if (joined.is === 'refused') return answer(refuse(addressRefused(joined.reason)))
-      return answer(joined.is === 'known' ? alreadyListed : accepted(joined))
+      if (joined.is === 'lost') return end('failed', refuse(unavailable))
+      if (joined.is === 'refused') return end('refused', refuse(addressRefused(joined.reason)))
+      return end(joined.is, joined.is === 'known' ? alreadyListed : accepted(joined))
     } catch (error) {
-      return answer(failed(error, reqId))
+      return end('failed', failed(error, reqId))
     }
   }
+}
+
+/** Empty if there is none. A target should have no fragment, but may (RFC 9112 §3.2). */
+function queryOf(url = ''): string {
+  const [target = ''] = url.split('#', 1)
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
 }
 
 type Accepted = Extract<Joined, { is: 'new' | 'known' }>

@@ -1,3 +1,4 @@
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Limiter, Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
 
@@ -20,6 +21,7 @@ export function insured(
   local: Limiter,
   log: Log,
   now: () => number = () => performance.now(),
+  telemetry: Telemetry | null = null,
 ): Limiter {
   let away = false
   let sparedUntil = Number.NEGATIVE_INFINITY
@@ -39,6 +41,7 @@ export function insured(
     away = true
     sparedUntil = now() + SPARED
     failed++
+    if (telemetry !== null) telemetry.limiter.failures++
     if (told || now() - startedAt < STARTING || !mayTell()) return
     told = true
     log.warn({ why: error.message, failed }, 'the shared rate limit is away: each instance counts by itself')

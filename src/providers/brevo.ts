@@ -105,12 +105,13 @@ export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorCl
     // Before the contact confirmed there is none to send an event for. Being added to the list starts what follows.
     automation: isDoubleOptIn
       ? null
-      : async ({ name, contact: { email, providerId } }, attempt) => {
+      : async ({ name, contact: { email, providerId, source } }, attempt) => {
           const body = {
             // Letters, digits, - and _ are allowed.
             event_name: name.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
             // By its address, a contact that was deleted meanwhile would be created anew; not so by its id.
             identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
+            event_properties: source,
           }
           const reply = await call({ to: 'send an event', method: 'POST', path: '/v3/events', body }, attempt)
           if (reply.is !== 'answered') return reply

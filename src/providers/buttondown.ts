@@ -1,7 +1,7 @@
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
+import { type Connect, campaignOf, type VendorClient } from './vendor-client.ts'
 
 /** Error codes that can only mean this address, with the end of the sentence for the visitor. */
 const refusals: Readonly<Record<string, string>> = {
@@ -24,6 +24,11 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },
   })
   const { BUTTONDOWN_EMAIL_ID: mail, BUTTONDOWN_TAGS: tags } = settings
+  const fixed = {
+    utm_source: settings.BUTTONDOWN_UTM_SOURCE,
+    utm_medium: settings.BUTTONDOWN_UTM_MEDIUM,
+    utm_campaign: settings.BUTTONDOWN_UTM_CAMPAIGN,
+  }
   // Without a type the subscriber is asked to confirm.
   const type = settings.BUTTONDOWN_DOUBLE_OPT_IN ? undefined : 'regular'
   /** What the check asks for, and the member of a sound answer. */
@@ -38,15 +43,18 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
     named.push({ what: 'the tags', path: '/v1/tags', query: { page_size: '1' }, member: 'results' })
 
   return {
-    async createContact({ id, name, email }, doubt, attempt) {
+    async createContact(contact, doubt, attempt) {
+      const { id, name, email, source: { utm_term, utm_content, ref } = {} } = contact
+      const { utm_source, utm_medium, utm_campaign } = campaignOf(contact, fixed)
       const body = {
         email_address: email,
         type,
         tags,
-        metadata: { name, waitlist_id: id },
-        utm_source: settings.BUTTONDOWN_UTM_SOURCE,
-        utm_medium: settings.BUTTONDOWN_UTM_MEDIUM,
-        utm_campaign: settings.BUTTONDOWN_UTM_CAMPAIGN,
+        // There are no fields for the rest of the source.
+        metadata: { name, waitlist_id: id, utm_term, utm_content, ref },
+        utm_source,
+        utm_medium,
+        utm_campaign,
         referrer_url: settings.BUTTONDOWN_REFERRER_URL,
       }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, attempt)

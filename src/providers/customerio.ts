@@ -35,7 +35,7 @@ const track: Wire = {
     method: 'POST',
     path: `${personOf(contact.email)}/events`,
     // Without a timestamp, since events older than 72 hours start no campaign.
-    body: { name, id: ulidOf(contact.id), data: { name: contact.name } },
+    body: { name, id: ulidOf(contact.id), data: { name: contact.name, ...contact.source } },
   }),
   deletion: email => ({ method: 'DELETE', path: personOf(email) }),
   trial: { to: 'check the Track API key', method: 'GET', path: '/api/v1/accounts/region' },
@@ -60,7 +60,7 @@ const pipelines: Wire = {
       event: name,
       // Becomes the id of the event in the Track API, which wants a ULID.
       messageId: ulidOf(contact.id),
-      properties: { name: contact.name },
+      properties: { name: contact.name, ...contact.source },
     },
   }),
   deletion: email => ({ method: 'POST', path: '/v1/track', body: { userId: email, event: 'User Deleted' } }),
@@ -128,6 +128,7 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
       last_name: last,
       created_at: secondOf(contact),
       ...settings.CUSTOMERIO_ATTRIBUTES,
+      ...contact.source,
     }
     const reply = await call(
       { to: 'add a person', statusAlone: true, ...wire.person(contact.email, { ...attributes }) },

@@ -91,7 +91,7 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
   return {
     async createContact(contact, doubt, attempt) {
       const { first, last } = splitName(contact.name)
-      const attributes = { email: contact.email, first_name: first, last_name: last }
+      const attributes = { email: contact.email, first_name: first, last_name: last, properties: contact.source }
       const create = post('create a profile', '/profiles', { type: 'profile', attributes })
       const reply = await call(consent ? { ...create, query: withSubscriptions } : create, attempt)
       if (reply.is !== 'answered') return reply
@@ -117,9 +117,9 @@ export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): Vend
             return reply.status === 204 ? null : judgeDelivery(reply)
           },
 
-    async automation({ id, name, contact: { email, providerId } }, attempt) {
+    async automation({ id, name, contact: { email, providerId, source } }, attempt) {
       const attributes = {
-        properties: {},
+        properties: { ...source },
         metric: { data: { type: 'metric', attributes: { name } } },
         // With an id, an address would be written into the profile.
         profile: {

@@ -199,7 +199,7 @@ export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): Ve
   return {
     async createContact(contact, doubt, attempt) {
       const { id, name, email } = contact
-      const attribs = { ...settings.LISTMONK_ATTRIBUTES, waitlist: id }
+      const attribs = { ...settings.LISTMONK_ATTRIBUTES, ...contact.source, waitlist: id }
       const more = preconfirm ? { preconfirm_subscriptions: true } : {}
       const body = { email, name, status: 'enabled', lists, attribs, ...more }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/subscribers', body }, attempt)

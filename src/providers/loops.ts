@@ -71,7 +71,9 @@ export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorCl
 
     async automation({ id, name, contact }, attempt) {
       const headers = { 'idempotency-key': id }
-      const body = { email: contact.email, eventName: name, eventProperties: settings.LOOPS_EVENT_PROPERTIES }
+      const fixed = settings.LOOPS_EVENT_PROPERTIES
+      const eventProperties = contact.source === undefined ? fixed : { ...fixed, ...contact.source }
+      const body = { email: contact.email, eventName: name, eventProperties }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
       if (reply.is !== 'answered') return reply
       // 409: this key was used before, so the event exists.

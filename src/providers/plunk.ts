@@ -54,13 +54,17 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorCl
 
   return {
     async createContact(contact, doubt, attempt) {
-      const { name, email } = contact
+      const { name, email, source } = contact
       const isKnown = await knows(email, attempt)
       if (typeof isKnown !== 'boolean') return isKnown
       if (isKnown) return doubt ? existing(contact, attempt) : { is: 'existing' }
 
       const { first, last } = splitName(name)
-      const body = { email, data: { firstName: first, lastName: last }, subscribed: settings.PLUNK_SUBSCRIBED }
+      const body = {
+        email,
+        data: { firstName: first, lastName: last, ...source },
+        subscribed: settings.PLUNK_SUBSCRIBED,
+      }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')

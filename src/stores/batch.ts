@@ -1,3 +1,4 @@
+import type { Commits } from '../telemetry/telemetry.ts'
 import { StoreUnavailable } from '../waitlist/ports.ts'
 
 /** The bounds of the queue before a store. */
@@ -54,6 +55,8 @@ export interface BatchesOptions<Item, Answer> {
   readonly unheard?: (item: Item, answer: Answer) => void
   /** Milliseconds that the last commit took by the store's own clock, for one that takes long where there is much to store. */
   readonly took?: () => number
+  /** Null: nothing is measured. */
+  readonly measured?: Commits | null | undefined
   /** Milliseconds on a clock that never goes back. */
   readonly clock?: () => number
 }
@@ -68,7 +71,14 @@ export interface BatchesOptions<Item, Answer> {
  */
 export function naturalBatches<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { bounds = storeBounds, ahead = 1, unheard = () => {}, took, clock = monotonic }: BatchesOptions<Item, Answer> = {},
+  {
+    bounds = storeBounds,
+    ahead = 1,
+    unheard = () => {},
+    took,
+    measured = null,
+    clock = monotonic,
+  }: BatchesOptions<Item, Answer> = {},
 ): Batches<Item, Answer> {
   /** Items in the next commit. */
   let most = bounds.batch
@@ -80,6 +90,7 @@ export function naturalBatches<Item, Answer>(
   let scheduled = false
   let refusing = false
   let drained: (() => void) | undefined
+  if (measured !== null) measured.waiting = () => queue.length
 
   /** Refuses all whose time is over, and comes back for the next. */
   function refuseLate(): void {
@@ -128,8 +139,10 @@ export function naturalBatches<Item, Answer>(
     const { batch } = one
     underWay.add(one)
     timer ??= wake(batch[0]!.since)
+    const began = measured === null ? 0 : clock()
     try {
       const answers = await commit(batch.map(({ item }) => item))
+      measured?.note((clock() - began) / 1000, batch.length)
       if (took !== undefined) most = adapted(most, batch.length, took())
       const { refused } = one
       // The next batch is sent first: while everybody is answered, the database would have nothing to do.

@@ -4,6 +4,8 @@ import {
   type DeliveryRecord,
   type DeliveryState,
   eventId,
+  type Source,
+  sourceParameters,
 } from '../waitlist/contact.ts'
 import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports.ts'
 import { LONGEST_WAITS } from '../waitlist/retry.ts'
@@ -16,7 +18,7 @@ type Time = number | Date
 /** The columns that a query must return for a contact. */
 export const CONTACT_COLUMNS =
   'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
-  ' contact.event_name, contact.event_at'
+  ' contact.event_name, contact.event_at, contact.source'
 
 export interface ContactRow {
   readonly id: string
@@ -27,20 +29,37 @@ export interface ContactRow {
   readonly provider_id: string | null
   readonly event_name: string | null
   readonly event_at: Time | null
+  /** Text, or what it stands for, depending on the engine. */
+  readonly source: string | object | null
 }
 
 export function contactOf(row: ContactRow): Contact {
-  const { id, name, email, contact_state: state, created_at, provider_id, event_name, event_at } = row
+  const { id, name, email, contact_state: state, created_at, provider_id, event_name, event_at, source } = row
   return {
     id,
     name,
     email,
     state,
     createdAt: new Date(created_at),
+    source: sourceOf(source),
     providerId: provider_id ?? undefined,
     event: event_name === null || event_at === null ? undefined : { name: event_name, at: new Date(event_at) },
   }
 }
+
+/** Only what we would have written: anything else was written by hand. */
+export function sourceOf(stored: ContactRow['source']): Source | undefined {
+  if (stored === null) return undefined
+  const given: unknown = typeof stored === 'string' ? JSON.parse(stored) : stored
+  if (typeof given !== 'object' || given === null) return undefined
+  const known = sourceParameters
+    .map(parameter => [parameter, (given as Record<string, unknown>)[parameter]] as const)
+    .filter(([, value]) => typeof value === 'string' && value !== '')
+  return known.length === 0 ? undefined : (Object.fromEntries(known) as Source)
+}
+
+/** What a source is counted and found by (`sourceLabel`), in both engines. */
+export const SOURCE_LABEL = "coalesce(contact.source ->> 'utm_source', contact.source ->> 'ref')"
 
 /** The columns that a query must return for a delivery, in addition to its contact's, to show it to the operator. */
 export const RECORD_COLUMNS =

@@ -1,12 +1,17 @@
 import type { Contacts } from './operator/contacts.ts'
 import type { Copies } from './operator/copies.ts'
+import type { Counting } from './operator/counting.ts'
 import type { Deliveries } from './operator/deliveries.ts'
+import type { Erasure } from './operator/erasure.ts'
+import type { Imports } from './operator/imports.ts'
+import type { Pruning } from './operator/pruning.ts'
+import type { Soundness } from './operator/soundness.ts'
 
 /**
  * What an operator does with a store. All of it works while services use the store, unless its docstring says otherwise.
  * Every method throws `OperatorError` when there is no such store or it is not ours.
  */
-export interface Operator extends Contacts, Deliveries, Copies {
+export interface Operator extends Contacts, Imports, Counting, Deliveries, Erasure, Pruning, Copies, Soundness {
   /** Describes the store in a few words; changes nothing. */
   look(): Promise<string>
 }

@@ -6,7 +6,7 @@ import { OperatorError } from '../waitlist/ports.ts'
  * `time` is in milliseconds since 1970. `doubt` is 1 or 0; a leased row is in doubt, as it will be for the process that
  * takes it over when the lease ends. The lease itself belongs to a process and is not part of the row.
  */
-export type Kind = 'whole' | 'text' | 'uuid' | 'time' | 'doubt'
+export type Kind = 'whole' | 'text' | 'json' | 'uuid' | 'time' | 'doubt'
 
 /** In the order of their references. The first column is the key; rows are read in its order. */
 export const tables = {
@@ -21,6 +21,7 @@ export const tables = {
     provider_id: 'text',
     event_name: 'text',
     event_at: 'time',
+    source: 'json',
   },
   delivery: {
     number: 'whole',
@@ -32,6 +33,16 @@ export const tables = {
     due_at: 'time',
     why: 'text',
     settled_at: 'time',
+  },
+  erased: {
+    number: 'whole',
+    hash: 'text',
+    erased_at: 'time',
+  },
+  secret: {
+    number: 'whole',
+    name: 'text',
+    value: 'text',
   },
 } as const satisfies Record<string, Readonly<Record<string, Kind>>>
 

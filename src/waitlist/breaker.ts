@@ -18,6 +18,8 @@ export interface Breaker {
   permits(most: number): number
   /** Why no visitor should wait for an attempt now; null: an attempt may be made. */
   refusal(): Refusal | null
+  /** Why it is open, also while a trial is due; null: it is closed. */
+  outage(): Refusal | null
   /** An attempt begins. True: it is a trial. */
   begin(): boolean
   /** An attempt for this delivery ended. Returns what to blame for a failure: the destination or perhaps the delivery. */
@@ -133,6 +135,7 @@ export function breaker(parts: BreakerParts): Breaker {
 
   return {
     refusal,
+    outage: () => outage?.because ?? null,
     permits(most) {
       if (clock() < turnAt || refusal() !== null) return 0
       return holding() === null ? most : 1

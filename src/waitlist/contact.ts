@@ -4,7 +4,8 @@
  * `pending`: recorded here, the provider has not confirmed it. `listed`: on the list.
  * Without a provider a contact is `listed` at once.
  */
-export type ContactState = 'pending' | 'listed'
+export const contactStates = ['pending', 'listed'] as const
+export type ContactState = (typeof contactStates)[number]
 
 /** A person on the list. */
 export interface Contact {
@@ -16,11 +17,22 @@ export interface Contact {
   readonly state: ContactState
   /** When the signup was recorded. */
   readonly createdAt: Date
+  /** Where the signup came from; absent if that is not known. */
+  readonly source?: Source | undefined
   /** The provider's id for this contact, if it gave one. */
   readonly providerId?: string | undefined
   /** "This contact joined": created in the transaction that lists it. Absent if the provider knew the contact before. */
   readonly event?: ContactEvent | undefined
 }
+
+/** The query parameters that say where a signup came from: those of campaigns, and a code of who referred it. */
+export const sourceParameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'ref'] as const
+
+/** Where a signup came from: at least one parameter, each 1..100 code points, cleaned like a name. */
+export type Source = { readonly [Parameter in (typeof sourceParameters)[number]]?: string }
+
+/** What a source is counted and found by; null: it names neither. */
+export const sourceLabel = (source: Source | undefined): string | null => source?.utm_source ?? source?.ref ?? null
 
 export interface ContactEvent {
   /** The name that automations know it by, such as `waitlist.joined`. */

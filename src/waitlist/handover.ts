@@ -1,3 +1,4 @@
+import type { Breaker } from './breaker.ts'
 import { type Attempted, type Kind, type OutboxParts, outbox } from './deliver.ts'
 import type { Loop } from './loop.ts'
 import type { Creation, Delivery, Failure, Provider, Refusal, Settlement } from './ports.ts'
@@ -11,6 +12,8 @@ export type HandedOver =
   /** The signup is stored and will be completed in the background. */
   | { readonly is: 'kept'; readonly because: Refusal }
   | { readonly is: 'refused'; readonly reason: string }
+  /** The lease was lost: another attempt decides, or the operator has erased the contact meanwhile. */
+  | { readonly is: 'lost' }
 
 export interface HandOver {
   /** Hands pending contacts over in the background. */
@@ -19,6 +22,7 @@ export interface HandOver {
   claim(contact: number): Promise<Delivery | undefined>
   /** Why no visitor should wait for the provider now; null: an attempt may be made. */
   refusal(): Refusal | null
+  readonly breaker: Breaker
   /** Makes one attempt for a waiting visitor, or none if `refusal` forbids it. Rejects only when the store does. */
   attempt(delivery: Delivery, leave: AbortSignal): Promise<HandedOver>
   /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `leave` is aborted. */
@@ -61,6 +65,7 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     loop,
     settled,
     refusal: breaker.refusal,
+    breaker,
     async claim(contact) {
       const [delivery] = await claim(provider.name, 1, contact)
       return delivery
@@ -100,8 +105,7 @@ function judge(creation: Exclude<Creation, Failure>, { doubt }: Delivery): Settl
 }
 
 function answerTo({ result, settlement, stored }: Attempted<Creation>, refusal: HandOver['refusal']): HandedOver {
-  // This process was suspended for longer than its lease; another attempt decides the outcome.
-  if (!stored) return { is: 'kept', because: 'unreachable' }
+  if (!stored) return { is: 'lost' }
   switch (settlement.is) {
     case 'listed': {
       if (!settlement.joined) return { is: 'known' }

@@ -1,49 +1,95 @@
-import type { Channel, Refusal, Store } from './ports.ts'
-
-type State = Refusal | 'answering'
+import type { Channel, News, Refusal, Store } from './ports.ts'
 
 export interface OutagesParts {
   readonly store: Pick<Store, 'takeTurn'>
   readonly channels: readonly Channel[]
-  /** What people call the provider. */
-  readonly provider: string
   /** Aborted when the process stops. */
   readonly leave: AbortSignal
 }
 
+/** Tells channels that something is out or late, and that this is over. */
+export interface Outages {
+  /** Returns what the breaker of a destination calls. */
+  of(outside: Outside): (to: Refusal | 'answering') => void
+  /** The names of all destinations for which something has waited for too long. That is no news of one that is out. */
+  late(names: ReadonlySet<string>): void
+  /** Whether the store takes signups. */
+  store(takes: boolean): void
+}
+
+/** A destination, as channels hear of it. */
+export interface Outside {
+  readonly name: string
+  /** What people call it, within a sentence. */
+  readonly called: string
+  /** What is kept for it while it is out. */
+  readonly keeps: 'signups' | 'events'
+}
+
 /** Milliseconds in which only one of several instances says the same. Each of them notices an outage for itself. */
 const SAME = 60_000
+/** The same for what they notice when they look, each at its own time (`watch.ts`). */
+const SAME_LATE = 600_000
 
 /**
- * Tells channels that an outage of the provider began, and that it ended. That is news and no delivery: it is tried once,
- * and forgotten when that fails, since the log has it too; a message that may have arrived counts as told. What changes
- * while a message is on its way is told after it.
+ * News is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
+ * arrived counts as told. What changes while a message is on its way is told after it.
  */
-export function outages({ store, channels, provider, leave }: OutagesParts): (to: State) => void {
-  async function tellOnce(channel: Channel, is: State): Promise<boolean> {
+export function outages({ store, channels, leave }: OutagesParts): Outages {
+  async function tellOnce(channel: Channel, about: string, news: News): Promise<boolean> {
+    const distance = news.is === 'late' || news.is === 'on time' ? SAME_LATE : SAME
     // A store that is out is no reason to say nothing.
-    const isOurs = await store.takeTurn(`${channel.name} ${is}`, SAME).catch(() => true)
+    const isOurs = await store.takeTurn(`${channel.name}: ${about} ${news.is}`, distance).catch(() => true)
     if (!isOurs) return true
-    const told = await channel.tell({ is, provider }, leave)
+    const told = await channel.tell(news, leave)
     return told.is === 'delivered' || told.is === 'unclear'
   }
-  const tell = channels.map(channel => teller(is => tellOnce(channel, is)))
-  return to => {
-    for (const each of tell) each(to)
+
+  /** To all channels, except that none is told of itself. */
+  function telling<State>(
+    about: string,
+    initial: State,
+    newsOf: (to: State, from: State) => News,
+  ): (to: State) => void {
+    const others = channels.filter(({ name }) => name !== about)
+    const tell = others.map(channel => teller(initial, (to, from) => tellOnce(channel, about, newsOf(to, from))))
+    return to => {
+      for (const each of tell) each(to)
+    }
+  }
+
+  const all: { name: string; isOut: boolean; tell: (to: Refusal | 'answering' | 'late') => void }[] = []
+  return {
+    of({ name, called, keeps }) {
+      const tell = telling<Refusal | 'answering' | 'late'>(name, 'answering', (is, was) => {
+        if (is === 'late') return { is, called }
+        return is === 'answering' && was === 'late' ? { is: 'on time', called } : { is, called, keeps }
+      })
+      const own = { name, isOut: false, tell }
+      all.push(own)
+      return to => {
+        own.isOut = to !== 'answering'
+        tell(to)
+      }
+    },
+    late(names) {
+      for (const { name, isOut, tell } of all) if (!isOut) tell(names.has(name) ? 'late' : 'answering')
+    },
+    store: telling('store', true, takes => ({ is: takes ? 'storing' : 'refusing' })),
   }
 }
 
 /** `tell` says whether it arrived. */
-function teller(tell: (to: State) => Promise<boolean>): (to: State) => void {
-  let told: State = 'answering'
-  let latest: State = told
+function teller<State>(initial: State, tell: (to: State, from: State) => Promise<boolean>): (to: State) => void {
+  let told = initial
+  let latest = told
   let telling = false
 
   async function catchUp(): Promise<void> {
     telling = true
     while (latest !== told) {
       const to = latest
-      if (await tell(to)) told = to
+      if (await tell(to, told)) told = to
       // If nobody heard of the beginning, nobody has to hear of the end.
       else if (latest === to) latest = told
     }

@@ -17,6 +17,7 @@
  */
 
 import type { Contact, JoinedEvent } from './contact.ts'
+import type { Counts } from './counts.ts'
 import type { Signup } from './signup.ts'
 
 /** What became of a signup in the store. */
@@ -141,8 +142,17 @@ export interface Store {
    */
   takeTurn(name: string, distance: number): Promise<boolean>
 
+  /**
+   * Looks at the next `most` deliveries after number `after`, and deletes those of events that ended more than `age`
+   * milliseconds ago, by the store's clock.
+   */
+  prune(age: number, after: number, most: number): Promise<Pruned>
+
   /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
   countListed(): Promise<number>
+
+  /** Counts everything, of one moment, without holding up signups. It may take seconds, so ask for it one at a time. */
+  counts(): Promise<Counts>
 
   /**
    * Resolves when a signup could be committed now. If none was within the last second, it finds out by a commit that leaves
@@ -161,6 +171,16 @@ export interface Store {
 
   /** Completes what was accepted, then releases every resource. Later calls of `admit` are refused. */
   close(): Promise<void>
+}
+
+/** What was deleted of some deliveries. */
+export interface Pruned {
+  readonly looked: number
+  readonly deleted: number
+  /** How many of them had been given up. */
+  readonly abandoned: number
+  /** The number of the last that was looked at; null: there are no more. */
+  readonly last: number | null
 }
 
 /** The store is overloaded, out of space, busy or gone. The visitor is told "temporarily unavailable". */
@@ -269,7 +289,7 @@ export interface Provider {
   createContact(contact: Contact, doubt: boolean, leave: AbortSignal, mayBegin?: () => boolean): Promise<Creation>
 
   /**
-   * Erases whoever has this very address there, ASCII case aside: from all of its lists, with all that it knows of them.
+   * Erases the contact with this very address, ASCII case aside: from all lists there, with all that is known of it.
    * May be repeated. What no signup could have as its address is absent. `leave` aborts the call. Never rejects.
    */
   remove(email: string, leave: AbortSignal): Promise<Removal>
@@ -329,10 +349,14 @@ export type News =
       /** Contacts on the list; null: they could not be counted. */
       readonly total: number | null
     }
-  /** The provider does not answer, refuses our settings, or answers again. */
-  | { readonly is: Refusal | 'answering'; readonly provider: string }
+  /** A destination does not answer, refuses our settings, or answers again. `called`: what people call it. */
+  | { readonly is: Refusal | 'answering'; readonly called: string; readonly keeps: 'signups' | 'events' }
+  /** Something has waited for a destination for more than an hour, or no longer. */
+  | { readonly is: 'late' | 'on time'; readonly called: string }
+  /** The store takes no signups, or takes them again. */
+  | { readonly is: 'refusing' | 'storing' }
 
-/** Why no visitor should wait for the provider: it does not answer, or refuses our settings. */
+/** Why nothing should wait for a destination: it does not answer, or refuses our settings. */
 export type Refusal = 'unreachable' | 'misconfigured'
 
 /** A chat that is told how the waitlist grows. */

@@ -4,12 +4,16 @@
  * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
 
+import type { Source } from './contact.ts'
+
 declare const parsed: unique symbol
 
 /** What a visitor sent, trimmed and valid: `name` has 1..100 code points, `email` 3..255 characters, all ASCII. */
 export interface Signup {
   readonly name: string
   readonly email: string
+  /** Where it came from, if that is kept and known. */
+  readonly source?: Source | undefined
   readonly [parsed]: true
 }
 
@@ -23,7 +27,7 @@ export const NAME_MAX = 100
 export const EMAIL_MAX = 255
 
 /** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
-const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
+export const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
 
 /** RFC 5321 §4.1.2 Dot-string; all of atext (RFC 5322 §3.2.3) is allowed. */
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -42,7 +46,7 @@ const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
  * Reads a signup from a decoded JSON body. Members other than `name` and `email` are ignored.
  * Only the first problem is named: name before email; for each missing, wrong type, empty, too long, malformed.
  */
-export function parseSignup(body: object): Signup | Problem {
+export function parseSignup(body: object, source?: Source): Signup | Problem {
   const name = readText('name', member(body, 'name'), NAME_MAX)
   if (typeof name !== 'string') return name
   if (controlCharacter.test(name)) return { problem: 'name must not contain control characters' }
@@ -52,7 +56,7 @@ export function parseSignup(body: object): Signup | Problem {
   if (typeof email !== 'string') return email
   if (!emailAddress.test(email)) return { problem: 'email must be a valid email address' }
 
-  return { name, email } as Signup
+  return (source === undefined ? { name, email } : { name, email, source }) as Signup
 }
 
 /**

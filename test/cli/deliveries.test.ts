@@ -246,7 +246,7 @@ describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 },
     for (const [args, sentence] of cases) {
       const { code, stdout, stderr } = await run(t, cwd, ...args)
       assert.match(stderr, sentence, args.join(' '))
-      assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+      assert.deepEqual([code, stdout], [2, ''], args.join(' '))
     }
     assert.deepEqual(await store.claim('webhook', 10), [])
   })

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { csvField, withoutApostrophe } from '../../src/cli/csv.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runProgram, spawnProgram } from '../harness/program.ts'
+import { addMany, id, run, scene } from './contacts.scene.ts'
 
 const people: readonly (readonly [name: string, email: string])[] = [
   ['Ada Lovelace', 'Ada@Example.com'],
@@ -34,23 +38,19 @@ async function listed(t: TestContext, contacts: readonly (readonly [string, stri
   return cwd
 }
 
-async function run(t: TestContext, cwd: string, args: string[] = ['export'], env: Record<string, string> = {}) {
-  const program = spawnProgram(t, env, { cwd, args })
-  const code = await program.exited
-  return { code, stdout: program.stdout(), stderr: program.stderr() }
-}
-
-const id = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+const entry = new URL('../../bin/waitlist.js', import.meta.url)
+const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
+const HEADING = 'id,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref'
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
 describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
   test('csv is the default: quoted as RFC 4180 says, formulas made harmless, one contact a line', async t => {
-    const { code, stdout, stderr } = await run(t, await listed(t))
+    const { code, stdout, stderr } = await run(t, await listed(t), ['export'])
     assert.equal(stderr, '')
     assert.equal(code, 0)
     const lines = stdout.split('\r\n')
     assert.equal(lines.pop(), '', 'the last line ends too')
-    assert.equal(lines[0], 'id,name,email,state,createdAt')
+    assert.equal(lines[0], HEADING)
     const names = [
       'Ada Lovelace,Ada@Example.com',
       '"Says ""hi"", twice",quote@example.com',
@@ -62,7 +62,7 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     ]
     for (const [i, name] of names.entries()) {
       assert.ok(lines[i + 1]!.includes(`,${name},listed,`), lines[i + 1]!)
-      assert.match(lines[i + 1]!, new RegExp(`^${id},.*,listed,${time}$`))
+      assert.match(lines[i + 1]!, new RegExp(`^${id},.*,listed,${time},,,,,,$`))
     }
     assert.equal(lines.length, 1 + people.length)
   })
@@ -85,6 +85,27 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     }
   })
 
+  test('the filters say which; sources have columns of their own, and members in the JSON where they are known', async t => {
+    const { cwd } = await scene(t)
+    const csv = await run(t, cwd, ['export', '--source', 'news'])
+    assert.equal(csv.code, 0)
+    const [, cyd, ...more] = csv.stdout.split('\r\n')
+    assert.match(cyd!, /,listed,1970-01-01T00:00:00\.000Z,news,'=1\+1,,,,"x, ""y"""$/)
+    assert.deepEqual(more, [''])
+    const json = await run(t, cwd, ['export', '-f', 'json', '--search', 'CYD@', '--until', '1970-01-02'])
+    assert.deepEqual(JSON.parse(json.stdout).source, { utm_source: 'news', utm_medium: '=1+1', ref: 'x, "y"' })
+    const nobody = await run(t, cwd, ['export', '--state', 'listed', '--search', 'bob'])
+    assert.deepEqual([nobody.code, nobody.stdout], [0, `${HEADING}\r\n`])
+  })
+
+  test('what was made harmless can be undone exactly', () => {
+    for (const text of ['=1', "'=1", "''=1", "'", "''", "'a", 'a=', '', '＝', "'＋", "O'Neil", '-', "'-"]) {
+      assert.doesNotMatch(csvField(text), /^[=+\-@＝＋－＠]/)
+      assert.equal(withoutApostrophe(csvField(text)), text)
+    }
+    assert.deepEqual(["'a", 'a', "'"].map(csvField), ["'a", 'a', "'"])
+  })
+
   test('it works beside a running service, and after that one was killed', async t => {
     const cwd = temporaryFolder(t)
     const service = await runProgram(t, { PORT: '0', HOST: '127.0.0.1' }, { cwd })
@@ -95,7 +116,7 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
         body: JSON.stringify({ name: 'Ada', email }),
       })
     assert.equal((await signUp('one@example.com')).status, 200)
-    assert.match((await run(t, cwd)).stdout, /one@example\.com/)
+    assert.match((await run(t, cwd, ['export'])).stdout, /one@example\.com/)
     assert.equal((await signUp('two@example.com')).status, 200)
     await service.end('SIGKILL')
     const { code, stdout } = await run(t, cwd, ['export', '-f', 'json'])
@@ -105,13 +126,13 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a database whose list is empty gives the heading alone', async t => {
     const cwd = await listed(t, [])
-    assert.equal((await run(t, cwd)).stdout, 'id,name,email,state,createdAt\r\n')
+    assert.equal((await run(t, cwd, ['export'])).stdout, `${HEADING}\r\n`)
     assert.equal((await run(t, cwd, ['export', '-f', 'json'])).stdout, '')
   })
 
   test('without a database it says so, fails, and makes none', async t => {
     const cwd = temporaryFolder(t)
-    const { code, stdout, stderr } = await run(t, cwd)
+    const { code, stdout, stderr } = await run(t, cwd, ['export'])
     assert.equal(code, 1)
     assert.equal(stdout, '')
     assert.match(stderr, /There is no database at \.\/data\/waitlist\.db\. Set DATABASE_URL/)
@@ -134,9 +155,77 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a format that does not exist is refused with those that do', async t => {
     const { code, stdout, stderr } = await run(t, temporaryFolder(t), ['export', '--format', 'xml'])
-    assert.equal(code, 1)
+    assert.equal(code, 2)
     assert.equal(stdout, '')
     assert.match(stderr, /xml.*Allowed choices are csv, json/)
+  })
+
+  test('--output: a file for this user alone, once it is complete; none is overwritten', async t => {
+    const { cwd } = await scene(t)
+    const { stdout } = await run(t, cwd, ['export'])
+    const through = ['sh', '-c', 'umask 000; exec "$@"', 'sh']
+    const program = spawnProgram(t, {}, { cwd, args: ['export', '--output', 'list.csv'], through })
+    assert.equal(await program.exited, 0)
+    assert.deepEqual([program.stdout(), program.stderr()], ['', ''])
+    assert.equal(readFileSync(join(cwd, 'list.csv'), 'utf8'), stdout)
+    assert.equal(statSync(join(cwd, 'list.csv')).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(cwd).sort(), ['data', 'list.csv'])
+
+    const again = await run(t, cwd, ['export', '-o', 'list.csv', '--format', 'json'])
+    assert.deepEqual([again.code, again.stdout], [1, ''])
+    assert.equal(again.stderr, 'waitlist: list.csv exists already. An export never overwrites a file.\n')
+    assert.equal(readFileSync(join(cwd, 'list.csv'), 'utf8'), stdout)
+    const nowhere = await run(t, cwd, ['export', '-o', 'no/such/folder/list.csv'])
+    assert.equal(nowhere.code, 1)
+    assert.match(nowhere.stderr, /^waitlist: no\/such\/folder\/list\.csv cannot be written: /)
+  })
+
+  test('Ctrl-C leaves nothing; what a killed export leaves was never open to others, and goes with the next one', async t => {
+    const { cwd } = await scene(t)
+    addMany(cwd, 100_000)
+    const left = () => readdirSync(cwd).filter(name => name.includes('unfinished'))
+    /** Until one is ended in time. */
+    async function endedBy(signal: NodeJS.Signals): Promise<{ code: number | null; stderr: string }> {
+      for (let i = 0; ; i++) {
+        const file = `${signal}-${i}.csv`
+        const program = spawnProgram(t, {}, { cwd, args: ['export', '-o', file] })
+        while (left().length === 0 && program.process.exitCode === null) await wait(1)
+        program.process.kill(signal)
+        const code = await program.exited
+        if (!existsSync(join(cwd, file))) return { code, stderr: program.stderr() }
+      }
+    }
+    const { code, stderr } = await endedBy('SIGINT')
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /^waitlist: stopped before the end, so there is no SIGINT-\d+\.csv\. Run the same command again\.\n$/,
+    )
+    assert.deepEqual(left(), [])
+    assert.equal((await endedBy('SIGKILL')).code, null)
+    assert.equal(left().length, 1)
+    assert.equal(statSync(join(cwd, left()[0]!)).mode & 0o777, 0o600)
+    assert.equal((await run(t, cwd, ['export', '-o', 'whole.csv'])).code, 0)
+    assert.deepEqual(left(), [])
+    assert.equal(readFileSync(join(cwd, 'whole.csv'), 'utf8').split('\r\n').length, 1 + 100_003 + 1)
+  })
+
+  test('on a terminal a bar says how far it is, unless the contacts themselves go there', {
+    skip: !hasScript && 'it needs script(1) of util-linux',
+  }, async t => {
+    const { cwd } = await scene(t)
+    addMany(cwd, 6_000)
+    const onTerminal = async (rest: string) => {
+      const command = `'${process.execPath}' '${fileURLToPath(entry)}' export ${rest}`
+      const shell = spawn('script', ['-qec', command, '/dev/null'], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+      const [stdout, [code]] = await Promise.all([text(shell.stdout), once(shell, 'close')])
+      assert.equal(code, 0)
+      return stdout
+    }
+    const bar = /^(?:\r\[[# ]+\] exporting: [^\n\r]+\x1b\[K)*\r\[#+\] exporting: 6,003 of 6,003 rows, 100 %\x1b\[K\r\n$/
+    assert.match(await onTerminal('--output list.csv'), bar)
+    assert.match(await onTerminal('> piped.csv'), bar)
+    assert.doesNotMatch(await onTerminal(''), /exporting/)
   })
 
   test('a reader that has enough (`| head`) is no failure', async t => {
@@ -144,9 +233,8 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
       t,
       Array.from({ length: 20_000 }, (_, i) => [`Visitor ${i}`, `visitor-${i}@example.com`] as const),
     )
-    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
     const command = 'set -o pipefail; "$0" "$1" export | head -n 2'
-    const shell = spawn('bash', ['-c', command, process.execPath, entry], { cwd })
+    const shell = spawn('bash', ['-c', command, process.execPath, fileURLToPath(entry)], { cwd })
     let stdout = ''
     let stderr = ''
     shell.stdout.setEncoding('utf8').on('data', chunk => {

@@ -4,11 +4,12 @@ import { progressOn } from '../../src/cli/progress.ts'
 
 describe('the progress', () => {
   /** What stands on a screen after one look each second. */
-  function shown(isTTY: boolean, looks: readonly number[]): string {
+  function shown(isTTY: boolean, looks: readonly number[], columns?: number): string {
     let text = ''
     let time = 0
     const screen = {
       isTTY,
+      ...(columns !== undefined && { columns }),
       write(more: string) {
         text += more
       },
@@ -28,8 +29,14 @@ describe('the progress', () => {
       '',
       `[${' '.repeat(30)}] copying: 0 of 4,000 rows, 0 %\x1b[K`,
       `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
-      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 6 s left\x1b[K`,
+      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 500/s, 6 s left\x1b[K`,
       `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
+    ])
+  })
+
+  test('is in one line of a terminal with fifty columns too', () => {
+    assert.deepEqual(shown(true, [0, 4_000], 50).split('\r').slice(2), [
+      `[${'#'.repeat(11)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
     ])
   })
 

@@ -34,12 +34,20 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     assert.match((await run(t, ['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
   })
 
-  for (const args of [['sevre'], ['--verbose'], ['export', 'extra']]) {
-    test(`\`${args.join(' ')}\` is refused, and no service starts`, async t => {
+  const mistyped: readonly (readonly [args: string[], nearest: RegExp])[] = [
+    [['sevre'], /Did you mean serve\?/],
+    [['imprt', 'list.csv'], /Did you mean import\?/],
+    [['list', '--serch', 'ada'], /Did you mean --search\?/],
+    [['--verbose'], /unknown option '--verbose'/],
+    [['export', 'extra'], /too many arguments/],
+  ]
+  for (const [args, nearest] of mistyped) {
+    test(`\`${args.join(' ')}\` is refused with the nearest that there is, and no service starts`, async t => {
       const { code, stdout, stderr, cwd } = await run(t, args)
-      assert.equal(code, 1)
+      assert.equal(code, 2)
       assert.equal(stdout, '')
-      assert.match(stderr, /^(error|waitlist): /)
+      assert.match(stderr, /^waitlist: /)
+      assert.match(stderr, nearest)
       withoutStack(stderr)
       assert.equal(existsSync(join(cwd, 'data')), false)
     })

@@ -19,6 +19,7 @@ export interface PlaceOptions {
   /** None: the store is the list. */
   readonly provider?: string | null
   readonly destinations?: readonly string[]
+  readonly trackSources?: boolean
   /** Milliseconds since 1970. */
   readonly clock?: () => number
   /** Milliseconds that only grow. */

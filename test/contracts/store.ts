@@ -9,6 +9,7 @@ import { digestContract } from './store.digests.ts'
 import { dueContract } from './store.due.ts'
 import { handOverContract } from './store.handovers.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
+import { sourceContract } from './store.sources.ts'
 
 export { signup } from './store.place.ts'
 
@@ -215,6 +216,7 @@ export function storeContract(name: string, place: MakePlace): void {
         store.settleDigest(digest, { is: 'delivered' }, 1),
         store.takeTurn('chat', 1),
         store.countListed(),
+        store.counts(),
       ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
     })
@@ -258,4 +260,5 @@ export function storeContract(name: string, place: MakePlace): void {
   digestContract(name, place)
   crowdContract(name, place)
   byHandContract(name, place)
+  sourceContract(name, place)
 }

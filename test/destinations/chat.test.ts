@@ -53,6 +53,8 @@ for (const fake of fakes) {
 }
 
 describe('what channels are told', { timeout: 60_000 }, () => {
+  const loops = { called: 'Loops', keeps: 'signups' } as const
+  const webhook = { called: 'the webhook', keeps: 'events' } as const
   const sentences: readonly (readonly [News, string])[] = [
     [joined(1), '1 person joined the waitlist, 1,204 in all'],
     [joined(37), '37 people joined the waitlist, 1,204 in all'],
@@ -68,9 +70,19 @@ describe('what channels are told', { timeout: 60_000 }, () => {
     [joined(2, { names: ['Ada', 'Grace'] }), 'Ada and Grace joined the waitlist, 1,204 in all'],
     [joined(3, { names: ['Ada', 'Grace', 'Eve'] }), 'Ada, Grace and Eve joined the waitlist, 1,204 in all'],
     [joined(37, { names: ['Ada', 'Grace'] }), 'Ada, Grace and 35 more joined the waitlist, 1,204 in all'],
-    [{ is: 'unreachable', provider: 'Loops' }, 'Loops does not answer: signups are kept and completed later'],
-    [{ is: 'misconfigured', provider: 'Loops' }, 'Loops refuses our settings: signups are kept and completed later'],
-    [{ is: 'answering', provider: 'Loops' }, 'Loops answers again: the signups that were kept are completed now'],
+    [{ is: 'unreachable', ...loops }, 'Loops does not answer: signups are kept and completed later'],
+    [{ is: 'misconfigured', ...loops }, 'Loops refuses our settings: signups are kept and completed later'],
+    [{ is: 'answering', ...loops }, 'Loops answers again: the signups that were kept are completed now'],
+    [{ is: 'unreachable', ...webhook }, 'The webhook does not answer: events are kept and delivered later'],
+    [{ is: 'misconfigured', ...webhook }, 'The webhook refuses our settings: events are kept and delivered later'],
+    [{ is: 'answering', ...webhook }, 'The webhook answers again: the events that were kept are delivered now'],
+    [
+      { is: 'late', called: 'the mail server' },
+      'Deliveries to the mail server are late, the oldest by more than an hour: see waitlist deliveries',
+    ],
+    [{ is: 'on time', called: 'the mail server' }, 'Deliveries to the mail server are on time again'],
+    [{ is: 'refusing' }, 'Signups cannot be stored, and visitors are asked to try again later: the log says why'],
+    [{ is: 'storing' }, 'Signups are stored again'],
   ]
   for (const [news, sentence] of sentences) {
     test(sentence, async () => {

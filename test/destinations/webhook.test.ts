@@ -57,6 +57,12 @@ describe('what the webhook sends', { timeout: 60_000 }, () => {
     )
   })
 
+  test('what is known of the source is its last member', async t => {
+    const { url, received } = await startReceiver(t, () => ({ status: 200 }))
+    await opened(t, url).deliver(joined(1, { source: { utm_source: 'Zoë "Z"', ref: 'a/b' } }), never)
+    assert.match(received[0]!.text, /"createdAt":"[^"]+","source":\{"utm_source":"Zoë \\"Z\\"","ref":"a\/b"\}\}\}$/)
+  })
+
   // Computed without this code: printf '%s' "$id.$timestamp.$body" | openssl dgst -sha256 -mac HMAC -macopt hexkey:… -binary | base64
   test('a known event at a known moment has a known signature', async t => {
     const { url, received } = await startReceiver(t, () => ({ status: 200 }))

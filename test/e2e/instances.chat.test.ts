@@ -162,6 +162,23 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     ])
   })
 
+  test('an outage of the webhook is told, too', async t => {
+    const discord = await startChat(t, discordFake)
+    let isRefused = true
+    const hook = await startReceiver(t, () => ({ status: isRefused ? 401 : 200 }))
+    const webhook = { WEBHOOK_URL: hook.url, WEBHOOK_SECRET: 'whsec_bm90IGEgc2VjcmV0LCBidXQgYW4gZXhhbXBsZSBrZXk=' }
+    const program = await run(t, { ...webhook, DISCORD_WEBHOOK_URL: discord.url })
+    assert.deepEqual(await signUp(program, 1), [200])
+    await until(() => discord.messages.length === 2)
+    isRefused = false
+    await until(() => discord.messages.length === 3)
+    assert.deepEqual(discord.texts().sort(), [
+      '1 person joined the waitlist, 1 in all',
+      'The webhook answers again: the events that were kept are delivered now',
+      'The webhook refuses our settings: events are kept and delivered later',
+    ])
+  })
+
   test('what waits for a chat that is away is listed, and told when it is back, also after a restart', async t => {
     const slack = await startChat(t, slackFake)
     let isAway = true
@@ -186,9 +203,12 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     assert.match((await command('deliveries', 'list')).stdout, /waiting +slack/)
     const wrong = (await command('check')).stdout
     assert.match(wrong, /^wrong +slack: tell Slack: answered with 404 \(no_service\)$/m)
-    assert.match(wrong, /waiting for slack: 4; the last attempt: tell Slack: answered with 404/)
+    assert.match(wrong, /waiting for slack: 4, the oldest for \d+ min; the last attempt: tell Slack: answered with 404/)
     change = { SLACK_WEBHOOK_URL: '' }
-    assert.match((await command('check')).stdout, /^ok +waiting for slack: 4; it is not set, so they go on waiting;/m)
+    assert.match(
+      (await command('check')).stdout,
+      /^ok +waiting for slack: 4, the oldest for \d+ min; it is not set, so they go on waiting;/m,
+    )
     change = {}
     isAway = false
     const right = (await command('check')).stdout

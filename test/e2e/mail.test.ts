@@ -212,7 +212,7 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     const { folder, env, server } = await stage(t)
     for (const address of ['you', 'you@example', 'a@b.c\r\nRCPT TO:<x@y.z>']) {
       const { code, stdout, stderr } = await run(t, env, folder, 'check', '--mail', address)
-      assert.deepEqual([code, stdout], [1, ''])
+      assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, /It must be an email address/)
     }
     const { SMTP_URL, MAIL_FROM, ...off } = env

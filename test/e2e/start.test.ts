@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { pairIn } from '../harness/tls.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
@@ -37,6 +37,24 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     })
   })
 
+  test('with ADMIN_PORT the log and the welcome say where the second listener is', async t => {
+    const env = { ...common, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0' }
+    const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
+    const { admin } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
+    assert.match(String(admin), /^http:\/\/127\.0\.0\.1:\d+$/)
+    await until(() => program.stderr().includes(`  Watch it:           ${admin}\n`))
+    assert.equal((await fetch(`${admin}/metrics`)).status, 200)
+
+    const other = spawnProgram(
+      t,
+      { ...env, ADMIN_PORT: new URL(String(admin)).port },
+      { cwd: temporaryFolder(t), args: ['serve'] },
+    )
+    assert.equal(await other.exited, 1)
+    assert.match(other.stderr(), /ADMIN_PORT \d+ on 127\.0\.0\.1 is in use/)
+    assert.equal(await program.end('SIGTERM'), 0)
+  })
+
   test('on the embedded default nothing is loaded that only others need', async t => {
     const tell = `
       import { writeSync } from 'node:fs'
@@ -55,8 +73,13 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     const isSeen = [/^NativeModule http2$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
     assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
     // The client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines; what
-    // makes the documentation.
-    const parts = [/deps\/undici/, /node_modules.(undici|pg|ioredis|marked)\b/, /discovery.docs.page\b/]
+    // makes the documentation; what the operator watches.
+    const parts = [
+      /deps\/undici/,
+      /node_modules.(undici|pg|ioredis|marked|@prometheus-io)\b/,
+      /discovery.docs.page\b/,
+      /src.(admin|telemetry)\b/,
+    ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
   })
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { contactsIn, withDatabase } from '../harness/database.ts'
+import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
@@ -332,17 +332,17 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
 })
 
 describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
-  test('a database that is damaged ends the process with 1, and the log says why', async t => {
+  test('a database that is moved away ends the process with 1, and the log says why', async t => {
     const program = await start(t)
-    withDatabase(program.path, database =>
-      database.exec("create trigger damaged before insert on contact begin select raise(abort, 'damaged'); end"),
-    )
+    const moved = `${program.path}.moved`
+    renameSync(program.path, moved)
     const answer = await fetchSignUp(program, 'lost@quixote.example').catch(() => null)
     assert.ok(answer === null || answer.status === 500)
     assert.equal(await program.exited, 1)
     const last = logOf(program).at(-1)
     assert.equal(last?.level, 60)
-    assert.match(JSON.stringify(last), /damaged/)
+    assert.match(JSON.stringify(last), /moved or deleted/)
+    renameSync(moved, program.path)
     assert.deepEqual(contactsIn(program.path), [])
   })
 })

@@ -5,6 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
@@ -24,6 +25,7 @@ export async function openTestServer(
   options: Partial<SqliteStoreOptions>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
+  telemetry: Telemetry | null = null,
 ): Promise<TestServer> {
   const result = readConfig({
     HOST: '127.0.0.1',
@@ -46,13 +48,14 @@ export async function openTestServer(
   const { signal: leave } = new AbortController()
   const parts: JoinParts = { store: behind, handOver: null, timeout: 0, leave, announce() {} }
   const server = await openServer(
-    { ...settings, version: '0.0.0' },
+    { ...settings, trackSources: result.config.trackSources, version: '0.0.0' },
     {
       store: behind,
       join: signup => joinWaitlist(signup, parts),
       limiter,
       documentLimiter: documentLimiter(settings),
       log,
+      telemetry,
     },
   )
   close = async () => {

@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import { openPage, startBrowser } from '../harness/browser.ts'
-import { contactsIn } from '../harness/database.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -231,4 +231,30 @@ test('C-49, C-50, C-51: the form of the page works on a landing page of another 
   assert.deepEqual([cookie?.name, cookie?.value, cookie?.httpOnly], ['waitlist', '1', true])
   await signUp('Grace', 'GRACE@example.com', 'You are already on the waitlist.')
   assert.deepEqual(contacts(), [{ name: 'Grace', email: 'grace@example.com' }])
+})
+
+test('with TRACK_SOURCES=true the form of the page hands on where the visitor came from', { skip }, async t => {
+  let form = ''
+  const landing = await landingPage(t, () => `<!doctype html><html lang="en"><meta charset="utf-8">${form}</html>`)
+  const { baseUrl, databasePath } = await startService(t, { CORS_ORIGINS: landing, TRACK_SOURCES: 'true' })
+  const docs = await openPage(t, browser, `${baseUrl}/docs/api`)
+  form = (await docs.page.locator('pre[data-language=html]').textContent())!
+
+  const signUp = async (query: string, email: string) => {
+    const { page } = await openPage(t, browser, `${landing}/${query}`)
+    await page.getByLabel('Name').fill('Grace')
+    await page.getByLabel('Email').fill(email)
+    await page.getByRole('button').click()
+    await page.getByRole('status').getByText('You are on the waitlist.', { exact: true }).waitFor()
+  }
+  await signUp('?utm_source=Früh & spät&gclid=1#ref=no', 'grace@example.com')
+  await signUp('', 'ada@example.com')
+  const sql = 'select source from contact order by number'
+  const sources = withDatabase(databasePath, database =>
+    database
+      .prepare(sql)
+      .all()
+      .map(({ source }) => source),
+  )
+  assert.deepEqual(sources, ['{"utm_source":"Früh"}', null])
 })

@@ -22,7 +22,8 @@ const plain = (prose: string): string => prose.replaceAll('`', '')
 /** The words of everything that the document says about one operation. */
 function* wordsOf(document: ApiDocument, method: string, path: string, operation: Operation): Generator<string> {
   yield* [method.toUpperCase(), path, operation.summary, ...paragraphs(operation.description)]
-  const { requestBody, responses } = operation
+  const { parameters = [], requestBody, responses } = operation
+  for (const { name, description, schema } of parameters) yield* [name, description, String(schema.examples![0])]
   if (requestBody !== undefined) yield plain(requestBody.description)
   for (const { schema, examples = {} } of Object.values(requestBody?.content ?? {})) {
     yield* wordsOfSchema(document, schema)
@@ -78,7 +79,8 @@ const forms: [accept: string, textOf: (source: string) => string, section: RegEx
 
 for (const [accept, textOf, section] of forms) {
   test(`C-58: all that the OpenAPI document says about an operation is in its section of ${accept}`, async t => {
-    const { request } = await clientOf(await startService(t))
+    // So that it says all that it can.
+    const { request } = await clientOf(await startService(t, { TRACK_SOURCES: 'true' }))
     const document = (await request('/api/openapi.json')).json as ApiDocument
     const source = (await request('/docs/api', { headers: { accept } })).text
     const { info, tags } = document
@@ -136,7 +138,7 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
   const base = 'https://waitlist.example.com'
   const pageOf = (service: string, description: string) => {
-    const quota = { limit: 20, window: 600, documentsPerMinute: 600, publishQuota: true }
+    const quota = { limit: 20, window: 600, documentsPerMinute: 600, publishQuota: true, trackSources: false }
     const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota })
     return docsPage(api, base, docsMarkdown(api, base)).html
   }

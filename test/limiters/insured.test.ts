@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { insured } from '../../src/limiters/insured.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
+import { telemetry } from '../../src/telemetry/telemetry.ts'
 import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
 import { recordingLog } from '../harness/service.ts'
 
@@ -24,7 +25,8 @@ function scene() {
       ),
     close: async () => {},
   }
-  const limiter = insured(shared, memoryLimiter(quota), log, quota.now)
+  const numbers = telemetry()
+  const limiter = insured(shared, memoryLimiter(quota), log, quota.now, numbers)
   const lines = () => logged.splice(0).map(({ msg, why, failed }) => ({ msg, why, failed }))
 
   /** One attempt, at `at` milliseconds, and by whom it was counted. */
@@ -35,14 +37,15 @@ function scene() {
     if (asked.length > before) asked.at(-1)![shared === 'answers' ? 'answer' : 'fail']()
     return (await attempt).remaining === 99 ? 'shared' : 'local'
   }
-  return { clock, limiter, asked, lines, take }
+  return { clock, limiter, asked, lines, take, numbers }
 }
 
 describe('the insured limiter', () => {
   test('the local one answers while the shared one is away, and the shared one as soon as it is back', async () => {
-    const { take, lines } = scene()
+    const { take, lines, numbers } = scene()
     assert.equal(await take(10_000, 'answers'), 'shared')
     assert.equal(await take(10_001, 'fails'), 'local')
+    assert.equal(numbers.limiter.failures, 1)
     assert.equal(await take(10_500, 'answers'), 'local', 'it is spared')
     assert.equal(await take(11_001, 'answers'), 'shared')
     assert.equal(await take(11_002, 'answers'), 'shared')

@@ -65,6 +65,8 @@ const subscriptionRequest = {
     utm_source: text,
     utm_medium: text,
     utm_campaign: text,
+    utm_term: text,
+    utm_content: text,
     double_opt_override: { enum: ['on', 'off', 'not_set'] },
     custom_fields: {
       type: 'array',

@@ -28,11 +28,19 @@ const text = fc
   .oneof(fc.string({ unit: 'grapheme', minLength: 1 }), fc.constantFrom('NULL', '"', '\\', '{a,b}', "'; --", ' ', '0'))
   .filter(each => each.isWellFormed() && !/\p{Cc}/u.test(each))
 
+const whole = fc.integer({ min: 1, max: 1_000_000 })
+/** No two rows share a value of these columns. */
+const unique = <Row>(...columns: readonly (keyof Row)[]) => ({
+  maxLength: 4,
+  comparator: (one: Row, other: Row) => columns.some(column => one[column] === other[column]),
+})
+
 const person = fc.record({
   gap: fc.integer({ min: 1, max: 1_000_000 }),
   id: uuid,
   name: text,
   createdAt: time,
+  source: orNull(fc.record({ utm_source: text, ref: text })),
   providerId: orNull(text),
   // Listed with an event, listed as one whom the provider had before, or pending.
   is: fc.constantFrom('joined', 'known', 'pending'),
@@ -52,7 +60,20 @@ const person = fc.record({
   ),
 })
 
-const lists = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id }).map((people): List => {
+const others = fc.record({
+  erased: fc.uniqueArray(
+    fc.record({ number: whole, hash: text, erased_at: time }, { noNullPrototype: true }),
+    unique('number', 'hash'),
+  ),
+  secret: fc.uniqueArray(
+    fc.record({ number: whole, name: text, value: text }, { noNullPrototype: true }),
+    unique('number', 'name'),
+  ),
+})
+
+const people = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id })
+
+const lists = fc.tuple(people, others).map(([people, { erased, secret }]): List => {
   let number = 0
   let delivery = 0
   const all = people.map(each => {
@@ -60,7 +81,7 @@ const lists = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id }
     return { ...each, number }
   })
   return {
-    contact: all.map(({ number, id, name, is, createdAt, providerId, event }) => ({
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source }) => ({
       number,
       id,
       name,
@@ -71,6 +92,7 @@ const lists = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id }
       provider_id: providerId,
       event_name: is === 'joined' ? event.name : null,
       event_at: is === 'joined' ? event.at : null,
+      source: source && JSON.stringify(source),
     })),
     delivery: all.flatMap(({ number, deliveries }) =>
       deliveries.map(each => {
@@ -79,6 +101,8 @@ const lists = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id }
         return { number: delivery, contact: number, ...each, token: each.state === 'waiting' ? each.token : null }
       }),
     ),
+    erased: erased.sort((one, other) => one.number - other.number),
+    secret: secret.sort((one, other) => one.number - other.number),
   }
 })
 

@@ -11,7 +11,10 @@ type Raw = Readonly<Record<string, Value>>
 /** Every table of a list, each in the order of its numbers, with its SQLite columns. */
 export type List = Readonly<Record<(typeof tables)[number], readonly Raw[]>>
 
-const tables = ['contact', 'delivery'] as const
+const tables = ['contact', 'delivery', 'erased', 'secret'] as const
+
+const forTables = <T>(make: (table: (typeof tables)[number]) => T) =>
+  Object.fromEntries(tables.map(table => [table, make(table)])) as Record<(typeof tables)[number], T>
 
 export const sqlite = (path: string): StoreLocation => ({ kind: 'sqlite', path })
 export const postgres = (url: string): StoreLocation => ({ kind: 'postgres', url })
@@ -43,7 +46,7 @@ export function listIn(path: string): List {
         .prepare(`select * from ${table} order by number`)
         .all()
         .map(row => ({ ...row })) as unknown as Raw[]
-    return { contact: read('contact'), delivery: read('delivery') }
+    return forTables(read)
   } finally {
     database.close()
   }
@@ -67,15 +70,18 @@ export async function listOn(url: string): Promise<List> {
       Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asInSqlite(column, value)])),
     )
   }
-  const [contact, delivery] = await Promise.all(tables.map(read))
-  return { contact: contact!, delivery: delivery! }
+  const found = forTables(read)
+  return Object.fromEntries(
+    await Promise.all(Object.entries(found).map(async ([table, rows]) => [table, await rows])),
+  ) as List
 }
 
 const asInSqlite = (column: string, value: unknown): Value => {
   if (value instanceof Date) return value.getTime()
   if (typeof value === 'boolean') return Number(value)
   // `pg` gives a bigint as a text.
-  return column === 'number' || column === 'contact' ? Number(value) : (value as Value)
+  if (column === 'number' || column === 'contact') return Number(value)
+  return column === 'source' && value !== null ? JSON.stringify(value) : (value as Value)
 }
 
 /** What a list becomes on its way: nobody holds a lease any more, and what was leased is in doubt. */
@@ -89,7 +95,12 @@ const START = Date.UTC(2030, 0, 1)
 /** Contacts with their events and a delivery each; the names have their numbers. */
 export function manyContacts(count: number): List {
   const numbers = Array.from({ length: count }, (_, i) => i + 1)
-  return { contact: numbers.map(number => contactRow(number)), delivery: numbers.map(deliveryRow) }
+  return {
+    contact: numbers.map(number => contactRow(number)),
+    delivery: numbers.map(deliveryRow),
+    erased: [],
+    secret: [],
+  }
 }
 
 export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed'): Raw => ({
@@ -103,6 +114,7 @@ export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed
   provider_id: null,
   event_name: state === 'listed' ? 'waitlist.joined' : null,
   event_at: state === 'listed' ? START + number : null,
+  source: null,
 })
 
 const deliveryRow = (number: number): Raw => ({

@@ -10,7 +10,10 @@ import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { tryAll } from '../../src/trials.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
-import { operatorContract } from '../contracts/operator.ts'
+import { contactsContract } from '../contracts/operator.contacts.ts'
+import { countingContract } from '../contracts/operator.counting.ts'
+import { soundnessContract } from '../contracts/operator.soundness.ts'
+import { type Desk, operatorContract } from '../contracts/operator.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sqlOn as sqlInFile } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -23,35 +26,35 @@ import { recordingLog } from '../harness/service.ts'
 
 const parts = { eventName: 'waitlist.joined', provider: 'provider', destinations: ['webhook', 'crm'] }
 
-operatorContract(
-  'a SQLite file',
-  async t => {
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const store = await sqliteStore({ path, ...parts })
-    t.after(() => store.close())
-    return { store, operator: sqliteOperator(path), sql: sqlInFile(path) }
-  },
-  async t => sqliteOperator(join(temporaryFolder(t), 'none.db')),
-  '0',
-  '(unixepoch() + 31536000) * 1000',
-)
+const inFile = async (t: TestContext): Promise<Desk> => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, ...parts })
+  t.after(() => store.close())
+  return { store, operator: sqliteOperator(path), sql: sqlInFile(path) }
+}
+const noFile = async (t: TestContext) => sqliteOperator(join(temporaryFolder(t), 'none.db'))
+
+operatorContract('a SQLite file', inFile, noFile, '0', '(unixepoch() + 31536000) * 1000')
+contactsContract('a SQLite file', inFile, noFile, '0')
+countingContract('a SQLite file', inFile, noFile, String)
+soundnessContract('a SQLite file', inFile, noFile, '0')
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const { log } = recordingLog()
 
-operatorContract(
-  'PostgreSQL',
-  async t => {
-    const url = await server.database()
-    const store = await postgresStore({ url, log, ...parts })
-    t.after(() => store.close())
-    return { store, operator: postgresOperator(url), sql: sqlOn(url) }
-  },
-  async () => postgresOperator(await server.database()),
-  'to_timestamp(0)',
-  "now() + interval '1 year'",
-)
+const inPostgres = async (t: TestContext): Promise<Desk> => {
+  const url = await server.database()
+  const store = await postgresStore({ url, log, ...parts })
+  t.after(() => store.close())
+  return { store, operator: postgresOperator(url), sql: sqlOn(url) }
+}
+const noTables = async () => postgresOperator(await server.database())
+
+operatorContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)', "now() + interval '1 year'")
+contactsContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
+countingContract('PostgreSQL', inPostgres, noTables, time => `to_timestamp(${time} / 1000.0)`)
+soundnessContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
 
 /** A database that the first start has yet to fill. */
 for (const [what, make] of [
@@ -107,4 +110,24 @@ describe('what an operator asks, of PostgreSQL alone', { timeout: 60_000 }, () =
       async () => (await rowsIn<{ state: string }>(url, 'select state from delivery'))[0]!.state === 'waiting',
     )
   })
+
+  test('while the reader of an export rests, no transaction is open', async t => {
+    const { store, operator, sql } = await inPostgres(t)
+    await store.admit(signup('Ada', 'ada@example.com'))
+    const open = "select 1 from pg_stat_activity where datname = current_database() and state like 'idle in %'"
+    for await (const { email } of await operator.contacts()) {
+      assert.equal(email, 'ada@example.com')
+      assert.deepEqual(await sql(open), [])
+    }
+  })
+})
+
+test('while the reader of an export of a SQLite file rests, the service can shorten its log', async t => {
+  const { store, operator, sql } = await inFile(t)
+  await store.admit(signup('Ada', 'ada@example.com'))
+  for await (const { email } of await operator.contacts()) {
+    assert.equal(email, 'ada@example.com')
+    const [checkpoint] = await sql('pragma wal_checkpoint(truncate)')
+    assert.equal(checkpoint!.busy, 0)
+  }
 })

@@ -7,7 +7,9 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { sourceParameters } from '../../src/waitlist/contact.ts'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { parseSource } from '../../src/waitlist/source.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -93,6 +95,29 @@ describe('a check commits a signup that it takes back', { concurrency: true, tim
     assert.equal(await passes(store), false)
     other.exec('rollback')
     assert.equal(await passes(store), true)
+  })
+
+  test('with the longest source that a signup may have, where sources are kept', async t => {
+    const value = encodeURIComponent('🚀'.repeat(100))
+    const longest = parseSource(sourceParameters.map(name => `${name}=${value}`).join('&'))
+    for (const [trackSources, bytes] of [
+      [true, Buffer.byteLength(JSON.stringify(longest))],
+      [false, null],
+    ] as const) {
+      const { store, path } = await openStore(t, { trackSources })
+      withDatabase(path, database =>
+        database.exec(
+          'create table seen (bytes); create trigger seen after insert on contact' +
+            ' begin insert into seen values (length(cast(new.source as blob))); end',
+        ),
+      )
+      await store.check()
+      const seen = withDatabase(path, database => database.prepare('select bytes from seen').all())
+      assert.deepEqual(
+        seen.map(each => each.bytes),
+        [bytes],
+      )
+    }
   })
 
   test('in a list that lets nobody in', async t => {

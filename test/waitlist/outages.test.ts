@@ -17,13 +17,15 @@ import { scene } from './scene.ts'
 
 /** A channel that answers each message only when the test says so. */
 function channel(name = 'chat') {
+  const news: News[] = []
   const told: News['is'][] = []
   const answers: ((result: DeliveryResult) => void)[] = []
   const port: Channel = {
     name,
     title: name,
-    tell(news) {
-      told.push(news.is)
+    tell(said) {
+      news.push(said)
+      told.push(said.is)
       return new Promise(resolve => answers.push(resolve))
     },
     check: async () => null,
@@ -33,7 +35,7 @@ function channel(name = 'chat') {
     answers.shift()!(result)
     await turn()
   }
-  return { port, told, answer, waits: () => answers.length }
+  return { port, news, told, answer, waits: () => answers.length }
 }
 
 const leave = new AbortController().signal
@@ -41,9 +43,12 @@ const leave = new AbortController().signal
 const alone = { takeTurn: async () => true }
 const unreached: DeliveryResult = { is: 'unreached', why: 'no connection' }
 
+const loops = { name: 'loops', called: 'Loops', keeps: 'signups' } as const
+const webhook = { name: 'webhook', called: 'the webhook', keeps: 'events' } as const
+
 /** One instance; the outage takes its turns. */
 function telling(channels: readonly Channel[], store: Pick<Store, 'takeTurn'> = alone) {
-  const turned = outages({ store, channels, provider: 'Loops', leave })
+  const turned = outages({ store, channels, leave }).of(loops)
   return async (...states: (Refusal | 'answering')[]) => {
     for (const state of states) turned(state)
     await turn()
@@ -116,6 +121,107 @@ describe('what channels are told of an outage', () => {
     await turned('answering')
     await answer({ is: 'unclear', why: 'no answer in time' })
     assert.deepEqual(told, ['unreachable', 'answering'])
+  })
+
+  test('each destination by itself, and a channel is not told of itself', async () => {
+    const [slack, discord] = [channel('slack'), channel('discord')]
+    const { of } = outages({ store: alone, channels: [slack.port, discord.port], leave })
+    const turns = [loops, webhook, { name: 'slack', called: 'Slack', keeps: 'events' } as const].map(of)
+    for (const turned of turns) turned('unreachable')
+    await turn()
+    assert.deepEqual(slack.news.map(calledOf), ['Loops', 'the webhook'])
+    assert.deepEqual(discord.news.map(calledOf), ['Loops', 'the webhook', 'Slack'])
+  })
+})
+
+const calledOf = (news: News) => ('called' in news ? news.called : null)
+
+describe('what channels are told of deliveries that are late', () => {
+  /** One channel that hears all at once, and two destinations. */
+  function lateness(store: Pick<Store, 'takeTurn'> = alone) {
+    const { port, news } = channel()
+    port.tell = async said => {
+      news.push(said)
+      return { is: 'delivered' }
+    }
+    const { of, late } = outages({ store, channels: [port], leave })
+    const turned = of(webhook)
+    of(loops)
+    const look = async (...names: string[]) => {
+      late(new Set(names))
+      await turn()
+    }
+    return { look, turned, said: () => news.map(one => `${calledOf(one)} ${one.is}`) }
+  }
+
+  test('once that they are, and once that they no longer are', async () => {
+    const { look, said } = lateness()
+    for (let i = 0; i < 3; i++) await look('webhook')
+    await look('webhook', 'loops')
+    for (let i = 0; i < 3; i++) await look('webhook')
+    await look()
+    assert.deepEqual(said(), ['the webhook late', 'Loops late', 'Loops on time', 'the webhook on time'])
+  })
+
+  test('not while the destination is out, which was told, but when it answers and they still are', async () => {
+    const { look, turned, said } = lateness()
+    turned('misconfigured')
+    await look('webhook')
+    await look()
+    await look('webhook')
+    turned('answering')
+    await turn()
+    await look('webhook')
+    turned('unreachable')
+    await turn()
+    assert.deepEqual(said(), [
+      'the webhook misconfigured',
+      'the webhook answering',
+      'the webhook late',
+      'the webhook unreachable',
+    ])
+  })
+
+  test('what nobody has set is none of their business', async () => {
+    const { look, said } = lateness()
+    await look('mail')
+    assert.deepEqual(said(), [])
+  })
+
+  test('of several instances that look one after the other, the first one says it', async t => {
+    const { store, clock } = await scene(t)
+    const taken: Promise<boolean>[] = []
+    const takeTurn: Store['takeTurn'] = (name, distance) => {
+      taken.push(store.takeTurn(name, distance))
+      return taken.at(-1)!
+    }
+    const instances = [1, 2, 3].map(() => lateness({ takeTurn }))
+    for (const names of [['webhook'], []]) {
+      for (const { look } of instances) {
+        await look(...names)
+        await Promise.all(taken)
+        clock.now += 120_000
+      }
+      clock.now += 3_600_000
+    }
+    await turn()
+    assert.deepEqual(
+      instances.map(({ said }) => said()),
+      [['the webhook late', 'the webhook on time'], [], []],
+    )
+  })
+})
+
+describe('what channels are told of the store', () => {
+  test('that it takes no signups, and that it takes them again; each once', async () => {
+    const { port, told, answer } = channel()
+    const { store } = outages({ store: alone, channels: [port], leave })
+    for (const takes of [true, true, false, false]) store(takes)
+    await turn()
+    await answer()
+    store(true)
+    await turn()
+    assert.deepEqual(told, ['refusing', 'storing'])
   })
 })
 

@@ -1,4 +1,6 @@
-import { BODY_LIMIT } from '../limits.ts'
+import { sourceParameters } from '../../waitlist/contact.ts'
+import { PARAMETER_MAX } from '../../waitlist/source.ts'
+import { BODY_LIMIT, HEADER_BYTES } from '../limits.ts'
 import { paths } from '../paths.ts'
 import * as refusals from '../refusals.ts'
 import { catalog } from './catalog.ts'
@@ -19,6 +21,8 @@ export interface Installation {
   readonly documentsPerMinute: number
   /** Whether answers say how much of the quota is left. */
   readonly publishQuota: boolean
+  /** Whether the query of a signup says where it came from. */
+  readonly trackSources: boolean
   /** The value of Set-Cookie. */
   readonly cookie: string
 }
@@ -28,7 +32,7 @@ export interface Installation {
  * security and CORS, and those that Node adds (Date, Connection), are left out.
  */
 export function openapi(installation: Installation) {
-  const { base, service, description, version, limit, window, cookie } = installation
+  const { base, service, description, version, limit, window, cookie, trackSources } = installation
   const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } =
     answers(installation)
 
@@ -59,7 +63,9 @@ export function openapi(installation: Installation) {
           description:
             'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: the answer says `alreadyExisted: true`, nothing changes, and no automation starts.\n\n' +
             `Each client has a quota of ${limit} ${limit === 1 ? 'attempt' : 'attempts'}, refilled evenly over ${window} seconds. Every attempt counts, even one with a mistake in it, unless it is answered with 429. ` +
-            'An error names only the first problem of a request.',
+            'An error names only the first problem of a request.' +
+            (trackSources ? SOURCES : ''),
+          ...(trackSources && { parameters }),
           requestBody: {
             required: true,
             description: `At most ${BODY_LIMIT} bytes of JSON.`,
@@ -249,6 +255,28 @@ const header = (description: string, schema: object, required = false) => ({ des
 
 const retryAfter = (description: string, example: number) =>
   header(description, { type: 'integer', format: 'int32', minimum: 1, examples: [example] }, true)
+
+const SOURCES =
+  '\n\nThe query may say where the person came from. It is kept with a new contact: of each parameter the first ' +
+  `${PARAMETER_MAX} characters, without control characters and surrounding white space; if it is repeated, the first one. ` +
+  'No value is a reason to refuse a signup.'
+
+/** The meaning of each parameter, and an example. */
+const sources: Record<(typeof sourceParameters)[number], readonly [description: string, example: string]> = {
+  utm_source: ['The site, newsletter or advertiser that the person came from.', 'newsletter'],
+  utm_medium: ['The kind of link.', 'email'],
+  utm_campaign: ['The campaign that the link belongs to.', 'launch'],
+  utm_term: ['The search term of a paid link.', 'early access'],
+  utm_content: ['Which of several links or advertisements it was.', 'footer'],
+  ref: ['Who or what referred the person.', 'ada'],
+}
+
+/** A long value is no mistake. Its only bound is that of the head of a request. */
+const parameters = sourceParameters.map(name => {
+  const [description, example] = sources[name]
+  const schema = { type: 'string', maxLength: HEADER_BYTES, examples: [example] }
+  return { name, in: 'query', required: false, description, schema }
+})
 
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 

@@ -33,6 +33,7 @@ const as = (parameter: string): Form => ({ parameter, read: column => column, wr
 const forms: Record<Kind, Form> = {
   whole: { ...as('bigint'), read: column => `${column}::float8` },
   text: as('text'),
+  json: { parameter: 'text', read: column => `${column}::text`, write: value => `${value}::json` },
   uuid: { ...as('uuid'), read: column => `${column}::text` },
   // PostgreSQL counts microseconds. They are cut to milliseconds on reading.
   time: {

@@ -2,16 +2,26 @@ import type { ClientBase } from 'pg'
 import type { Operator } from '../operator.ts'
 import { contacts } from './operator/contacts.ts'
 import { copies } from './operator/copies.ts'
+import { counting } from './operator/counting.ts'
 import { deliveries } from './operator/deliveries.ts'
+import { erasure } from './operator/erasure.ts'
+import { imports } from './operator/imports.ts'
 import { lend, nameOf } from './operator/open.ts'
+import { pruning } from './operator/pruning.ts'
+import { soundness } from './operator/soundness.ts'
 import { isCurrent } from './schema.ts'
 import { requireCreation, requireFit, requireRights } from './server.ts'
 
 /** The operator's side of a PostgreSQL database. Each call makes its own connection; services go on meanwhile. */
 export const postgresOperator = (url: string): Operator => ({
   ...contacts(url),
+  ...counting(url),
   ...deliveries(url),
-  ...copies(),
+  ...erasure(url),
+  ...pruning(url),
+  ...copies(url),
+  ...soundness(url),
+  ...imports(url),
   look: () => lend(url, ({ lend }) => lend(client => look(client, nameOf(url)))),
 })
 

@@ -16,6 +16,7 @@ import {
 import { mending, PAGE } from '../mending.ts'
 import type { Postgres } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
+import { pruneStep } from './pruning.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
 /**
@@ -197,7 +198,8 @@ interface Options {
   readonly bounds: Bounds | undefined
 }
 
-interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'countListed'> {
+interface Outbox
+  extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'prune' | 'countListed'> {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
@@ -332,6 +334,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         // An earlier try whose answer was lost may have taken it.
         return again || row!.taken
       }),
+    prune: (age, after, most) => pruneStep(database.run, { now: now(), age, after, most }),
     async countListed() {
       const [row] = await database.attempt(query => query<{ listed: string }>(COUNT_LISTED), COUNT_TIMEOUT)
       return Number(row!.listed)

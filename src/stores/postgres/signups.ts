@@ -11,27 +11,28 @@ import { DURABLE, NOW } from './sql.ts'
  * One statement for a batch. It inserts in the order of the addresses, since two batches that lock the same addresses in
  * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
-const admitting = (state: 'listed' | 'pending') => `
+const admitting = (state: 'listed' | 'pending', source: '' | ', source') => `
 with input as (
-  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) with ordinality as t (id, name, email, email_key, ord)
+  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${source && ', $8::json[]'})
+    with ordinality as t (id, name, email, email_key${source}, ord)
 ), firsts as (
   select distinct on (email_key) * from input order by email_key, ord
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at${state === 'listed' ? ', event_name, event_at' : ''})
-  select id, name, email, email_key, '${state}', ${NOW}${state === 'listed' ? `, $6, ${NOW}` : ''} from firsts order by email_key
+  insert into contact (id, name, email, email_key, state, created_at${state === 'listed' ? ', event_name, event_at' : ''}${source})
+  select id, name, email, email_key, '${state}', ${NOW}${state === 'listed' ? `, $6, ${NOW}` : ''}${source} from firsts order by email_key
   on conflict do nothing
   returning number, id, created_at
 ), ${DURABLE}`
 
 /** Lists contacts at once, with their events and deliveries. */
-const ADMIT_LISTED = `${admitting('listed')}, announced as (
+const admitListed = (source: '' | ', source') => `${admitting('listed', source)}, announced as (
   insert into delivery (contact, destination, due_at)
   select number, destination, created_at from added cross join unnest($7::text[]) as destination ${IN_PLACE}
 )
 select id from added, durable`
 
 /** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
-const ADMIT_PENDING = `${admitting('pending')}, leased as (
+const admitPending = (source: '' | ', source') => `${admitting('pending', source)}, leased as (
   insert into delivery (contact, destination, attempts, due_at, token)
   select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added ${IN_PLACE}
   returning number, token
@@ -65,7 +66,7 @@ const ROUNDS = 4
 
 interface Insertable {
   readonly id: string
-  readonly signup: Pick<Signup, 'name' | 'email'>
+  readonly signup: Pick<Signup, 'name' | 'email' | 'source'>
   readonly key: string
 }
 
@@ -91,6 +92,8 @@ interface Options {
   readonly eventName: string
   readonly destinations: readonly string[]
   readonly provider: string | null
+  /** Whether the sources of signups are kept. */
+  readonly trackSources: boolean
   /** Null: the server's clock is used. */
   now(): Date | null
   leased(delivery: Delivery, since: Moment): Delivery
@@ -116,7 +119,8 @@ interface Signups {
 
 /** The signups of a PostgreSQL store. */
 export function postgresSignups(database: Postgres, options: Options): Signups {
-  const { eventName, destinations, provider, now, leased, lost } = options
+  const { eventName, destinations, provider, trackSources, now, leased, lost } = options
+  const text = (provider === null ? admitListed : admitPending)(trackSources ? ', source' : '')
 
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
@@ -189,21 +193,24 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
   }
 
   function insert(items: readonly Insertable[], query: Query = database.run): Promise<readonly Added[]> {
-    const values = [
+    const values: unknown[] = [
       now(),
       items.map(({ id }) => id),
       items.map(({ signup }) => signup.name),
       items.map(({ signup }) => signup.email),
       items.map(({ key }) => key),
+      ...(provider === null ? [eventName, destinations] : [provider, LEASE]),
     ]
-    return provider === null
-      ? query(ADMIT_LISTED, [...values, eventName, destinations], { prepared: true })
-      : query(ADMIT_PENDING, [...values, provider, LEASE], { prepared: true })
+    if (trackSources) {
+      values.push(items.map(({ signup: { source } }) => (source === undefined ? null : JSON.stringify(source))))
+    }
+    return query(text, values, { prepared: true })
   }
 
-  function addedNow({ id, since, signup: { name, email } }: Item, { created_at, delivery }: Added): Admission {
+  function addedNow({ id, since, signup: { name, email, source } }: Item, { created_at, delivery }: Added): Admission {
     if (provider === null) return { is: 'listed now', contactId: id }
-    const contact = { id, name, email, state: 'pending', createdAt: created_at! } as const
+    const known = { id, name, email, state: 'pending', createdAt: created_at! } as const
+    const contact = source === undefined ? known : { ...known, source }
     const handOver = { number: Number(delivery), token: id, contact, attempts: 0, doubt: false }
     return { is: 'pending now', delivery: leased(handOver, since) }
   }

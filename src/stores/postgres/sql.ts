@@ -12,3 +12,9 @@ export const inMilliseconds = (parameter: string) =>
 export const DURABLE = `durable as (
   select case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', true) end
 )`
+
+/**
+ * An advisory lock ("erasures" in ASCII): shared by imports while they decide about a batch, exclusive for a removal. So
+ * nobody who is being erased is added by a statement that does not see it yet.
+ */
+export const ERASURES = '7310012293695300979'

@@ -1,3 +1,5 @@
+import type { Commits } from '../../telemetry/telemetry.ts'
+import type { Counts } from '../../waitlist/counts.ts'
 import { type Admission, type Log, OperatorError, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { throttle } from '../../waitlist/throttle.ts'
@@ -6,7 +8,8 @@ import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
 import { storeName } from '../location.ts'
 import { type Postgres, postgres } from './client.ts'
-import { passes, reasonOf } from './errors.ts'
+import { countAll } from './counts.ts'
+import { asUnavailable, passes, reasonOf } from './errors.ts'
 import { postgresOutbox } from './outbox.ts'
 import { upgrade } from './schema.ts'
 import { requireRights, warnOf } from './server.ts'
@@ -20,6 +23,8 @@ export interface PostgresStoreOptions {
   readonly destinations?: readonly string[]
   /** The provider that confirms a contact before it is listed; null: there is none. */
   readonly provider?: string | null
+  /** Whether the sources of signups are kept. */
+  readonly trackSources?: boolean
   readonly log: Log
   readonly bounds?: Bounds
   readonly connections?: number
@@ -29,9 +34,13 @@ export interface PostgresStoreOptions {
   readonly clock?: () => number
   /** Milliseconds that only grow. */
   readonly monotonic?: () => number
+  /** Null: commits are not measured. */
+  readonly commits?: Commits | null
 }
 
 const TIMEOUT = 15_000
+/** Milliseconds for each statement that counts everything. */
+const COUNT_TIMEOUT = 10_000
 /** Milliseconds between two looks for pending contacts of an earlier provider. */
 const ADOPT_EVERY = 60_000
 /** Milliseconds between two tries to open. */
@@ -48,11 +57,13 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, monotonic, bounds })
-  const { claim, settle, claimDigest, settleDigest, takeTurn, countListed, leased, lost } = outbox
-  const { admit, trial } = postgresSignups(database, { ...surroundings, leased, lost })
+  const { claim, settle, claimDigest, settleDigest, takeTurn, prune, countListed, leased, lost } = outbox
+  const { trackSources = false } = options
+  const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, leased, lost })
   const able = checked(admit, trial)
   const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
+    measured: options.commits,
     unheard(_, admission) {
       // If that fails too, the lease ends by itself.
       if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
@@ -75,6 +86,15 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     return claim(destination, most, contact)
   }
 
+  /** Not tried again: whoever asks will ask again. */
+  async function counts(): Promise<Counts> {
+    try {
+      return await database.lend(client => countAll(client, now(), COUNT_TIMEOUT))
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+
   return {
     admit: signups.submit,
     isBehind: signups.isBehind,
@@ -84,7 +104,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     claimDigest,
     settleDigest,
     takeTurn,
+    prune,
     countListed,
+    counts,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     // Never resolves: a restart or a failover is temporary, and what was committed stays committed.
     failure: new Promise(() => {}),

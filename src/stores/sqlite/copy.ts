@@ -15,8 +15,8 @@ import {
   tableNames,
   using,
 } from '../rows.ts'
-import { publish, requireNoLog } from './operator/copies.ts'
 import { openForReading } from './operator/open.ts'
+import { publish, requireNoLog } from './publish.ts'
 import { holdPlace, openSqliteFile, requireReleased, upgrade } from './schema.ts'
 
 /**

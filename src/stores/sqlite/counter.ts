@@ -1,10 +1,15 @@
-/** The thread that counts the listed contacts of a database that another thread writes. */
+/** The thread that counts in a database that another thread writes. */
 
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { COUNT_LISTED } from '../deliveries.ts'
+import type { Count } from './count.ts'
+import { countAll } from './counts.ts'
 
-const database = new DatabaseSync(workerData as string, { readOnly: true, timeout: 1_000 })
-const listed = database.prepare(COUNT_LISTED).get()?.listed
+const { path, what } = workerData as Count
+const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 })
+// All of it as it stands at one moment. Short, since the log cannot be shortened meanwhile.
+database.exec('begin')
+const counted = what === 'listed' ? database.prepare(COUNT_LISTED).get()?.listed : countAll(database, what.now)
 database.close()
-parentPort?.postMessage(listed)
+parentPort?.postMessage(counted)

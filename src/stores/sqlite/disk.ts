@@ -14,6 +14,9 @@ export interface Disk {
   isFull(error: unknown): boolean
 }
 
+/** Bytes that must be free: room for the write-ahead log, a checkpoint and a person at work. */
+export const MINIMUM_FREE = 64 * 1024 * 1024
+
 export class OutOfSpace extends Error {}
 
 /**

@@ -2,16 +2,26 @@ import { existsSync } from 'node:fs'
 import type { Operator } from '../operator.ts'
 import { contacts } from './operator/contacts.ts'
 import { copies } from './operator/copies.ts'
+import { counting } from './operator/counting.ts'
 import { deliveries } from './operator/deliveries.ts'
+import { erasure } from './operator/erasure.ts'
+import { imports } from './operator/imports.ts'
+import { pruning } from './operator/pruning.ts'
+import { soundness } from './operator/soundness.ts'
 
 /** The operator's side of a database file. Each call opens it separately; a service goes on meanwhile. */
 export function sqliteOperator(path: string): Operator {
   const { backlog, ...others } = deliveries(path)
   return {
     ...contacts(path),
+    ...counting(path),
     ...others,
     backlog,
+    ...erasure(path),
+    ...pruning(path),
     ...copies(path),
+    ...soundness(path),
+    ...imports(path),
     async look() {
       if (!existsSync(path)) return `${path}, which is made at the first start`
       // If nothing can be counted, the file cannot be used.

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
+import type { Counts } from '../../waitlist/counts.ts'
 import {
   type Delivery,
   type Digest,
   type DigestSettlement,
   LEASE,
   NAMED,
+  type Pruned,
   type Settlement,
 } from '../../waitlist/ports.ts'
 import {
@@ -20,6 +22,8 @@ import {
   untilDigest,
 } from '../deliveries.ts'
 import { PAGE } from '../mending.ts'
+import { countAll } from './counts.ts'
+import { pruning } from './pruning.ts'
 import { listing, type Surroundings } from './signups.ts'
 
 /** The steps of deliveries. Each is atomic within its transaction. */
@@ -39,7 +43,9 @@ export type Step =
       readonly distance: number
     }
   | { readonly do: 'take turn'; readonly name: string; readonly distance: number }
+  | { readonly do: 'prune'; readonly age: number; readonly after: number; readonly most: number }
   | { readonly do: 'count listed' }
+  | { readonly do: 'count all' }
   | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
 
 /** Of a delivery among those to its destination that wait. */
@@ -55,7 +61,9 @@ export interface Results {
   readonly 'claim digest': Digest | number | null
   readonly 'settle digest': boolean
   readonly 'take turn': boolean
+  readonly prune: Pruned
   readonly 'count listed': number
+  readonly 'count all': Counts
   readonly mend: Place | null
 }
 export type Result = Results[Step['do']]
@@ -128,7 +136,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       ' attempts = attempts - ? where number in (select value from json_each(?)) and token = ?',
   )
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
-  const countAll = database.prepare(COUNT_LISTED)
+  const countListed = database.prepare(COUNT_LISTED)
+  const prune = pruning(database)
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
@@ -235,8 +244,12 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return settleDigest(step, now)
       case 'take turn':
         return takeTurn(step, now)
+      case 'prune':
+        return prune(now - step.age, step.after, step.most)
       case 'count listed':
-        return (countAll.get() as { listed: number }).listed
+        return (countListed.get() as { listed: number }).listed
+      case 'count all':
+        return countAll(database, now)
       case 'mend':
         return mend(step, now)
     }

@@ -107,16 +107,24 @@ export interface SqlitePlace {
 /**
  * Keeps other processes off a file that is created or replaced as a whole. Creates its folder, but none above it.
  *
- * @throws {OperatorError} when the file is in use or not ours.
+ * @throws {OperatorError} when the file is in use or not ours. `anyState`: it may be newer than this program, or damaged.
  */
-export function holdPlace(given: string): SqlitePlace {
+export function holdPlace(given: string, { anyState = false } = {}): SqlitePlace {
   const above = dirname(dirname(resolve(given)))
   if (!existsSync(above)) throw new OperatorError(`There is no folder ${above}. Make it, or correct the path.`)
   const path = realPath(given)
-  requireOurs(path)
+  try {
+    requireOurs(path, anyState ? requireOwn : requireReleased)
+  } catch (error) {
+    if (!anyState || !isDamage(error)) throw error
+  }
   const lock = takeLock(path)
   return { path, close: () => lock.close() }
 }
+
+/** What SQLite says of a file that is not a database, or no longer (CORRUPT, NOTADB). */
+export const isDamage = (error: unknown): boolean =>
+  [11, 26].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
 
 /**
  * An exclusive transaction on a second, empty database beside the file. The operating system releases it however the
@@ -150,13 +158,13 @@ function requireSqliteVersion(database: DatabaseSync): void {
 }
 
 /** Checked before the lock and all settings: a file that is not ours, or not for this program, stays as it is. */
-function requireOurs(path: string): void {
+function requireOurs(path: string, judge: typeof requireOwn = requireReleased): void {
   if (!existsSync(path)) return
   if (statSync(path).isDirectory()) throw isFolder(path)
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     requireSqliteVersion(database)
-    requireReleased(database, path)
+    judge(database, path)
   } finally {
     database.close()
   }
@@ -192,14 +200,19 @@ export function upgrade(database: DatabaseSync, path: string): void {
  * release.
  */
 export function requireReleased(database: DatabaseSync, path: string): readonly Migration[] {
+  requireOwn(database, path)
+  const version = read(database, 'pragma user_version') as number
+  const erased = "select count(*) from sqlite_schema where name = 'erased'"
+  if (version > 0 && read(database, erased) === 0) throw unreleased(path)
+  return pendingMigrations(readMigrations(migrations), version, path)
+}
+
+/** @throws {OperatorError} when another program made the file. */
+export function requireOwn(database: DatabaseSync, path: string): void {
   const tables = read(database, 'select count(*) from sqlite_schema')
   if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
     throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
   }
-  const version = read(database, 'pragma user_version') as number
-  const turns = "select count(*) from sqlite_schema where name = 'turn'"
-  if (version > 0 && read(database, turns) === 0) throw unreleased(path)
-  return pendingMigrations(readMigrations(migrations), version, path)
 }
 
 /** The first column of the first row. */

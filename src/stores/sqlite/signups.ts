@@ -1,5 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
+import { sourceParameters } from '../../waitlist/contact.ts'
 import { LEASE } from '../../waitlist/ports.ts'
 import { emailKey } from '../../waitlist/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
@@ -12,15 +13,19 @@ export interface Surroundings {
   readonly destinations: readonly string[]
   /** The provider that confirms a contact before it is listed; null: there is none. */
   readonly provider: string | null
+  /** Whether the sources of signups are kept. */
+  readonly trackSources: boolean
 }
 
 /**
- * A batch of signups as two columns, one signup to a line: two long strings are cheaper to send to a thread than hundreds
- * of short ones. Names and addresses contain no line breaks, which `parseSignup` refuses.
+ * A batch of signups as columns, one signup to a line: a few long strings are cheaper to send to a thread than hundreds of
+ * short ones. Names and addresses contain no line breaks, which `parseSignup` refuses, and neither does JSON.
  */
 export interface AdmitBatch {
   readonly names: string
   readonly emails: string
+  /** As JSON; a line is empty where the source is not known. Only there if sources are kept. */
+  readonly sources?: string
 }
 
 /**
@@ -53,13 +58,16 @@ export function listing(database: DatabaseSync, { eventName, destinations }: Sur
   }
 }
 
+const NONE = [] as const
+
 /** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
 export function admitting(database: DatabaseSync, surroundings: Surroundings) {
-  const { provider, eventName, destinations } = surroundings
+  const { provider, eventName, destinations, trackSources } = surroundings
+  const [column, value] = trackSources ? [', source', ', ?9'] : ['', '']
   const insert = database.prepare(
-    'insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)' +
+    `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at${column})` +
       // A conflict would use up a number, and that is a write: a known address would cost a sync.
-      ' select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 where not exists (select 1 from contact where email_key = ?4)',
+      ` select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8${value} where not exists (select 1 from contact where email_key = ?4)`,
   )
   const handOver = database.prepare(
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
@@ -80,14 +88,16 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
     return row.id
   }
 
-  return ({ names, emails }: AdmitBatch, now: number): AdmittedBatch => {
+  return ({ names, emails, sources }: AdmitBatch, now: number): AdmittedBatch => {
     const name = names.split('\n')
+    const source = sources?.split('\n')
     const [state, event, at] = provider === null ? ['listed', eventName, now] : ['pending', null, null]
     const lines: string[] = []
     for (const [i, email] of emails.split('\n').entries()) {
       const id = randomUUIDv7()
       const key = emailKey(email)
-      const { changes, lastInsertRowid } = insert.run(id, name[i]!, email, key, state!, now, event!, at!)
+      const more = source === undefined ? NONE : [source[i] || null]
+      const { changes, lastInsertRowid } = insert.run(id, name[i]!, email, key, state!, now, event!, at!, ...more)
       if (changes === 0) lines.push(mayBePending ? known(key, now) : '')
       else if (provider === null) {
         announce(lastInsertRowid, now)
@@ -103,16 +113,22 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
 
 /** 100 characters of 4 bytes. */
 const LONGEST_NAME = '-'.repeat(400)
+const LONGEST_SOURCE = JSON.stringify(Object.fromEntries(sourceParameters.map(each => [each, LONGEST_NAME])))
 
 /**
  * Returns a function that admits the longest possible signup and takes it back, inside an open transaction: it needs all
  * that a signup needs, and leaves only a gap in the numbers. Nobody can have such an address (RFC 2606 §2).
  */
-export function trying(database: DatabaseSync, admit: ReturnType<typeof admitting>) {
+export function trying(
+  database: DatabaseSync,
+  admit: ReturnType<typeof admitting>,
+  { trackSources }: Pick<Surroundings, 'trackSources'>,
+) {
+  const sources = trackSources ? { sources: LONGEST_SOURCE } : {}
   const takeBack = database.prepare('delete from contact where email_key = ?')
   return (now: number): void => {
     const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
-    admit({ names: LONGEST_NAME, emails: email }, now)
+    admit({ names: LONGEST_NAME, emails: email, ...sources }, now)
     takeBack.run(email)
   }
 }

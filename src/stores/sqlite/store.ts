@@ -1,3 +1,4 @@
+import type { Commits } from '../../telemetry/telemetry.ts'
 import {
   type Admission,
   type Delivery,
@@ -13,7 +14,8 @@ import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
 import { mending } from '../mending.ts'
-import { countListedIn } from './count.ts'
+import { countAllIn, countListedIn } from './count.ts'
+import { MINIMUM_FREE } from './disk.ts'
 import type { Place, Result, Results, Step } from './outbox.ts'
 import { startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
@@ -21,12 +23,10 @@ import type { Reply, SqliteOptions } from './worker.ts'
 /** Batches of signups on their way to the thread, which commits all that it finds waiting at once: neither side idles. */
 const AHEAD = 2
 
-/** Room for the write-ahead log, a checkpoint and a person at work. */
-const MINIMUM_FREE = 64 * 1024 * 1024
-
 export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
   readonly destinations?: readonly string[]
   readonly provider?: string | null
+  readonly trackSources?: boolean
   readonly minimumFree?: number
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
@@ -34,6 +34,8 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   /** Milliseconds that only grow. */
   readonly monotonic?: (() => number) | undefined
   readonly log?: Log
+  /** Null: commits are not measured. */
+  readonly commits?: Commits | null
 }
 
 /**
@@ -42,8 +44,18 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
  * @throws {OperatorError} when the file cannot be used as it is.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { bounds, clock = Date.now, monotonic = () => performance.now(), log, provider = null, ...rest } = options
-  const thread = await startThread({ minimumFree: MINIMUM_FREE, destinations: [], provider, ...rest }, log)
+  const {
+    bounds,
+    clock = Date.now,
+    monotonic = () => performance.now(),
+    log,
+    provider = null,
+    trackSources = false,
+    commits,
+    ...rest
+  } = options
+  const surroundings = { destinations: [], provider, trackSources }
+  const thread = await startThread({ minimumFree: MINIMUM_FREE, ...surroundings, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
     const reply = await thread.ask({ do: 'step', steps, now: clock() })
@@ -80,7 +92,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const now = clock()
     const names = signups.map(({ name }) => name).join('\n')
     const emails = signups.map(({ email }) => email).join('\n')
-    const reply = await thread.ask({ do: 'admit', batch: { names, emails }, now })
+    const batch = trackSources ? { names, emails, sources: sourcesOf(signups) } : { names, emails }
+    const reply = await thread.ask({ do: 'admit', batch, now })
     if (reply.is !== 'admitted') throw unavailable(reply)
     took = reply.took
     return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
@@ -94,6 +107,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     bounds,
     ahead: AHEAD,
     took: () => took,
+    measured: commits,
     unheard(_, admission) {
       if (admission.is === 'pending now') giveBack(admission.delivery)
     },
@@ -102,10 +116,14 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   let closed: Promise<void> | undefined
   let counted: Promise<unknown> = Promise.resolve()
 
-  function countListed(): Promise<number> {
-    if (options.path === ':memory:') return claims.submit({ do: 'count listed' }) as Promise<number>
+  /** Counts in a thread of its own; what is in memory only its own thread can count. */
+  function count<What extends 'count listed' | 'count all'>(
+    what: What,
+    inFile: (path: string) => Promise<Results[What]>,
+  ): Promise<Results[What]> {
+    if (options.path === ':memory:') return claims.submit({ do: what }) as Promise<Results[What]>
     if (closed !== undefined) return Promise.reject(new StoreUnavailable('the store is closed'))
-    const count = countListedIn(options.path)
+    const count = inFile(options.path)
     counted = Promise.allSettled([counted, count])
     return count
   }
@@ -135,7 +153,9 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     },
     settleDigest,
     takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
-    countListed,
+    prune: (age, after, most) => claims.submit({ do: 'prune', age, after, most }) as Promise<Results['prune']>,
+    countListed: () => count('count listed', countListedIn),
+    counts: () => count('count all', path => countAllIn(path, clock())),
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     close: () => (closed ??= close()),
@@ -144,12 +164,16 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
 const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')
 
+const sourcesOf = (signups: readonly Signup[]): string =>
+  signups.map(({ source }) => (source === undefined ? '' : JSON.stringify(source))).join('\n')
+
 /** Reads a line of an admitted batch. */
-function admissionIn(line: string, { name, email }: Signup, now: number): Admission {
+function admissionIn(line: string, { name, email, source }: Signup, now: number): Admission {
   if (line === '') return { is: 'already listed' }
   if (line.startsWith('=')) return { is: 'still pending', contact: Number(line.slice(1)) }
   if (!line.startsWith('+')) return { is: 'listed now', contactId: line }
   const [number, id] = line.slice(1).split(' ')
-  const contact = { id: id!, name, email, state: 'pending', createdAt: new Date(now) } as const
+  const known = { id: id!, name, email, state: 'pending', createdAt: new Date(now) } as const
+  const contact = source === undefined ? known : { ...known, source }
   return { is: 'pending now', delivery: { number: Number(number), token: id!, contact, attempts: 0, doubt: false } }
 }

@@ -43,8 +43,11 @@ export interface News {
   readonly text: string
 }
 
-/** What passes by itself: busy, locked, full. */
-const PASSING = [5, 6, 13]
+/**
+ * What nothing is lost by: busy, locked and full pass by themselves; a constraint is that of a trigger or a row that
+ * somebody made by hand, who can take it away.
+ */
+const PASSING = [5, 6, 13, 19]
 /** What opening a file on a full disk may end with: an I/O error, "full", "cannot open". */
 const CANNOT_WRITE = [10, 13, 14]
 
@@ -67,7 +70,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const commit = database.prepare('commit')
   const rollback = database.prepare('rollback')
   const admit = admitting(database, options)
-  const trial = trying(database, admit)
+  const trial = trying(database, admit, options)
   const step = stepping(database, options)
   const pages = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size')
   const inMemory = options.path === ':memory:'
@@ -110,7 +113,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   }
 
   /**
-   * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
+   * The classes of failure. Full or busy passes by itself, and what was made by hand can be undone. Anything else (I/O error, corruption, not a database, a moved
    * file) means that later commits could look fine and still be lost.
    */
   function judge(error: unknown): Reply {

@@ -4,7 +4,7 @@ import { vendorNames } from './vendor.ts'
 
 /** What thousands of histories must have come to; otherwise they prove less than they seem to. */
 export const edges: readonly string[] = [
-  ...['new', 'known', 'kept', 'refused', 'failed'].map(told => `told: ${told}`),
+  ...['new', 'known', 'kept', 'lost', 'refused', 'failed'].map(told => `told: ${told}`),
   ...['pending now', 'still pending', 'already listed'].map(admission => `admit: ${admission}`),
   ...['ours', 'somebody else has it'].map(claimed => `claim one: ${claimed}`),
   'created',

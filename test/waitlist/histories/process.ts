@@ -146,7 +146,9 @@ export function startProcess(parts: ProcessParts): Process {
     claimDigest: (...all) => store().claimDigest(...all),
     settleDigest: (...all) => store().settleDigest(...all),
     takeTurn: (...all) => store().takeTurn(...all),
+    prune: (...all) => store().prune(...all),
     countListed: () => store().countListed(),
+    counts: () => store().counts(),
     check: () => store().check(),
     failure: store().failure,
     refuse() {

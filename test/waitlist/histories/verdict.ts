@@ -108,7 +108,7 @@ export function judge(world: World, email: string, { recognisesOwn }: Abilities)
   const visits = world.visits.filter(visit => visit.email === email)
   const told = (...what: string[]) => visits.filter(visit => what.includes(visit.told))
   if (told('new', 'known').length > 0) assert.notEqual(contact, undefined, `${email} was told so, and is lost`)
-  if (told('kept').length > 0) assert.ok(listedOrRefused, `${email} was kept, and is lost`)
+  if (told('kept', 'lost').length > 0) assert.ok(listedOrRefused, `${email} was kept, and is lost`)
   if (told('refused').length > 0) assert.ok(hasRefused, `${email} was refused by nobody`)
   for (const { told, unhindered } of visits) {
     if (unhindered) assert.match(told, /^(new|known|refused)$/, `${email} was told so, with nothing in the way`)
@@ -117,7 +117,7 @@ export function judge(world: World, email: string, { recognisesOwn }: Abilities)
   if (told('new').length === 1) assert.equal(events, 1, `${email} was told that it is new`)
   for (const known of told('known')) {
     // Somebody signed up before, or at the same time; or the owner had it.
-    const others = told('new', 'kept', 'nothing', 'failed').some(other => other.from < known.to)
+    const others = told('new', 'kept', 'lost', 'nothing', 'failed').some(other => other.from < known.to)
     const earlier = told('known').some(other => other.to < known.from)
     const reason = others || earlier || (owned(known.vendor, email) ?? Number.POSITIVE_INFINITY) < known.to
     assert.ok(reason, `${email} was told on its first signup that it is known`)

@@ -93,8 +93,8 @@ except HTTPError as refusal:
     print(refusal.status, ${read('refusal')})`
 }
 
-/** A form to paste into a page: one input for each field of the request. */
-export function formSample(url: string, schema: Schema): Sample {
+/** A form to paste into a page: one input for each field of the request. It may hand on the query of its page. */
+export function formSample(url: string, schema: Schema, withQuery: boolean): Sample {
   const inputs = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const type = field['x-after-trimming']?.format === 'email' ? ' type="email"' : ''
     const required = schema.required?.includes(name) ? ' required' : ''
@@ -110,7 +110,7 @@ ${inputs.join('\n')}
 <script type="module">
   const form = document.querySelector('#waitlist')
   const status = form.querySelector('[role=status]')
-  const service = ${scriptText(url)}
+  const service = ${scriptText(url)}${withQuery ? ' + location.search' : ''}
 
   form.addEventListener('submit', async event => {
     event.preventDefault()

@@ -1,6 +1,6 @@
 import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { blocks, definitions, example, idOf, prose } from './commonmark.ts'
+import { blocks, code, definitions, example, idOf, prose } from './commonmark.ts'
 import { formSample, requestSamples } from './examples.ts'
 import { answerExamples, headers, members, rawAnswer } from './reference.ts'
 import type { Answer } from './shape.ts'
@@ -13,6 +13,7 @@ import type { Answer } from './shape.ts'
 export function start(api: OpenapiDocument, base: string): string {
   const { post } = api.paths[paths.waitlist]
   const request = requestSamples(base, { method: 'POST', path: paths.waitlist, operation: post })
+  const sources = (post.parameters ?? []).map(({ name }) => name)
   return blocks(
     '## Start',
     '### Quick start',
@@ -25,7 +26,13 @@ export function start(api: OpenapiDocument, base: string): string {
     'Paste this where you want the form. It sends what the visitor typed and shows the sentence that comes back: the `message` of a success or the `error` of a refusal.',
     'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first.',
     'A page with a Content Security Policy has to allow this service in `connect-src` and the script in `script-src`.',
-    example('A working form', formSample(base + paths.waitlist, api.components.schemas.SignupRequest)),
+    sources.length === 0
+      ? undefined
+      : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
+    example(
+      'A working form',
+      formSample(base + paths.waitlist, api.components.schemas.SignupRequest, sources.length > 0),
+    ),
   )
 }
 

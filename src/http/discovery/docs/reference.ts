@@ -1,11 +1,11 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, code, definition, definitions, escaped, example, prose } from './commonmark.ts'
 import { requestSamples } from './examples.ts'
-import { type Answer, type Call, firstMedia, type HeaderField, type Schema } from './shape.ts'
+import { type Answer, type Call, firstMedia, type HeaderField, type Parameter, type Schema } from './shape.ts'
 
 /** One endpoint: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
-  const { summary, description, requestBody, responses } = call.operation
+  const { summary, description, parameters, requestBody, responses } = call.operation
   const { 200: success, ...others } = responses
   // `4XX` comes after the 4xx that are named.
   const refusals = Object.entries(others).sort(([one], [other]) => (one < other ? -1 : 1))
@@ -17,6 +17,7 @@ export function endpoint(api: OpenapiDocument, base: string, call: Call): string
     prose(description),
     body && definitions('Request fields', members(api, body.schema, '**required**')),
     requestBody && prose(requestBody.description),
+    parameters && definitions('Query parameters, all optional', parameters.map(parameter)),
     example('Request', ...requestSamples(base, call)),
     success && successful(api, success),
     definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),
@@ -82,6 +83,9 @@ export function members(api: OpenapiDocument, schema: Schema, required: string):
   const named = schema.$ref?.split('/').at(-1)
   return entries(named === undefined ? schema : (api.components.schemas as Record<string, Schema>)[named]!, '')
 }
+
+const parameter = ({ name, description, schema }: Parameter): string =>
+  definition(name, [schema.type ?? 'any'], prose(description), `Example: ${code(String(schema.examples?.[0]))}`)
 
 /** Type and limits in a few words. */
 function constraints(schema: Schema): string[] {

@@ -37,11 +37,18 @@ export interface Answer {
   readonly content?: Readonly<Record<string, Media>>
 }
 
+export interface Parameter {
+  readonly name: string
+  readonly description: string
+  readonly schema: Schema
+}
+
 export interface Operation {
   readonly operationId: string
   readonly tags: readonly string[]
   readonly summary: string
   readonly description: string
+  readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly description: string; readonly content: Readonly<Record<string, Media>> }
   readonly responses: Readonly<Record<string, Answer>>
 }

@@ -11,8 +11,13 @@ create table contact (
   provider_id text, -- the provider's id for the contact, if it gave one
   event_name  text,
   event_at    timestamptz,
+  source      json, -- where the signup came from; null: not known
   check ((event_name is null) = (event_at is null)),
-  check (event_at is null or state = 'listed')
+  check (event_at is null or state = 'listed'),
+  -- What JavaScript can hold: what was written by hand is refused, and not met by every claim.
+  check (number between -9007199254740991 and 9007199254740991),
+  check (isfinite(created_at)),
+  check (isfinite(event_at))
 );
 create index contact_pending on contact (number) where state = 'pending';
 
@@ -29,7 +34,11 @@ create table delivery (
   token       uuid,                               -- not null: an attempt began and has not been settled
   why         text,                               -- how the last attempt ended
   settled_at  timestamptz,                        -- when it was delivered or abandoned
-  unique (contact, destination)
+  unique (contact, destination),
+  check (number between -9007199254740991 and 9007199254740991),
+  check (attempts between 0 and 1000000),
+  check (isfinite(due_at)),
+  check (isfinite(settled_at))
 );
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
@@ -39,4 +48,19 @@ create table turn (
   name    text        primary key,
   token   uuid        not null,
   next_at timestamptz not null -- the next one is not taken before
+);
+
+-- Addresses that the operator has erased, as keyed hashes (the key is in `secret`): older copies of these contacts must not
+-- come back with an import or a restored backup.
+create table erased (
+  number    bigint generated always as identity primary key,
+  hash      text        not null unique,
+  erased_at timestamptz not null
+);
+
+-- Random values that all instances share, each made when it is first needed.
+create table secret (
+  number bigint generated always as identity primary key,
+  name   text not null unique,
+  value  text not null
 );

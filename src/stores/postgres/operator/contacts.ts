@@ -1,60 +1,91 @@
-import type { Contact, ContactState } from '../../../waitlist/contact.ts'
-import type { Contacts } from '../../operator/contacts.ts'
-import { isCurrent } from '../schema.ts'
-import { cannotUse, nameOf, open } from './open.ts'
+import type { Contact } from '../../../waitlist/contact.ts'
+import { emailKey } from '../../../waitlist/signup.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../../deliveries.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
+import { conditionsOf, type Dialect, type Which } from '../../filter.ts'
+import type { ContactFilter, Contacts, Person } from '../../operator/contacts.ts'
+import type { Postgres, Query } from '../client.ts'
+import { cannotUse, lend, open } from './open.ts'
 
 export const contacts = (url: string): Contacts => ({
-  contacts: () => readContacts(url),
+  contacts: filter => readContacts(url, filter),
+  newest: (filter, limit) =>
+    lend(url, async database => (await select(database, filter, 'order by contact.number desc', limit)).map(contactOf)),
+  count: filter => lend(url, database => count(database, filter)),
+  person: email => lend(url, ({ attempt }) => attempt(query => readPerson(query, email))),
 })
 
-/** A snapshot of all contacts, in the order in which they were stored. Resolves when they can be read. */
-async function readContacts(url: string): Promise<AsyncIterable<Contact>> {
-  const pages = readPages(url)
-  const first = await pages.next()
-  return (async function* () {
-    try {
-      for (let page = first; page.done !== true; page = await pages.next()) yield* page.value
-    } finally {
-      await pages.return()
-    }
-  })()
+/** Without a locale a character is what it is in Unicode, and all of them are told apart. */
+const dialect: Dialect = {
+  parameter: number => `$${number}`,
+  time: time => time,
+  finds: (column, parameter) => `${column} collate "C" ~ ${parameter}`,
+  pattern: places =>
+    places.map(each => (/^.$/su.test(each) ? each.replace(/[!-/:-@[-`{-~]/, '\\$&') : `[${each}]`)).join(''),
 }
 
-interface Row {
-  readonly number: string
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly state: ContactState
-  readonly created_at: Date
+/** Contacts in memory at once. */
+const PAGE = 5_000
+
+/** Nothing is open until somebody reads. */
+async function readContacts(url: string, filter: ContactFilter = {}): Promise<AsyncIterable<Contact>> {
+  const last = 'select coalesce(max(number), 0) as number from contact'
+  const [row] = await lend(url, ({ run }) => run<{ number: string }>(last))
+  return readPages(url, { ...filter, upTo: row!.number })
 }
 
-/** Rows in memory at once. */
-const AT_ONCE = 5_000
-
-async function* readPages(url: string): AsyncGenerator<readonly Contact[], void> {
+/** One transaction for all pages would keep the server from removing what is dead for as long as the reader takes. */
+async function* readPages(url: string, which: Which): AsyncGenerator<Contact> {
   const database = open(url)
   try {
-    const { client, release } = await database.borrow()
-    try {
-      await isCurrent(client, nameOf(url))
-      await client.query('begin isolation level repeatable read read only')
-      // The reader of an export may be slow.
-      await client.query('set local idle_in_transaction_session_timeout = 0')
-      for (let last = '0', rows: Row[]; ; last = rows.at(-1)!.number) {
-        const text =
-          'select number, id, name, email, state, created_at from contact where number > $1 order by number limit $2'
-        rows = (await client.query<Row>(text, [last, AT_ONCE])).rows
-        yield rows.map(({ number, created_at, ...contact }) => ({ ...contact, createdAt: created_at }))
-        if (rows.length < AT_ONCE) break
-      }
-      await client.query('commit')
-    } finally {
-      release()
+    for (let above: string | undefined, rows: readonly Row[]; ; above = rows.at(-1)!.number) {
+      rows = await select(database, { ...which, above }, 'order by contact.number', PAGE)
+      yield* rows.map(contactOf)
+      if (rows.length < PAGE) break
     }
   } catch (error) {
     throw cannotUse(url, error)
   } finally {
     await database.close()
   }
+}
+
+interface Row extends ContactRow {
+  readonly number: string
+}
+
+function select(database: Postgres, which: Which, order: string, limit: number): Promise<readonly Row[]> {
+  const { where, values } = conditionsOf(which, dialect)
+  const text = `select contact.number, ${CONTACT_COLUMNS} from contact ${where} ${order} limit ${limit}`
+  return database.run<Row>(text, values)
+}
+
+async function count(database: Postgres, filter: ContactFilter): Promise<number> {
+  const { where, values } = conditionsOf(filter, dialect)
+  const [row] = await database.run<{ n: number }>(`select count(*)::int as n from contact ${where}`, values)
+  return row!.n
+}
+
+async function readPerson(query: Query, email: string): Promise<Person> {
+  await query('begin isolation level repeatable read read only')
+  const key = emailKey(email)
+  const [contact] = await query<ContactRow>(`select ${CONTACT_COLUMNS} from contact where email_key = $1`, [key])
+  const deliveries = await query<RecordRow>(
+    `select id, event_name, ${RECORD_COLUMNS} from contact join delivery on delivery.contact = contact.number` +
+      ' where email_key = $1 order by delivery.number',
+    [key],
+  )
+  const [secret] = await query<{ value: string }>('select value from secret where name = $1', [ERASURE])
+  // Without the secret nobody has been erased.
+  const hash = secret ? erasureHash(secret.value, email) : ''
+  const [erased] = await query<{ erased_at: Date }>('select erased_at from erased where hash = $1', [hash])
+  await query('commit')
+  return { contact: contact && contactOf(contact), deliveries: deliveries.map(recordOf), erasedAt: erased?.erased_at }
 }

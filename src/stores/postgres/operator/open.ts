@@ -7,7 +7,7 @@ import { isCurrent } from '../schema.ts'
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Milliseconds for one statement. No visitor waits for it, and tables may be large. */
-const STATEMENT = 60_000
+export const STATEMENT = 60_000
 
 export const open = (url: string): Postgres => postgres({ url, connections: 1, timeout: STATEMENT, log: silent })
 

@@ -12,11 +12,14 @@ create table contact (
   provider_id text,             -- the provider's id for the contact, if it gave one
   event_name  text,
   event_at    integer,
+  source      text,             -- where the signup came from, as JSON; null: not known
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state = 'listed'),
-  -- What a Date can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
+  -- What JavaScript can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
+  check (number between -9007199254740991 and 9007199254740991),
   check (created_at between -8640000000000000 and 8640000000000000),
-  check (event_at between -8640000000000000 and 8640000000000000)
+  check (event_at between -8640000000000000 and 8640000000000000),
+  check (json_valid(source))
 ) strict;
 create index contact_pending on contact (number) where state = 'pending';
 
@@ -33,8 +36,17 @@ create table delivery (
   token       text,                       -- not null: an attempt began and has not been settled
   why         text,                       -- how the last attempt ended
   settled_at  integer,                    -- when it was delivered or abandoned
-  unique (contact, destination)
+  unique (contact, destination),
+  check (number between -9007199254740991 and 9007199254740991),
+  check (attempts between 0 and 1000000),
+  check (doubt in (0, 1)),
+  check (due_at between -8640000000000000 and 8640000000000000),
+  check (settled_at between -8640000000000000 and 8640000000000000)
 ) strict;
+-- For a shell, in which foreign keys are off until they are turned on.
+create trigger contact_deleted after delete on contact begin
+  delete from delivery where contact = old.number;
+end;
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
 
@@ -44,3 +56,18 @@ create table turn (
   token   text    not null,
   next_at integer not null -- the next one is not taken before
 ) strict, without rowid;
+
+-- Addresses that the operator has erased, as keyed hashes (the key is in `secret`): older copies of these contacts must not
+-- come back with an import or a restored backup.
+create table erased (
+  number    integer primary key autoincrement,
+  hash      text    not null unique,
+  erased_at integer not null
+) strict;
+
+-- Random values that all instances share, each made when it is first needed.
+create table secret (
+  number integer primary key autoincrement,
+  name   text    not null unique,
+  value  text    not null
+) strict;

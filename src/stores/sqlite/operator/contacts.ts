@@ -1,48 +1,96 @@
-import type { Contact, ContactState } from '../../../waitlist/contact.ts'
-import { OperatorError } from '../../../waitlist/ports.ts'
-import type { Contacts } from '../../operator/contacts.ts'
-import { openForReading } from './open.ts'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { Contact } from '../../../waitlist/contact.ts'
+import { emailKey } from '../../../waitlist/signup.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../../deliveries.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
+import { conditionsOf, type Dialect, type Which } from '../../filter.ts'
+import type { ContactFilter, Contacts, Person } from '../../operator/contacts.ts'
+import { cannotUse, lend, openForReading } from './open.ts'
 
 export const contacts = (path: string): Contacts => ({
-  contacts: async () => readContacts(path),
+  contacts: async filter => readContacts(path, filter),
+  newest: async (filter, limit) =>
+    lend(path, openForReading(path), database => select(database, filter, 'order by contact.number desc', limit)).map(
+      contactOf,
+    ),
+  count: async filter => lend(path, openForReading(path), database => count(database, filter)),
+  person: async email => lend(path, openForReading(path), database => readPerson(database, email)),
 })
+
+/** `like` knows no case but that of ASCII, `glob` none, and both take a character for what it is in Unicode. */
+const dialect: Dialect = {
+  parameter: number => `?${number}`,
+  time: time => time.getTime(),
+  finds: (column, parameter) => `${column} glob ${parameter}`,
+  pattern: places => `*${places.map(each => (/^[^*?[]$/u.test(each) ? each : `[${each}]`)).join('')}*`,
+}
 
 /** Contacts in memory at once. */
 const PAGE = 1_000
 
-/**
- * All contacts that had joined before the call, one after the other, in the order in which they did. Each page is read for
- * itself: one transaction for all of them would keep the service from shortening its log for as long as the reader of an
- * export takes. So a contact is as it was when its page was read, and one that was removed meanwhile is missing.
- */
-function readContacts(path: string): Generator<Contact> {
+/** Nothing is open until somebody reads. */
+function readContacts(path: string, filter: ContactFilter = {}): Generator<Contact> {
+  const last = 'select coalesce(max(number), 0) as number from contact'
+  const row = lend(path, openForReading(path), database => database.prepare(last).get()) as { number: number }
+  return readPages(path, { ...filter, upTo: row.number })
+}
+
+/** One transaction for all pages would keep the service from shortening its log for as long as the reader takes. */
+function* readPages(path: string, which: Which): Generator<Contact> {
   const database = openForReading(path)
   try {
-    const last = database.prepare('select max(number) as number from contact').get()?.number as number | null
-    const query = database.prepare(
-      'select number, id, name, email, state, created_at from contact where number > ? and number <= ? order by number limit ?',
-    )
-    return (function* () {
-      try {
-        for (let from: number | undefined = 0; from !== undefined; ) {
-          const page = query.all(from, last, PAGE) as unknown as ListedRow[]
-          for (const { number: _, created_at, ...contact } of page) {
-            yield { ...contact, createdAt: new Date(created_at) }
-          }
-          from = page.at(-1)?.number
-        }
-      } finally {
-        database.close()
-      }
-    })()
+    for (let above: number | undefined, rows: readonly Row[]; ; above = rows.at(-1)!.number) {
+      rows = select(database, { ...which, above }, 'order by contact.number', PAGE)
+      yield* rows.map(contactOf)
+      if (rows.length < PAGE) break
+    }
   } catch (error) {
+    throw cannotUse(path, error)
+  } finally {
     database.close()
-    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`)
   }
 }
 
-interface ListedRow extends Omit<Contact, 'createdAt'> {
+interface Row extends ContactRow {
   readonly number: number
-  readonly state: ContactState
-  readonly created_at: number
+}
+
+function select(database: DatabaseSync, which: Which, order: string, limit: number): readonly Row[] {
+  const { where, values } = conditionsOf(which, dialect)
+  const sql = `select contact.number, ${CONTACT_COLUMNS} from contact ${where} ${order} limit ${limit}`
+  return database.prepare(sql).all(...(values as SQLInputValue[])) as unknown as readonly Row[]
+}
+
+function count(database: DatabaseSync, filter: ContactFilter): number {
+  const { where, values } = conditionsOf(filter, dialect)
+  const sql = `select count(*) as n from contact ${where}`
+  return (database.prepare(sql).get(...(values as SQLInputValue[])) as { n: number }).n
+}
+
+function readPerson(database: DatabaseSync, email: string): Person {
+  database.exec('begin')
+  const key = emailKey(email)
+  const contact = database.prepare(`select ${CONTACT_COLUMNS} from contact where email_key = ?`).get(key)
+  const deliveries = database.prepare(
+    `select id, event_name, ${RECORD_COLUMNS} from contact join delivery on delivery.contact = contact.number` +
+      ' where email_key = ? order by delivery.number',
+  )
+  const secret = database.prepare('select value from secret where name = ?').get(ERASURE) as
+    | { value: string }
+    | undefined
+  // Without the secret nobody has been erased.
+  const hash = secret ? erasureHash(secret.value, email) : ''
+  const erased = database.prepare('select erased_at from erased where hash = ?').get(hash)
+  return {
+    contact: contact && contactOf(contact as unknown as ContactRow),
+    deliveries: (deliveries.all(key) as unknown as RecordRow[]).map(recordOf),
+    erasedAt: erased && new Date(erased.erased_at as number),
+  }
 }

@@ -1,0 +1,128 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { openLoop } from '../test/harness/open-loop.ts'
+import { withPostgresDatabase } from '../test/harness/postgres-database.ts'
+import { startDatabase } from './database.ts'
+import { fill } from './large.ts'
+import type { Plan } from './options.ts'
+import { runCommand, type Server, startService } from './processes.ts'
+import { record } from './record.ts'
+import { count, type Figure, median, spread } from './report.ts'
+import { commandGoals, knownSignup, openLimiter } from './scenarios.ts'
+
+/** Contacts on the list. */
+const MILLION = 1_000_000
+/** Signups a second beside a command, and the connections that they share. */
+const RATE = 200
+const CONNECTIONS = 16
+
+interface Command {
+  readonly name: string
+  readonly args: readonly string[]
+  /** The exit code. */
+  readonly code: number
+  /** Seconds. */
+  readonly goal: number
+}
+
+const OUTPUT = 'list.csv'
+
+/** What finds nobody looks at everybody. */
+const commands: readonly Command[] = [
+  { name: 'list --search', args: ['list', '--search', 'Nobody Ω'], code: 1, goal: commandGoals.list },
+  { name: 'export', args: ['export', '--output', OUTPUT], code: 0, goal: commandGoals.export },
+]
+
+/** Commands on a list of a million contacts while signups go on, on both stores. */
+export async function commandFigures(folder: string, plan: Plan): Promise<Figure[]> {
+  const contacts = Math.min(plan.contacts, MILLION)
+  const figures: Figure[] = []
+  const measure = async (store: string, url: string, add: () => Promise<unknown> | unknown) => {
+    plan.progress(`commands: filling ${store} with ${count(contacts)} contacts`)
+    const settings = { ...openLimiter, DATABASE_URL: url }
+    const first = await startService(folder, settings)
+    await record(first.port, knownSignup)
+    await first.stop()
+    await add()
+    const service = await startService(folder, settings)
+    for (const command of commands) {
+      plan.progress(`commands: ${command.name} on ${store}`)
+      const measured = await measureCommand(folder, service, settings, command, plan.rounds)
+      figures.push(figureOf(`${command.name}, ${count(contacts)} contacts, ${store}`, command.goal, measured))
+    }
+    await service.stop()
+  }
+
+  const file = join(folder, 'commands.db')
+  await measure('SQLite', `sqlite:${file}`, () => fill(file, contacts))
+  const database = await startDatabase()
+  try {
+    await measure('PostgreSQL', database.url, () => fillDatabase(database.url, contacts))
+  } finally {
+    await database.remove()
+  }
+  return figures
+}
+
+interface Measured {
+  readonly seconds: number
+  /** Bytes. */
+  readonly peak: number
+  /** Of a signup, as a multiple of the usual. */
+  readonly p99: number
+}
+
+/** A first run, not counted, says how long signups must go on beside it. */
+async function measureCommand(
+  folder: string,
+  { port }: Server,
+  settings: Readonly<Record<string, string>>,
+  { name, args, code }: Command,
+  rounds: number,
+): Promise<readonly Measured[]> {
+  const run = async () => {
+    const ended = await runCommand(folder, settings, args)
+    rmSync(join(folder, OUTPUT), { force: true })
+    if (ended.code !== code) throw new Error(`${name} ended with ${ended.code}`)
+    return ended
+  }
+  const signups = async (seconds: number): Promise<number> => {
+    const load = { baseUrl: `http://127.0.0.1:${port}`, connections: CONNECTIONS, stages: [{ rate: RATE, seconds }] }
+    const [{ answers, due }] = (await openLoop(load)) as [Awaited<ReturnType<typeof openLoop>>[number]]
+    if (answers[200]?.count !== due) throw new Error(`not every signup beside ${name} was answered with 200`)
+    return answers[200].p99
+  }
+  const seconds = Math.max(1, Math.ceil((await run()).seconds))
+  const measured: Measured[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const usual = await signups(seconds)
+    const [beside, ended] = await Promise.all([signups(seconds), run()])
+    measured.push({ ...ended, p99: beside / usual })
+  }
+  return measured
+}
+
+function figureOf(name: string, goal: number, measured: readonly Measured[]): Figure {
+  const [seconds, peaks, p99s] = (['seconds', 'peak', 'p99'] as const).map(each => measured.map(one => one[each]))
+  const MB = peaks!.map(bytes => bytes / 1e6)
+  const { memory, p99 } = commandGoals
+  return {
+    name,
+    value: `${spread(seconds!, 1)} s, ${spread(MB)} MB, p99 of signups beside it ${spread(p99s!, 1)} × the usual`,
+    goal: `≤ ${goal} s, ≤ ${memory} MB, ≤ ${p99} ×`,
+    met: median(seconds!) <= goal && median(MB) <= memory && median(p99s!) <= p99,
+  }
+}
+
+/** Copies the one contact that is there. */
+const fillDatabase = (url: string, contacts: number): Promise<unknown> =>
+  withPostgresDatabase(url, async client => {
+    await client.query(
+      `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)
+       select gen_random_uuid(), name, address, address, state, created_at, event_name, event_at
+       from (select md5(random()::text) || '@example.com' as address from generate_series(1, $1::int)) as fresh
+       cross join (select * from contact limit 1) as one`,
+      [contacts],
+    )
+    await client.query('vacuum analyze contact')
+  })

@@ -1,0 +1,43 @@
+/** HTML that is safe where an element may stand: whatever was filled in is escaped. */
+export interface Html {
+  readonly html: string
+}
+
+/** Text, also in a quoted attribute; HTML, which stays as it is; null for nothing. */
+type Filling = string | number | Html | readonly Html[] | null
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function filled(filling: Filling): string {
+  if (filling === null) return ''
+  if (typeof filling === 'object') return 'html' in filling ? filling.html : filling.map(({ html }) => html).join('')
+  return String(filling).replaceAll(/[&<>"']/g, character => entities[character]!)
+}
+
+export const html = (texts: TemplateStringsArray, ...fillings: readonly Filling[]): Html => ({
+  html: String.raw({ raw: texts }, ...fillings.map(filled)),
+})
+
+/** What controls more than its own place: line breaks, escape sequences, and the direction of what follows. */
+const CONTROLS = /[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+
+/** On one line, `longest` code points at most, of which something can be seen. */
+export function bounded(text: string, longest: number): string {
+  const characters = [
+    ...text
+      .slice(0, 8 * longest)
+      .replaceAll(CONTROLS, '')
+      .trim(),
+  ]
+  const shown = characters.length <= longest ? characters : [...characters.slice(0, longest - 1), '…']
+  return shown.some(character => /[^\p{M}\p{Z}]/u.test(character)) ? shown.join('') : '(nothing to be seen)'
+}
+
+/** Words that are not ours, such as a source that anybody can type: without effect on what stands around them. */
+export const words = (text: string, longest: number): Html => html`<bdi>${bounded(text, longest)}</bdi>`

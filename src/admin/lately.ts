@@ -1,0 +1,56 @@
+export interface Lately<Value> {
+  /** The newest value, and when it was made; null: there is none yet. Why the newest attempt failed; null: it did not. */
+  readonly value: Value | null
+  readonly at: Date | null
+  readonly failed: string | null
+}
+
+export interface LatelyOptions {
+  /** Milliseconds for which a value is not made again. */
+  readonly fresh: number
+  /** The largest part of all time that may be spent on making it, from 0 to 1; without it, any. */
+  readonly share?: number
+  /** Milliseconds that somebody who asks waits for a new value, before the last one must do. */
+  readonly patience: number
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number
+}
+
+/**
+ * Remembers what is dear to make, so that nobody can have it made too often. All who ask meanwhile share one attempt. A
+ * failure is remembered like a value.
+ */
+export function lately<Value>(
+  make: () => Value | Promise<Value>,
+  { fresh, share = 1, patience, clock = () => performance.now() }: LatelyOptions,
+): () => Promise<Lately<Value>> {
+  let latest: Lately<Value> = { value: null, at: null, failed: null }
+  let making: Promise<void> | null = null
+  let staleAt = Number.NEGATIVE_INFINITY
+
+  async function renew(): Promise<void> {
+    const began = clock()
+    try {
+      const value = await make()
+      latest = { value, at: new Date(), failed: null }
+    } catch (error) {
+      latest = { ...latest, failed: (error as Error).message }
+    }
+    const ended = clock()
+    staleAt = ended + Math.max(fresh, (ended - began) * (1 / share - 1))
+  }
+
+  return async () => {
+    if (clock() < staleAt) return latest
+    making ??= renew().finally(() => {
+      making = null
+    })
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, patience)
+    })
+    await Promise.race([making, late])
+    clearTimeout(timer)
+    return latest
+  }
+}

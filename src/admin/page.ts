@@ -1,0 +1,299 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { whole } from '../charts/axis.ts'
+import { type Plot, plot } from '../charts/svg.ts'
+import type { Called, Outcome } from '../telemetry/telemetry.ts'
+import { type DeliveryCount, type Stats, statsOf } from '../waitlist/counts.ts'
+import { clock, length, moment, share } from './figures.ts'
+import { bounded, type Html, html, words } from './html.ts'
+import { type Problem, problemsIn } from './problems.ts'
+import type { DestinationReading, Reading } from './reading.ts'
+
+const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
+
+/** What the page may load: its own style, by its hash, and its icon. */
+export const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Seconds until the browser asks again. */
+export const REFRESH = 5
+
+export interface PageOptions {
+  /** Whether the browser was told to ask again (`REFRESH`), which its reader can stop (WCAG 2.2, 2.2.2). */
+  readonly refreshes: boolean
+  /** An IANA name such as `Europe/Berlin`. */
+  readonly timezone: string
+  /** Which of several processes this is. */
+  readonly instance: string
+}
+
+const colours = { well: '#3547c8', wrong: '#c22f2f' }
+const mark = (colour: string) =>
+  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='${colour}'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
+
+/** Code points of what others wrote. */
+const LONGEST_NAME = 100
+const LONGEST_SOURCE = 60
+const LONGEST_REASON = 240
+
+/** Sources that are shown each by itself. */
+const SOURCES_SHOWN = 12
+
+/** One page for the launch day, without script: what it shows is as old as `reading` says. It names no person. */
+export function page(reading: Reading, { refreshes, timezone, instance }: PageOptions): string {
+  const { service, counts, provider } = reading
+  const stats = counts && statsOf(counts, timezone)
+  const problems = problemsIn(reading)
+  const isUrgent = problems.some(problem => problem.isUrgent)
+  const title = `${isUrgent ? '⚠ ' : ''}${stats === null ? '' : `${whole(stats.total)} · `}${bounded(service, LONGEST_NAME)}`
+  const colour = isUrgent ? colours.wrong : colours.well
+  const head = html`<meta charset="utf-8">
+<title>${title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(mark(colour))}">
+<style>${{ html: style }}</style>`
+  const body = html`<header>
+<h1>${{ html: mark(colour) }}${words(service, LONGEST_NAME)}</h1>
+<p class="refresh"><span>${counts === null ? null : html`as of ${clock(counts.at, timezone)}, `}${refreshes ? `refreshed every ${REFRESH} s` : 'paused'}</span> ${refreshes ? html`<a href="?refresh=off">Pause</a>` : html`<a href=".">Go on</a>`}</p>
+</header>
+<main>
+${problems.length === 0 ? allIsWell(reading) : problemsHtml(problems)}
+${stats === null ? html`<p class="card empty">The contacts are being counted.</p>` : growth(stats, reading)}
+<div class="columns">
+${stats === null ? null : sourcesHtml(stats)}
+${answersHtml(reading)}
+${provider === null ? null : callsHtml(provider, reading)}
+</div>
+${deliveriesHtml(reading, timezone)}
+</main>
+${footer(reading, timezone, instance)}`
+  return `<!doctype html>
+<html lang="en">
+<head>
+${head.html}
+</head>
+<body>
+${body.html}
+</body>
+</html>
+`
+}
+
+const allIsWell = ({ store, isDraining }: Reading): Html => {
+  if (isDraining)
+    return html`<p class="fine"><strong>This process stops</strong> as soon as all visitors have their answers.</p>`
+  return html`<p class="fine"><strong>${store === null ? 'Nothing is wrong so far.' : 'Signups are taken.'}</strong> Nothing needs you.</p>`
+}
+
+/** In lines that do not begin within an option. */
+const commandHtml = (command: string): Html =>
+  html`<code>${command.split(/ (?=--)/).map((part, i) => html`${i === 0 ? '' : ' '}<span>${part}</span>`)}</code>`
+
+const problemsHtml = (problems: readonly Problem[]): Html => html`<section aria-labelledby="problems">
+<h2 id="problems">Needs you</h2>
+<ul class="problems">
+${problems.map(
+  ({ isUrgent, title, text, why, commands }) => html`<li class="${isUrgent ? 'urgent' : 'soon'}">
+<h3>${words(title, LONGEST_NAME)}</h3>
+<p>${text}</p>
+${why === null ? null : html`<p class="why">${words(why, LONGEST_REASON)}</p>`}
+${commands.map(commandHtml)}
+</li>`,
+)}
+</ul>
+</section>`
+
+function growth(stats: Stats, { provider }: Reading): Html {
+  const { total, listed, pending, held, today, last7Days, last30Days, perMinute, perHour, perDay, timezone } = stats
+  const parts = [
+    html`<li><b>${whole(listed)}</b> listed</li>`,
+    pending > 0 || provider !== null
+      ? html`<li><b>${whole(pending)}</b> pending, until ${words(provider ?? 'the provider', LONGEST_NAME)} confirms them</li>`
+      : null,
+    held > 0 ? html`<li><b>${whole(held)}</b> held</li>` : null,
+  ].filter(each => each !== null)
+  const tile = (name: string, count: number) => html`<div><dt>${name}</dt><dd>${whole(count)}</dd></div>`
+  return html`<section class="growth" aria-labelledby="growth">
+<div class="card total">
+<h2 id="growth">On the list</h2>
+<p class="number">${whole(total)}</p>
+<ul>${parts}</ul>
+<dl>${tile('Today', today)}${tile('Last 7 days', last7Days)}${tile('Last 30 days', last30Days)}</dl>
+</div>
+${[
+  plotHtml({ id: 'minutes', title: 'Signups per minute', bars: perMinute, unit: 'minute', timezone }, 680, 230),
+  plotHtml({ id: 'hours', title: 'Signups per hour', bars: perHour, unit: 'hour', timezone }, 560, 210),
+  plotHtml({ id: 'days', title: 'Signups per day', bars: perDay, unit: 'day', timezone }, 560, 210),
+]}
+</section>`
+}
+
+type Series = Pick<Plot, 'title' | 'bars' | 'unit' | 'timezone'> & { readonly id: string }
+
+/** Twice, since what is legible in a wide card is not in a narrow one: the style shows one of them. */
+function plotHtml(series: Series, width: number, height: number): Html {
+  const { id, title, bars, unit } = series
+  const most = bars.reduce((best, bar) => Math.max(best, bar.count), 0)
+  const sum = bars.reduce((all, bar) => all + bar.count, 0)
+  const drawn = (size: string, of: Pick<Plot, 'width' | 'height' | 'text'>) =>
+    html`<div class="${size}">${{ html: plot({ ...series, id: `${id}-${size}`, ...of }) }}</div>`
+  return html`<figure class="card ${id}">
+<figcaption><h3>${title}</h3><p>${sum === 0 ? 'none' : whole(sum)} in ${bars.length} ${unit}s${sum === 0 ? '' : `, ${whole(most)} at most`}</p></figcaption>
+${[drawn('wide', { width, height, text: 12 }), drawn('narrow', { width: 320, height: 190, text: 12 })]}
+</figure>`
+}
+
+/** How much of all that is, as a bar beside the number. */
+const meter = (part: number, all: number): Html =>
+  html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="part" width="${all === 0 ? 0 : Math.round((1000 * part) / all) / 10}" height="4"/></svg>`
+
+function sourcesHtml({ sources, sourced, total }: Stats): Html {
+  if (sourced === 0) {
+    return html`<section class="card"><h2>Where they come from</h2>
+<p class="empty">No contact has a known source. With <code>TRACK_SOURCES=true</code> a landing page can name one.</p></section>`
+  }
+  const shown = sources.slice(0, SOURCES_SHOWN)
+  const others = sourced - shown.reduce((sum, { count }) => sum + count, 0)
+  const largest = shown[0]?.count ?? 0
+  const row = (name: Html, count: number, kind: string) => html`<tr${{ html: kind === '' ? '' : ` class="${kind}"` }}>
+<th scope="row">${name}${meter(count, Math.max(largest, count))}</th><td>${whole(count)}</td><td>${share(count, total)}</td></tr>`
+  return html`<section class="card"><h2>Where they come from</h2>
+<table>
+<caption>Contacts by the source of their first signup</caption>
+<thead><tr><th scope="col">Source</th><th scope="col">Contacts</th><th scope="col">Share</th></tr></thead>
+<tbody>
+${shown.map(({ source, count }) => row(words(source, LONGEST_SOURCE), count, ''))}
+${others > 0 ? row(html`other sources`, others, 'rest') : null}
+${total > sourced ? row(html`not known`, total - sourced, 'rest') : null}
+</tbody>
+</table></section>`
+}
+
+/** What each outcome is called; those of a provider are missing without one. */
+const outcomes: readonly (readonly [Outcome, string, 'provider'?])[] = [
+  ['new', 'New on the list'],
+  ['known', 'On the list already'],
+  ['kept', 'Stored, to be confirmed later', 'provider'],
+  ['invalid', 'No valid name or address'],
+  ['refused', 'Address refused by the provider', 'provider'],
+  ['limited', 'Too many attempts'],
+  ['overloaded', 'Turned away: too many at once'],
+  ['failed', 'Failed: not stored'],
+]
+
+const calls: readonly (readonly [Called, string])[] = [
+  ['created', 'Contact created'],
+  ['existing', 'Contact was there'],
+  ['refused', 'Address refused'],
+  ['unreached', 'Not reached'],
+  ['unclear', 'No clear answer'],
+  ['misconfigured', 'Key or settings refused'],
+  ['notSent', 'Held back by our own limits'],
+]
+
+/** Numbers of one kind, each with its part of the largest. */
+function rows(all: readonly { readonly name: string; readonly count: number }[]): readonly Html[] {
+  const largest = Math.max(0, ...all.map(({ count }) => count))
+  return all.map(
+    ({ name, count }) => html`<tr><th scope="row">${name}${meter(count, largest)}</th><td>${whole(count)}</td></tr>`,
+  )
+}
+
+function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
+  const all = outcomes.filter(([, , only]) => only === undefined || provider !== null)
+  return html`<section class="card"><h2>Signups answered</h2>
+<table>
+<caption>By this process, in the ${length(at.getTime() - startedAt.getTime())} since it started</caption>
+<thead><tr><th scope="col">Answer</th><th scope="col">Signups</th></tr></thead>
+<tbody>
+${rows(all.map(([outcome, name]) => ({ name, count: telemetry.signups[outcome] })))}
+</tbody>
+</table></section>`
+}
+
+const callsHtml = (
+  provider: string,
+  { telemetry }: Reading,
+): Html => html`<section class="card"><h2>Calls to ${words(provider, LONGEST_NAME)}</h2>
+<table>
+<caption>By this process, since it started</caption>
+<thead><tr><th scope="col">Result</th><th scope="col">Calls</th></tr></thead>
+<tbody>
+${rows(calls.map(([result, name]) => ({ name, count: telemetry.calls[result] })))}
+</tbody>
+</table></section>`
+
+const none = html`<span class="none">–</span>`
+
+const states = {
+  well: 'no trouble',
+  unreachable: 'does not answer',
+  misconfigured: 'refuses our settings',
+  unset: 'not set',
+}
+
+function deliveriesHtml({ destinations, provider, counts }: Reading, timezone: string): Html {
+  const deliveries = counts?.deliveries ?? []
+  const set = new Set(destinations.map(({ name }) => name))
+  const unset = [...new Set(deliveries.map(({ destination }) => destination))].filter(name => !set.has(name))
+  if (set.size + unset.length === 0) {
+    return html`<section class="card"><h2>Deliveries</h2><p class="empty">No provider, webhook, mail or chat is set: nobody is told of contacts.</p></section>`
+  }
+  const row = (name: string, state: keyof typeof states) => {
+    const of = (state: DeliveryCount['state']) =>
+      deliveries.find(each => each.destination === name && each.state === state)
+    const [waiting, abandoned] = [of('waiting'), of('abandoned')]
+    const cell = (label: string, content: Html) => html`<td role="cell" data-label="${label}">${content}</td>`
+    const number = (label: string, count: number, kind = '') =>
+      cell(label, html`<span class="${count === 0 ? 'none' : kind}">${whole(count)}</span>`)
+    const oldest = waiting?.oldest
+    const age = oldest == null ? null : counts!.at.getTime() - oldest.getTime()
+    const reasons = [waiting, abandoned].flatMap(each =>
+      each?.why == null ? [] : [html`<li><b>${each.state}</b> ${words(each.why, LONGEST_REASON)}</li>`],
+    )
+    return html`<tr role="row">
+<th scope="row" role="rowheader">${words(name, LONGEST_NAME)} <span class="state ${state}">${states[state]}</span>${
+      name === provider ? html` <span class="kind">the provider</span>` : null
+    }${reasons.length === 0 ? null : html`<ul class="reasons">${reasons}</ul>`}</th>
+${[
+  // A hand-over that ended is deleted.
+  name === provider ? cell('Delivered', none) : number('Delivered', of('delivered')?.count ?? 0),
+  number('Waiting', waiting?.count ?? 0, 'waiting'),
+  cell(
+    'Oldest',
+    age === null ? none : html`<span>${length(age)} <small>since ${moment(oldest!, timezone)}</small></span>`,
+  ),
+  number('Abandoned', abandoned?.count ?? 0, 'abandoned'),
+]}
+</tr>`
+  }
+  const stateOf = ({ outage }: DestinationReading) => outage ?? 'well'
+  return html`<section class="card"><h2>Deliveries</h2>
+<table class="deliveries" role="table">
+<caption>Of the whole list, to each destination</caption>
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Destination</th><th scope="col" role="columnheader">Delivered</th><th scope="col" role="columnheader">Waiting</th><th scope="col" role="columnheader">Oldest</th><th scope="col" role="columnheader">Abandoned</th></tr></thead>
+<tbody role="rowgroup">
+${destinations.map(each => row(each.name, stateOf(each)))}
+${unset.map(name => row(name, 'unset'))}
+</tbody>
+</table></section>`
+}
+
+function footer({ counts, countsAge, version, startedAt }: Reading, timezone: string, instance: string): Html {
+  const counted =
+    counts === null
+      ? html`Nothing has been counted yet.`
+      : html`Counted at ${clock(counts.at, timezone)}, ${length(countsAge ?? 0)} before this page was made.`
+  return html`<footer>
+<p>${counted} Times are of ${timezone}. The contacts, sources and deliveries are those of the whole list; the answers, the calls and whether a destination answers are what this process saw: ${words(instance, LONGEST_NAME)}, Waitlist ${version}, started ${moment(startedAt, timezone)}.</p>
+<p><a href="metrics">Metrics</a></p>
+</footer>`
+}

@@ -1,0 +1,169 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+import type { Logger } from 'pino'
+import { listen, originOf, portOf } from '../listen.ts'
+import { summary } from '../waitlist/summary.ts'
+import { eventLoop } from './event-loop.ts'
+import { lately } from './lately.ts'
+import { metrics } from './metrics.ts'
+import { page, policy, REFRESH } from './page.ts'
+import { type Readable, reader } from './read.ts'
+import type { Reading } from './reading.ts'
+
+export interface AdminSettings {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
+export interface AdminParts extends Omit<Readable, 'eventLoop'> {
+  readonly log: Logger
+}
+
+/** The listener of the operator, apart from the public one. */
+export interface AdminServer {
+  /** Where it listens. */
+  readonly origin: string
+  /** At once: whoever is being answered is cut off. */
+  close(): void
+}
+
+/** More than a browser and a few Prometheus servers need. */
+const CONNECTIONS = 64
+/** Milliseconds. */
+const timeouts = {
+  headersTimeout: 5_000,
+  requestTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+  // Prometheus asks every 15 to 60 seconds, on one connection.
+  keepAliveTimeout: 75_000,
+}
+/** Milliseconds in which nothing moves on a connection that is being answered: its client does not read. Node waits twice. */
+const UNREAD_TIMEOUT = 5_000
+
+/** Milliseconds for which a document is not made again, so that somebody who asks again and again delays no signup. */
+const FRESH = 250
+
+const fields = {
+  'cache-control': 'no-store',
+  'content-security-policy': policy,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+}
+const HTML = 'text/html; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
+/** No path has a space. */
+const OPEN_METRICS = '/metrics as OpenMetrics'
+
+interface Document {
+  readonly type: string
+  readonly body: string
+  /** Seconds until a browser asks again; without it, it does not. */
+  readonly refresh?: number
+}
+
+const { timeZone: timezone } = new Intl.DateTimeFormat().resolvedOptions()
+const here = { timezone, instance: `process ${process.pid} on ${hostname()}` }
+
+/**
+ * Starts to listen for the operator: the page at `/`, and `/metrics`. Nobody has to log in, so it shows counts, never a
+ * person, and changes nothing.
+ *
+ * @throws {OperatorError} when the address cannot be used.
+ */
+export async function openAdmin({ host, port }: AdminSettings, { log, ...readable }: AdminParts): Promise<AdminServer> {
+  const loop = eventLoop()
+  const read = reader({ ...readable, eventLoop: loop.delay })
+  const document = (make: (reading: Reading) => Document | Promise<Document>) =>
+    lately(async () => make(await read()), { fresh: FRESH, patience: UNREAD_TIMEOUT })
+  const documents = new Map([
+    ['/', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: true }), refresh: REFRESH }))],
+    ['/?refresh=off', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: false }) }))],
+    ['/metrics', document(reading => metrics(reading, 'text'))],
+    [OPEN_METRICS, document(reading => metrics(reading, 'OpenMetrics'))],
+  ])
+  const failed = summary<string>((times, why) => log.error({ why, times }, 'the admin page or the metrics failed'))
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url = '/', headers } = request
+    const send = (status: number, { type, body, refresh }: Document, more = {}) => {
+      // What is left of a body is not read.
+      if (hasBody(request)) response.setHeader('connection', 'close')
+      // https://html.spec.whatwg.org/multipage/document-lifecycle.html#shared-declarative-refresh-steps
+      if (refresh !== undefined) response.setHeader('refresh', refresh)
+      const length = Buffer.byteLength(body)
+      response.writeHead(status, { ...fields, 'content-type': type, 'content-length': length, ...more }).end(body)
+    }
+    const refuse = (status: number, sentence: string, more = {}) =>
+      send(status, { type: TEXT, body: `${sentence}\n` }, more)
+
+    if (!isOurs(request, host)) return refuse(421, 'From this machine, ask for localhost or for an address.')
+    const found = documents.get(documentAt(url, headers.accept))
+    if (found === undefined) return refuse(404, 'There is nothing at this address. There are / and /metrics.')
+    if (method !== 'GET' && method !== 'HEAD') {
+      return refuse(405, 'This listener only answers questions.', { allow: 'GET, HEAD' })
+    }
+    const { value, failed: why } = await found()
+    if (value !== null && why === null) return send(200, value)
+    failed(why ?? 'no answer in time')
+    refuse(500, 'This could not be read. The log says why. Signups are not concerned.')
+  }
+
+  const listening: { readonly server: Server }[] = []
+  const create = () => {
+    const server = createServer({ ...timeouts, maxHeaderSize: 8_192 }, (request, response) => {
+      answer(request, response).catch(error => {
+        failed(String(error))
+        response.destroy()
+      })
+    })
+    server.maxConnections = CONNECTIONS
+    server.timeout = UNREAD_TIMEOUT
+    return { server }
+  }
+  try {
+    await listen({ host, port, settings: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } }, create, listening)
+  } catch (error) {
+    loop.stop()
+    throw error
+  }
+  // Without a listener of its own, it would end the process.
+  for (const { server } of listening) server.on('error', error => failed(error.message))
+
+  return {
+    origin: originOf(host, portOf(listening[0]!), false),
+    close() {
+      loop.stop()
+      for (const { server } of listening) {
+        server.close()
+        server.closeAllConnections()
+      }
+    },
+  }
+}
+
+/**
+ * Whether the operator asked, and not a page of the web whose name was made to point to this machine (DNS rebinding), which
+ * could then read the counts. Such a page has a name, so an address is always good. From other machines a listener is asked
+ * by any name.
+ */
+function isOurs({ socket, headers }: IncomingMessage, host: string): boolean {
+  if (!/^(?:::1$|(?:::ffff:)?127\.)/.test(socket.localAddress ?? '')) return true
+  const name = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase()
+  return name === 'localhost' || name === host.toLowerCase() || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
+}
+
+function documentAt(url: string, accept: string | undefined): string {
+  if (url === '/?refresh=off') return url
+  const [path] = url.split('?', 1)
+  return path === '/metrics' && wantsOpenMetrics(accept) ? OPEN_METRICS : path!
+}
+
+const wantsOpenMetrics = (accept = ''): boolean => /\bapplication\/openmetrics-text\b/.test(accept)
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined

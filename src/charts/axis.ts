@@ -1,0 +1,66 @@
+import type { Bar } from '../waitlist/counts.ts'
+
+/** What each bar stands for. */
+export type Unit = 'minute' | 'hour' | 'day'
+
+const grouped = new Intl.NumberFormat('en')
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** With separators of thousands. */
+export const whole = (count: number): string => grouped.format(count)
+
+/** In the width of an axis: 9,999, then 10K and 1.2M. */
+export const short = (count: number): string => (count < 10_000 ? whole(count) : compact.format(count))
+
+/** Round numbers from 0 to the first one that is not below `most`; about as many as asked for, at least two. */
+export function ticks(most: number, about: number): number[] {
+  const rough = Math.max(1, most / about)
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 5, 10].map(factor => factor * power).find(step => step >= rough)!
+  return Array.from({ length: Math.max(1, Math.ceil(most / step)) + 1 }, (_, i) => i * step)
+}
+
+/** A bar that the axis of time names. */
+export interface Mark {
+  readonly index: number
+  readonly text: string
+}
+
+/** Round times by the clock of `timezone`: quarters of an hour, quarters of a day, Mondays. */
+export function marks(bars: readonly Bar[], unit: Unit, timezone: string): Mark[] {
+  const read = partsIn(timezone)
+  return bars.flatMap(({ from }, index) => {
+    const { day, month, hour, minute, weekday } = read(from)
+    const date = `${Number(day)} ${month}`
+    if (unit === 'day') return weekday === 'Mon' ? [{ index, text: date }] : []
+    if (unit === 'minute') return Number(minute) % 15 === 0 ? [{ index, text: `${hour}:${minute}` }] : []
+    if (Number(hour) % 6 !== 0) return []
+    return [{ index, text: hour === '00' ? date : `${hour}:${minute}` }]
+  })
+}
+
+/** When a bar is, in full. */
+export function moment({ from }: Bar, unit: Unit, timezone: string): string {
+  const { day, month, hour, minute, weekday } = partsIn(timezone)(from)
+  const date = `${weekday} ${Number(day)} ${month}`
+  return unit === 'day' ? date : `${date}, ${hour}:${minute}`
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function partsIn(timezone: string): (time: Date) => Record<string, string> {
+  let format = formats.get(timezone)
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en', {
+      timeZone: timezone,
+      weekday: 'short',
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    })
+    formats.set(timezone, format)
+  }
+  return time => Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, value]))
+}

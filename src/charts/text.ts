@@ -1,0 +1,34 @@
+/** Text of strangers, such as the name of a source, in as many cells as it has room for. */
+
+const wide =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
+
+const segmenter = new Intl.Segmenter('en')
+
+const cellsOf = (segment: string): number => (wide.test(segment) ? 2 : 1)
+
+/** One line that controls nothing: neither a terminal nor the order of letters. */
+export const plain = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll(/\s+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')
+
+/** How many cells of a terminal it takes. */
+export const cells = (text: string): number =>
+  [...segmenter.segment(text)].reduce((sum, { segment }) => sum + cellsOf(segment), 0)
+
+/** What has no room is left out, with a sign for it. */
+export function clipped(text: string, room: number): string {
+  if (cells(text) <= room) return text
+  let [used, fits] = [1, '']
+  for (const { segment } of segmenter.segment(text)) {
+    used += cellsOf(segment)
+    if (used > room) break
+    fits += segment
+  }
+  return `${fits.trimEnd()}…`
+}
+
+/** Filled up with spaces behind. */
+export const padded = (text: string, room: number): string => text + ' '.repeat(Math.max(0, room - cells(text)))

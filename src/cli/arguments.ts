@@ -1,0 +1,52 @@
+/** How the arguments and options of commands are read. */
+
+import { InvalidArgumentError } from 'commander'
+import { EMAIL_MAX, EMAIL_PATTERN } from '../waitlist/signup.ts'
+
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return Number(text)
+}
+
+/** A part of an address or a name. */
+export function part(text: string): string {
+  if (text === '' || text.length > EMAIL_MAX) {
+    throw new InvalidArgumentError(`It must be 1 to ${EMAIL_MAX} characters long.`)
+  }
+  return text
+}
+
+/** A point in time: an ISO 8601 date or time, in UTC unless it has an offset, or so many hours or days ago. */
+export function moment(text: string): Date {
+  const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? []
+  const iso = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text)
+  const time =
+    count !== undefined
+      ? new Date(Date.now() - Number(count) * (unit === 'h' ? 3_600_000 : 86_400_000))
+      : new Date(!iso ? Number.NaN : /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) || !text.includes('T') ? text : `${text}Z`)
+  if (Number.isNaN(time.getTime())) {
+    throw new InvalidArgumentError('It must be a time such as 2026-11-22, 2026-11-22T09:30Z, 24h or 7d.')
+  }
+  return time
+}
+
+/** As it was typed: the runtime would call Asia/Kathmandu by its older name. */
+export function timeZone(text: string): string {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text })
+    return text
+  } catch {
+    throw new InvalidArgumentError('It must be a time zone such as Europe/Berlin.')
+  }
+}
+
+export function assignments(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, member, column] = /^(\w+)=(.+)$/s.exec(text) ?? []
+  if (member === undefined || column === undefined) throw new InvalidArgumentError('It must be member=column.')
+  return { ...before, [member]: column }
+}
+
+export function mailAddress(text: string): string {
+  if (!new RegExp(`^${EMAIL_PATTERN}$`).test(text)) throw new InvalidArgumentError('It must be an email address.')
+  return text
+}

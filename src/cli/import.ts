@@ -1,0 +1,149 @@
+import { rmSync } from 'node:fs'
+import { announcementOf } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { type Entry, type Imported, operatorOf } from '../operator.ts'
+import { OperatorError } from '../waitlist/ports.ts'
+import { fail, misused } from './complain.ts'
+import { type Columns, guessedColumns, mappedColumns, ownColumns, type Unclear } from './import/columns.ts'
+import { csvReader, type Line, readJsonLine } from './import/contacts.ts'
+import { type Records, recordsOf } from './import/records.ts'
+import { type Reporting, reporting } from './import/report.ts'
+import { linesOf, nameOf, textOf } from './import/text.ts'
+import { keepNurserySmall } from './nursery.ts'
+import { print } from './print.ts'
+import { progressOn } from './progress.ts'
+
+export interface ImportOptions {
+  /** Column names by the members of a contact. */
+  readonly map?: Readonly<Record<string, string>>
+  readonly dryRun?: true
+  readonly announce?: true
+  readonly json?: true
+  readonly report?: string
+}
+
+/** Lines. For fewer, which takes a moment, no progress is shown. */
+const MANY = 5_000
+
+const STOPPED = 'stopped before the end. Run the same command again: it goes on.'
+
+/** Bad lines that are shown. */
+const SHOWN = 20
+
+/**
+ * Adds the contacts of a file, and reports what became of them. The exit code is 0 only if each line is a contact. Ctrl-C
+ * stops it between two batches; run again, it goes on.
+ *
+ * @throws {OperatorError} when the store or the file cannot be used.
+ */
+export async function importContacts(config: Config, file: string, options: ImportOptions): Promise<void> {
+  keepNurserySmall()
+  const leaving = new AbortController()
+  const { signal } = leaving
+  const leave = () => leaving.abort()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const each of signals) process.once(each, leave)
+  const bar = progressOn(process.stderr)
+  let report: Reporting | undefined
+  try {
+    const records = await recordsOf(textOf(file, signal), nameOf(file))
+    const lines = linesIn(records, options.map)
+    if ('unclear' in lines) return options.map === undefined ? fail(lines.unclear) : misused(lines.unclear)
+    const operator = await operatorOf(config)
+    const announcement = options.announce ? await announcementOf(config) : null
+    report = reporting(options.report)
+    const { entries, problem } = entriesIn(lines, report)
+    const total = await linesOf(file)
+    const progress = (soFar: Imported) => {
+      if (total > MANY) bar.show({ phase: 'importing', done: Math.min(total, rowsIn(soFar, report!)), total })
+    }
+    const wish = { announcement, dryRun: options.dryRun === true, progress, signal }
+    const imported = await operator.importContacts(entries, wish)
+    bar.end()
+    await tell(imported, report, options)
+    if (signal.aborted) fail(STOPPED)
+    else if (problem() !== undefined) fail(`${problem()} Nothing after that was read.`)
+  } catch (error) {
+    // It would be in the way of the next attempt.
+    if (report !== undefined && options.report !== undefined) rmSync(options.report, { force: true })
+    if (!signal.aborted) throw error
+    fail(STOPPED)
+  } finally {
+    bar.end()
+    report?.close()
+    leaving.abort()
+    for (const each of signals) process.off(each, leave)
+  }
+}
+
+/** The lines of a file as contacts. What is guessed is shown first. */
+function linesIn(records: Records, map: ImportOptions['map']): AsyncIterable<readonly Line[]> | Unclear {
+  const now = Date.now()
+  if (records.format === 'json') {
+    if (map !== undefined) return { unclear: '--map is for CSV; the members of JSON Lines have the names of ours.' }
+    return mapped(records.records, record => readJsonLine(record, now))
+  }
+  const { heading } = records
+  const own = map === undefined ? ownColumns(heading) : undefined
+  const columns = own ?? (map === undefined ? guessedColumns(heading) : mappedColumns(heading, map))
+  if ('unclear' in columns) return columns
+  if (own === undefined && map === undefined) process.stderr.write(guessIn(columns, heading))
+  const read = csvReader(columns, heading.length, own !== undefined)
+  return mapped(records.records, record => read(record, now))
+}
+
+async function* mapped<From, To>(batches: AsyncIterable<readonly From[]>, make: (each: From) => To) {
+  for await (const batch of batches) yield batch.map(make)
+}
+
+/** Well-known headings alone, so there is nothing in it that a terminal would not just show. */
+function guessIn(columns: Columns, heading: readonly string[]): string {
+  const guesses = Object.entries(columns).map(
+    ([member, found]) => `${member} is ${found.map(i => `"${heading[i]}"`).join(' and ')}`,
+  )
+  return `Guessed by the heading: ${guesses.join('; ')}. The other columns are not read. --map says it otherwise.\n`
+}
+
+/** Notes bad lines in the report. A file that cannot be read to its end ends there, and `problem` says why. */
+function entriesIn(lines: AsyncIterable<readonly Line[]>, report: Reporting) {
+  let problem: string | undefined
+  async function* entries(): AsyncGenerator<readonly Entry[]> {
+    try {
+      for await (const batch of lines) {
+        for (const line of batch) if ('bad' in line) report.note(line.bad, line.given)
+        yield batch.filter(line => !('bad' in line)) as Entry[]
+      }
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+      problem = error.message
+    }
+  }
+  return { entries: entries(), problem: () => problem }
+}
+
+const rowsIn = ({ added, existing, erased }: Imported, { invalid }: Reporting): number =>
+  added + existing + erased + invalid
+
+async function tell(imported: Imported, report: Reporting, { json, dryRun, announce }: ImportOptions): Promise<void> {
+  const { added, existing, erased } = imported
+  const { invalid, lines } = report
+  if (json) {
+    await print([`${JSON.stringify({ added, existing, invalid, erased, lines, more: invalid - lines.length })}\n`])
+  } else {
+    await print([
+      `${number(added)} ${dryRun ? 'would be added' : 'added'}, ${number(existing)} on the list before,` +
+        ` ${number(erased)} erased before, ${number(invalid)} not valid.\n`,
+      announce && !dryRun && added > 0 ? 'The running service tells the others of them.\n' : '',
+    ])
+  }
+  if (invalid === 0) return
+  const shown = json ? [] : lines.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
+  const more = invalid - shown.length
+  if (shown.length > 0 && more > 0) shown.push(`and ${number(more)} more; --report writes all of them to a file`)
+  fail(
+    `${invalid === 1 ? '1 line is' : `${number(invalid)} lines are`} not valid${shown.length === 0 ? '.' : ':'}`,
+    shown,
+  )
+}
+
+const number = (count: number): string => count.toLocaleString('en')

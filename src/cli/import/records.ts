@@ -1,0 +1,137 @@
+import { OperatorError } from '../../waitlist/ports.ts'
+import { LONGEST, tooLong } from './text.ts'
+
+/** One contact's part of a CSV file. */
+export interface CsvRecord {
+  /** Where it begins, counted from 1. */
+  readonly line: number
+  readonly fields: readonly string[]
+  /** The file ends in the middle of it, or only its last line break is missing. */
+  readonly isLast: boolean
+}
+
+/** One line of a JSON Lines file. `value` is undefined if it is no JSON. */
+export interface JsonLine {
+  readonly line: number
+  readonly value: unknown
+}
+
+export type Records =
+  | {
+      readonly format: 'csv'
+      readonly heading: readonly string[]
+      readonly records: AsyncIterable<readonly CsvRecord[]>
+    }
+  | { readonly format: 'json'; readonly records: AsyncIterable<readonly JsonLine[]> }
+
+/**
+ * Finds out by its beginning what a text is. `name` is that of the file.
+ *
+ * @throws {OperatorError} when it is neither CSV nor JSON Lines.
+ */
+export async function recordsOf(texts: AsyncGenerator<string>, name: string): Promise<Records> {
+  let start = ''
+  while (!/\S.*\n/.test(start) && start.length <= LONGEST) {
+    const { done, value } = await texts.next()
+    if (done) break
+    start += value
+  }
+  if (start.trim() === '') throw new OperatorError(`${name} is empty.`)
+  if (start.includes('\0')) throw new OperatorError(`${name} is not text: there are NUL bytes in it.`)
+  const [first = ''] = start.trimStart().split('\n', 1)
+  if (first.startsWith('[')) {
+    throw new OperatorError(`${name} is one JSON array. JSON Lines, with one object a line, can be imported.`)
+  }
+  const whole = (async function* () {
+    yield start
+    yield* texts
+  })()
+  if (first.startsWith('{')) return { format: 'json', records: jsonLines(whole) }
+
+  const all = csvRecords(whole, delimiterOf(first))
+  const { value } = await all.next()
+  const [heading, ...others] = value ?? []
+  const records = (async function* () {
+    yield others
+    yield* all
+  })()
+  return { format: 'csv', heading: heading?.fields.map(field => field.trim()) ?? [], records }
+}
+
+/** The one that is found most often in the heading. */
+function delimiterOf(heading: string): string {
+  const count = (delimiter: string) => heading.split(delimiter).length
+  return [',', ';', '\t'].reduce((best, each) => (count(each) > count(best) ? each : best))
+}
+
+async function* csvRecords(
+  texts: AsyncIterable<string>,
+  delimiter: string,
+): AsyncGenerator<readonly CsvRecord[], void> {
+  const { parse } = await import('csv-parse')
+  let read: CsvRecord[] = []
+  const parser = parse({
+    delimiter,
+    record_delimiter: '\n',
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: LONGEST,
+    // What is kept in the stream would be read one by one.
+    on_record: (fields: string[], { lines }: { readonly lines: number }) => {
+      const breaks = fields.reduce((sum: number, field: string) => sum + field.split('\n').length - 1, 0)
+      read.push({ line: lines - breaks, fields, isLast: false })
+    },
+  })
+  // Whoever writes hears of it.
+  parser.on('error', () => {})
+  parser.resume()
+  let [line, ends] = [0, false]
+  const taken = () => {
+    const records = read
+    read = []
+    line = records.at(-1)?.line ?? line
+    return records
+  }
+  try {
+    for await (const text of texts) {
+      await new Promise<void>((resolve, reject) => parser.write(text, error => (error ? reject(error) : resolve())))
+      if (read.length > 0) yield taken()
+      if (text !== '') ends = text.endsWith('\n')
+    }
+    await new Promise<void>((resolve, reject) =>
+      parser.end((error?: Error | null) => (error ? reject(error) : resolve())),
+    )
+    const last = taken()
+    yield last.map((record, i) => ({ ...record, isLast: !ends && i === last.length - 1 }))
+  } catch (error) {
+    if (read.length > 0) yield taken()
+    const { code } = error as { code?: string }
+    if (code === 'CSV_MAX_RECORD_SIZE') throw tooLong(line + 1)
+    if (code !== 'CSV_QUOTE_NOT_CLOSED') throw error
+    throw new OperatorError(`A quotation mark that is opened in or after line ${line + 1} is never closed.`)
+  }
+}
+
+async function* jsonLines(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonLine[]> {
+  let [line, rest] = [0, '']
+  const read = (text: string): JsonLine[] => {
+    line++
+    return text.trim() === '' ? [] : [{ line, value: parsed(text) }]
+  }
+  for await (const text of texts) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    yield lines.flatMap(read)
+    if (rest.length > LONGEST) throw tooLong(line + 1)
+  }
+  yield read(rest)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../config.ts'
+import { type ContactFilter, operatorOf } from '../operator.ts'
+import { type Contact, sourceLabel } from '../waitlist/contact.ts'
+import { fail, misused } from './complain.ts'
+import { exported } from './formats.ts'
+import { print } from './print.ts'
+import { type Columns, moment, table } from './table.ts'
+
+export interface ContactsOptions extends ContactFilter {
+  readonly limit: number
+  readonly json?: true
+}
+
+/** Contacts in memory at once. */
+const MOST = 10_000
+
+/** Writes the newest contacts to standard output, as a table or as JSON with one object a line, as an export has it. */
+export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
+  if (limit > MOST)
+    return misused(`--limit is at most ${MOST.toLocaleString('en')}; waitlist export writes any number.`)
+  // One more than requested, to know whether there are more.
+  const found = await (await operatorOf(config)).newest(filter, limit + 1)
+  const shown = found.slice(0, limit)
+  if (shown.length === 0) return fail('There are no such contacts.')
+  if (json) return print(shown.map(contact => `${JSON.stringify(exported(contact))}\n`))
+  const more = found.length > limit ? [`There are more than the newest ${limit}; --limit shows them.\n`] : []
+  return print([...table(columns, shown), ...more])
+}
+
+const columns: Columns<Contact> = {
+  'signed up': ({ createdAt }) => moment(createdAt),
+  state: ({ state }) => state,
+  name: ({ name }) => name,
+  address: ({ email }) => email,
+  source: ({ source }) => sourceLabel(source) ?? '',
+}

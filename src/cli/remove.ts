@@ -1,0 +1,87 @@
+import type { Config } from '../config.ts'
+import type { Operator } from '../operator.ts'
+import { operatorOf } from '../operator.ts'
+import { providerTitle, removeAtProvider } from '../removal.ts'
+import { fail, misused } from './complain.ts'
+import { confirmed, mayAsk } from './confirm.ts'
+import { print } from './print.ts'
+
+export interface RemoveOptions {
+  readonly atProvider?: true
+  readonly yes?: true
+}
+
+type Traces = NonNullable<Awaited<ReturnType<Operator['erase']>>>
+
+/**
+ * Erases one person, after it has asked, and says who was told of them. The exit code is 0 only if nothing is left to do:
+ * they were on the list, and with `--at-provider` they are not at the provider any more.
+ */
+export async function removePerson(config: Config, address: string, options: RemoveOptions): Promise<void> {
+  const { atProvider = false, yes = false } = options
+  const title = providerTitle(config)
+  if (atProvider && title === null) return misused('--at-provider: no provider is set.')
+  if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To erase without a question, add --yes.')
+  const operator = await operatorOf(config)
+  const traces = await operator.traces(address)
+  if (traces === undefined && !atProvider) return fail(`${address} is not on the list.`)
+  const question =
+    traces === undefined ? `${address} is not on the list. Remove it from ${title}?` : asking(address, traces)
+  if (!yes && !(await confirmed(question))) return fail('nothing was erased.')
+
+  const erased = await operator.erase(address)
+  if (erased === undefined) fail(`${address} is not on the list.`)
+  else await print(report(address, erased))
+  if (title === null) return
+  const again = `waitlist remove --at-provider ${address}`
+  if (!atProvider) {
+    if (erased !== undefined) await print([`${title} keeps what it was given. To remove that too: ${again}\n`])
+    return
+  }
+  const problem = await atTheProvider(config, title, address)
+  if (problem !== null) return fail(`${problem} Then run this again: ${again}`)
+  const { vendor } = config.provider!
+  if (erased?.underWay.some(destination => destination === vendor || destination === `${vendor}-automation`)) {
+    fail(`An attempt that was under way may add them at ${title} again. Run this again in a minute: ${again}`)
+  }
+}
+
+/** Null: they are not there any more. */
+async function atTheProvider(config: Config, title: string, address: string): Promise<string | null> {
+  // Ends with the process.
+  const removal = await removeAtProvider(config, address, new AbortController().signal)
+  switch (removal.is) {
+    case 'removed':
+      await print([`${title} has removed them.\n`])
+      return null
+    case 'absent':
+      await print([`${title} does not know them.\n`])
+      return null
+    case 'by hand':
+      await print([`${title}, by hand: ${removal.how}.\n`])
+      process.exitCode = 1
+      return null
+    default:
+      return `${title} has not removed them: ${removal.why}. See "waitlist check".`
+  }
+}
+
+const asking = (address: string, { state, createdAt, deliveries }: Traces): string =>
+  `Erase ${address}: ${state}, signed up ${moment(createdAt)}, ${counted(deliveries)}?`
+
+function* report(address: string, { state, createdAt, deliveries, told, tried, underWay }: Traces): Generator<string> {
+  const states = Object.entries(deliveries).flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : []))
+  const which = states.length === 0 ? '' : ` (${states.join(', ')})`
+  yield `${address} was erased: ${state}, signed up ${moment(createdAt)}, ${counted(deliveries)}${which}.\n`
+  if (told.length > 0) yield `Already told, and not asked to forget: ${told.join(', ')}.\n`
+  if (tried.length > 0) yield `Attempts were made, and may have left something there: ${tried.join(', ')}.\n`
+  if (underWay.length > 0) yield `An attempt is under way, and may still arrive: ${underWay.join(', ')}.\n`
+}
+
+function counted(deliveries: Traces['deliveries']): string {
+  const count = Object.values(deliveries).reduce((sum, each) => sum + each, 0)
+  return count === 1 ? '1 delivery' : `${count} deliveries`
+}
+
+/** In UTC, to the second. */
+const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')

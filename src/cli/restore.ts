@@ -1,0 +1,44 @@
+import type { Config } from '../config.ts'
+import { operatorOf } from '../operator.ts'
+import { print } from './print.ts'
+
+/**
+ * Puts a backup in the place of the database, and says what became of both. Without a file: PostgreSQL's own tools have
+ * restored the database, and only what a dump cannot know is brought up to date.
+ */
+export async function restore(config: Config, file: string | undefined): Promise<void> {
+  const { contacts, erased, doubtful, kept } = await (await operatorOf(config)).restore(file ?? null)
+  const had = kept?.contacts == null ? '' : `; there were ${number(kept.contacts)} before`
+  await print([
+    file === undefined ? 'The database is brought up to date' : `${file} is the database now`,
+    `: ${counted(contacts, 'contact')}${had}.\n`,
+    erased > 0 ? `Taken out, since they were erased after it was made: ${counted(erased, 'contact')}.\n` : '',
+    doubtful > 0
+      ? `In doubt, since they may have arrived after it was made: ${counted(doubtful, 'waiting delivery', 'waiting deliveries')}.\n`
+      : '',
+  ])
+  if (kept === null) return
+  await print([`What was there before is kept: ${kept.file}\n`])
+  if (kept.contacts === null) {
+    await print(['It is damaged, so nobody knows who was erased there: erase them again, with "waitlist remove".\n'])
+  }
+  if (kept.forgotten > 0) {
+    await print([
+      `The backup knew ${counted(kept.forgotten, 'erased address', 'erased addresses')} under another secret, which` +
+        ' imports do not recognise any more.\n',
+    ])
+  }
+  if (kept.missing > 0) {
+    await print([
+      `Only there: ${counted(kept.missing, 'contact')}. To bring them back:\n`,
+      `  DATABASE_URL=${quoted(`sqlite:${kept.file}`)} waitlist export --format json | waitlist import -\n`,
+    ])
+  }
+}
+
+const number = (count: number): string => count.toLocaleString('en')
+const counted = (count: number, one: string, more = `${one}s`): string => `${number(count)} ${count === 1 ? one : more}`
+
+/** For a POSIX shell, if it needs that. */
+const quoted = (text: string): string =>
+  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -1,0 +1,67 @@
+import { writeFile } from 'node:fs/promises'
+import { styleText } from 'node:util'
+import { slide } from '../charts/slide.ts'
+import { report } from '../charts/terminal.ts'
+import type { Config } from '../config.ts'
+import { operatorOf } from '../operator.ts'
+import { type Stats, statsOf } from '../waitlist/counts.ts'
+import { OperatorError } from '../waitlist/ports.ts'
+import { misused } from './complain.ts'
+import { print } from './print.ts'
+import { watchLines, watchOn } from './watch.ts'
+
+export interface StatsOptions {
+  readonly watch?: true
+  readonly json?: true
+  readonly svg?: string
+  readonly timezone: string
+}
+
+/** Writes what the list amounts to: once, or again and again until it is stopped; for people, or as JSON. */
+export async function stats(config: Config, { watch, json, svg, timezone }: StatsOptions): Promise<void> {
+  const { stdout } = process
+  if (watch && !json && !stdout.isTTY) {
+    return misused('--watch draws on a terminal, which this is not. With --json it writes a line every two seconds.')
+  }
+  const operator = await operatorOf(config)
+  const read = async (): Promise<Stats> => {
+    const read = statsOf(await operator.counts(), timezone)
+    if (svg !== undefined) await save(svg, slide(config.server.service, read))
+    return read
+  }
+  const lines = (read: Stats, width: number) => report(config.server.service, read, { width, paint })
+  if (!watch) {
+    const found = await read()
+    return print([json ? line(found) : `${lines(found, stdout.columns ?? 80).join('\n')}\n`])
+  }
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort())
+  if (!json) return watchOn(stdout, { read, draw: lines, stop: stop.signal })
+  // Without a listener, an error would end the process before the one who wrote hears of it.
+  stdout.on('error', () => {})
+  return watchLines(async () => line(await read()), writeLine, stop.signal)
+}
+
+const line = (read: Stats): string => `${JSON.stringify(read)}\n`
+
+/** False: the reader has closed the pipe. */
+function writeLine(text: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, error => {
+      if (error != null && (error as NodeJS.ErrnoException).code !== 'EPIPE') reject(error)
+      else resolve(error == null)
+    })
+  })
+}
+
+/** In colour where standard output shows colours, which NO_COLOR and TERM=dumb deny. */
+const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
+  process.stdout.isTTY && process.stdout.hasColors() ? styleText(style, text, { validateStream: false }) : text
+
+async function save(file: string, picture: string): Promise<void> {
+  try {
+    await writeFile(file, picture)
+  } catch (error) {
+    throw new OperatorError(`${file} cannot be written: ${(error as Error).message}`)
+  }
+}

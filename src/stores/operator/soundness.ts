@@ -1,0 +1,20 @@
+/** Whether a store can be trusted, and whether somebody works on what it keeps. */
+export interface Soundness {
+  /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
+  examine(): Promise<Examination | null>
+}
+
+export interface Examination {
+  /** What the engine finds wrong in its own file; null: nothing, or it keeps that to itself (PostgreSQL). */
+  readonly damage: string | null
+  /** Deliveries without a contact: it was deleted by hand, without them. */
+  readonly orphans: number
+  /** Contacts that would not be recognised at their next signup, since their address was edited by hand and its key was not. */
+  readonly unrecognised: number
+  /** Deliveries that a process held when it ended, and that no other one has taken over since. */
+  readonly forsaken: number
+  /** Bytes that the store takes, without the log. */
+  readonly size: number
+  /** Bytes that are free where it is, and those without which it refuses signups; null: not known here. */
+  readonly free: { readonly bytes: number; readonly needed: number } | null
+}

@@ -1,0 +1,93 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { emailKey } from '../../../waitlist/signup.ts'
+import { IN_PLACE } from '../../deliveries.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
+import {
+  type Decide,
+  type Entry,
+  type Fate,
+  type Imported,
+  type Imports,
+  type ImportWish,
+  importing,
+  staysErased,
+  stored,
+} from '../../operator/imports.ts'
+import { cannotUse, openForReading, openForWriting } from './open.ts'
+
+export const imports = (path: string): Imports => ({
+  importContacts: (entries, wish) => importContacts(path, entries, wish),
+})
+
+async function importContacts(
+  path: string,
+  entries: AsyncIterable<readonly Entry[]>,
+  wish: ImportWish,
+): Promise<Imported> {
+  const database = wish.dryRun ? openForReading(path) : openForWriting(path)
+  try {
+    const look = looking(database)
+    const decide = wish.dryRun ? (batch: readonly Entry[]) => batch.map(look()) : adding(database, wish, look)
+    return await importing(entries, wish, decide)
+  } catch (error) {
+    throw cannotUse(path, error)
+  } finally {
+    database.close()
+  }
+}
+
+function adding(database: DatabaseSync, { announcement }: ImportWish, look: ReturnType<typeof looking>): Decide {
+  // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
+  database.exec('pragma cache_size = -16384')
+  const insert = database.prepare(
+    'insert into contact (id, name, email, email_key, state, created_at, source, event_name, event_at)' +
+      ' values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  const deliver = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
+
+  function add({ signup: { name, email }, id, createdAt, source, ...entry }: Entry, now: number): void {
+    const { state, eventName, destinations } = stored(entry, announcement)
+    const { lastInsertRowid } = insert.run(
+      id ?? randomUUIDv7(),
+      name,
+      email,
+      emailKey(email),
+      state,
+      createdAt?.getTime() ?? now,
+      source === undefined ? null : JSON.stringify(source),
+      eventName,
+      eventName && now,
+    )
+    for (const destination of destinations) deliver.run(lastInsertRowid, destination, now)
+  }
+
+  return batch => {
+    database.exec('begin immediate')
+    const now = Date.now()
+    const fateOf = look()
+    const fates = batch.map(entry => {
+      const fate = fateOf(entry)
+      if (fate === 'added') add(entry, now)
+      return fate
+    })
+    database.exec('commit')
+    return fates
+  }
+}
+
+/** Prepares the statements. The result is to be called for each batch, since the first removal makes the secret. */
+function looking(database: DatabaseSync): () => (entry: Entry) => Fate {
+  const listed = database.prepare('select 1 from contact where email_key = ?')
+  const secrets = database.prepare('select value from secret where name = ?')
+  const erased = database.prepare('select erased_at from erased where hash = ?')
+  return () => {
+    const secret = secrets.get(ERASURE)?.value as string | undefined
+    return entry => {
+      const { email } = entry.signup
+      if (listed.get(emailKey(email)) !== undefined) return 'existing'
+      const row = secret && (erased.get(erasureHash(secret, email)) as { erased_at: number } | undefined)
+      return row && staysErased(entry, new Date(row.erased_at)) ? 'erased' : 'added'
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import { constants, copyFileSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { OperatorError } from '../../../waitlist/ports.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
+import type { Kept, Restored } from '../../operator/copies.ts'
+import { complete } from '../publish.ts'
+import { createPrivately, holdPlace, isDamage, sync } from '../schema.ts'
+import { openForReading } from './open.ts'
+
+/**
+ * Puts a backup in the place of a database. At every moment there is a whole database at `path`, the old one or the new one:
+ * whoever starts a service after a crash does not begin an empty list.
+ *
+ * @throws {OperatorError} when the backup cannot be used or the database is in use; nothing was changed then.
+ */
+export function restore(given: string, file: string): Restored {
+  if (given === ':memory:') throw new OperatorError('sqlite::memory: exists in one process only. Set DATABASE_URL.')
+  if (!existsSync(file)) throw new OperatorError(`There is no file ${file}.`)
+  if (existsSync(given) && realpathSync(given) === realpathSync(file))
+    throw new OperatorError(`${file} is the database itself. Name a backup of it.`)
+  const backup = openForReading(file)
+  try {
+    if (backup.prepare("select 1 from sqlite_schema where name = 'contact'").get() === undefined) {
+      throw new OperatorError(`${file} is no backup: it has no waitlist.`)
+    }
+    // A newer schema is a reason for restoring a backup, and so is damage.
+    const place = holdPlace(given, { anyState: true })
+    try {
+      return replace(place.path, file, backup)
+    } finally {
+      place.close()
+    }
+  } finally {
+    backup.close()
+  }
+}
+
+function replace(path: string, file: string, backup: DatabaseSync): Restored {
+  const unfinished = `${path}.unfinished-restore`
+  let old: Old | undefined
+  try {
+    for (const ending of ['', '-journal']) rmSync(unfinished + ending, { force: true })
+    createPrivately(unfinished)
+    // Takes what is in the log of the backup along, if it has one, and fails where it is damaged.
+    backup.prepare('vacuum into ?').run(unfinished)
+    old = existsSync(path) ? closeOff(path) : undefined
+    const brought = bringUpToDate(unfinished, old?.erasures ?? NONE)
+    complete(unfinished)
+    const name = `${path}.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+    const isKept = keep(path, name)
+    renameSync(unfinished, path)
+    sync(dirname(path))
+    const { contacts, erased, doubtful, forgotten } = brought
+    const kept = isKept ? { file: name, contacts: old?.contacts ?? null, missing: 0, forgotten } : null
+    old?.close()
+    return { contacts, erased, doubtful, kept: kept && { ...kept, missing: missingFrom(path, kept) } }
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    throw new OperatorError(`${file} cannot be restored: ${(error as Error).message}. ${path} is as it was.`)
+  } finally {
+    old?.close()
+    rmSync(unfinished, { force: true })
+  }
+}
+
+/** What a database knows of the people who were erased. */
+interface Erasures {
+  /** Null: there was no removal yet, or the file cannot be read. */
+  readonly secret: string | null
+  /** When, in milliseconds since 1970, by hash. */
+  readonly times: ReadonlyMap<string, number>
+}
+
+const NONE: Erasures = { secret: null, times: new Map() }
+
+/** A database that nobody else can open until it is closed. */
+interface Old {
+  readonly erasures: Erasures
+  readonly contacts: number
+  close(): void
+}
+
+/**
+ * Brings the log into the database, so that one file is all of it, and locks everybody else out. Undefined: it is damaged,
+ * and stays as it is.
+ *
+ * @throws {OperatorError} when somebody else has it open.
+ */
+function closeOff(path: string): Old | undefined {
+  const database = new DatabaseSync(path, { timeout: 1_000 })
+  let closed = false
+  const close = () => {
+    if (!closed) database.close()
+    closed = true
+  }
+  try {
+    // Leaving WAL mode fails if anybody else has it open. The lock then makes no journal file.
+    database.exec('pragma journal_mode = memory; begin exclusive')
+    const made = database.prepare('select 1 from sqlite_schema where name = ?')
+    if (made.get('contact') === undefined) return { erasures: NONE, contacts: 0, close }
+    const erasures = made.get('erased') === undefined ? NONE : erasuresIn(database)
+    const { contacts } = database.prepare('select count(*) as contacts from contact').get() as { contacts: number }
+    return { erasures, contacts, close }
+  } catch (error) {
+    close()
+    if (isDamage(error)) return undefined
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 === 5) {
+      throw new OperatorError(`${path} is in use: an export, another command or a shell has it open. End that first.`)
+    }
+    throw error
+  }
+}
+
+function erasuresIn(database: DatabaseSync): Erasures {
+  const secret = database.prepare('select value from secret where name = ?').get(ERASURE)?.value as string | undefined
+  const rows = database.prepare('select hash, erased_at from erased').all() as { hash: string; erased_at: number }[]
+  return { secret: secret ?? null, times: new Map(rows.map(({ hash, erased_at }) => [hash, erased_at])) }
+}
+
+/** Contacts in memory at once. */
+const PAGE = 1_000
+
+/** Nobody has this file yet, and an unfinished one is thrown away. */
+function bringUpToDate(unfinished: string, { secret, times }: Erasures) {
+  const database = new DatabaseSync(unfinished)
+  try {
+    database.exec('pragma journal_mode = off; pragma synchronous = off; pragma secure_delete = on; begin')
+    const erased = eraseAgain(database, { secret, times })
+    const forgotten = secret === null ? 0 : carryOver(database, secret, times)
+    const { changes } = database.prepare("update delivery set doubt = 1, token = null where state = 'waiting'").run()
+    database.exec('commit')
+    const { contacts } = database.prepare('select count(*) as contacts from contact').get() as { contacts: number }
+    return { contacts, erased, doubtful: Number(changes), forgotten }
+  } finally {
+    database.close()
+  }
+}
+
+/** Who signed up again after they were erased came back by themselves, and stays. */
+function eraseAgain(database: DatabaseSync, { secret, times }: Erasures): number {
+  if (secret === null || times.size === 0) return 0
+  const page = database.prepare(
+    'select number, email, created_at from contact where number > ? order by number limit ?',
+  )
+  const forget = database.prepare('delete from delivery where contact = ?')
+  const remove = database.prepare('delete from contact where number = ?')
+  let erased = 0
+  for (let last: number | undefined = 0; last !== undefined; ) {
+    const rows = page.all(last, PAGE) as { number: number; email: string; created_at: number }[]
+    for (const { number, email, created_at } of rows) {
+      if (created_at > (times.get(erasureHash(secret, email)) ?? Number.NEGATIVE_INFINITY)) continue
+      forget.run(number)
+      remove.run(number)
+      erased++
+    }
+    last = rows.at(-1)?.number
+  }
+  return erased
+}
+
+/** Returns how many erased addresses of the backup are hashed under another secret, and so are of no use any more. */
+function carryOver(database: DatabaseSync, secret: string, times: Erasures['times']): number {
+  const own = erasuresIn(database)
+  const forgotten = own.secret === null || own.secret === secret ? 0 : own.times.size
+  if (forgotten > 0) database.exec('delete from erased')
+  database
+    .prepare('insert into secret (name, value) values (?, ?) on conflict (name) do update set value = excluded.value')
+    .run(ERASURE, secret)
+  const add = database.prepare(
+    'insert into erased (hash, erased_at) values (?, ?)' +
+      ' on conflict (hash) do update set erased_at = max(erased_at, excluded.erased_at)',
+  )
+  for (const [hash, time] of times) add.run(hash, time)
+  return forgotten
+}
+
+/**
+ * Gives what is at `path` a second name, and takes a log away from there that could not be brought into it, or that an
+ * earlier database has left: SQLite would apply it to the new one. False: there was nothing.
+ */
+function keep(path: string, name: string): boolean {
+  const isThere = existsSync(path)
+  if (isThere) copyOrLink(path, name)
+  const logs = ['-wal', '-journal'].filter(
+    ending => (statSync(path + ending, { throwIfNoEntry: false })?.size ?? 0) > 0,
+  )
+  for (const ending of logs) renameSync(path + ending, name + ending)
+  for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true })
+  if (isThere || logs.length > 0) sync(dirname(path))
+  return isThere || logs.length > 0
+}
+
+/** Not every file system has links. */
+function copyOrLink(path: string, name: string): void {
+  try {
+    linkSync(path, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
+    const unfinished = `${path}.unfinished-restore-kept`
+    rmSync(unfinished, { force: true })
+    createPrivately(unfinished)
+    copyFileSync(path, unfinished, constants.COPYFILE_FICLONE)
+    sync(unfinished)
+    renameSync(unfinished, name)
+  }
+}
+
+/** How many contacts are only in the kept file. */
+function missingFrom(path: string, { file, contacts }: Kept): number {
+  if (contacts === null || contacts === 0) return 0
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
+  try {
+    database.prepare('attach database ? as restored').run(path)
+    const sql =
+      'select count(*) as missing from main.contact' +
+      ' where not exists (select 1 from restored.contact as same where same.email_key = contact.email_key)'
+    return (database.prepare(sql).get() as { missing: number }).missing
+  } finally {
+    database.close()
+  }
+}

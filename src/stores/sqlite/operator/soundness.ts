@@ -1,0 +1,30 @@
+import { existsSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Examination, Soundness } from '../../operator/soundness.ts'
+import { forsaken, ORPHANS } from '../../soundness.ts'
+import { MINIMUM_FREE } from '../disk.ts'
+import { lend, openForReading } from './open.ts'
+
+export const soundness = (path: string): Soundness => ({
+  examine: async () => examine(path),
+})
+
+function examine(path: string): Examination | null {
+  if (!existsSync(path)) return null
+  return lend(path, openForReading(path), database => {
+    const first = (sql: string) => Object.values(database.prepare(sql).get() as Record<string, string | number>)[0]!
+    const count = (sql: string) => Number(first(sql))
+    if (count("select count(*) from sqlite_schema where name = 'delivery'") === 0) return null
+    const found = first('pragma integrity_check(1)')
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return {
+      damage: found === 'ok' ? null : String(found).replaceAll(/\s+/g, ' '),
+      orphans: count(ORPHANS),
+      // SQLite's lower() is that of ASCII, as our keys are.
+      unrecognised: count('select count(*) from contact where email_key <> lower(email)'),
+      forsaken: count(forsaken(milliseconds => String(Date.now() - milliseconds))),
+      size: count('select page_count * page_size from pragma_page_count, pragma_page_size'),
+      free: { bytes: bavail * bsize, needed: MINIMUM_FREE },
+    }
+  })
+}

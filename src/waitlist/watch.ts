@@ -1,0 +1,75 @@
+import { inTime } from './in-time.ts'
+import type { Outages } from './outages.ts'
+import type { Store } from './ports.ts'
+
+export interface WatchParts {
+  readonly store: Pick<Store, 'check' | 'counts'>
+  readonly outages: Pick<Outages, 'store' | 'late'>
+}
+
+export interface Watch {
+  start(): void
+  stop(): void
+  /** Looks once whether the store takes signups. */
+  atStore(): Promise<void>
+  /** Looks once whether something has waited for too long. */
+  atOutbox(): Promise<void>
+}
+
+/** Milliseconds between two looks at the store, each of which may cost a commit. */
+const STORE_EVERY = 30_000
+/** Milliseconds in which a store that takes signups has answered. */
+const STORE_TIMEOUT = 10_000
+/** Milliseconds between two looks at what waits, each of which may cost a second of a processor. */
+const OUTBOX_EVERY = 300_000
+/** Milliseconds after which what waits is late. */
+export const LATE = 60 * 60_000
+
+/**
+ * Finds out what no visitor and no attempt may show in time: that the store is stuck, and that deliveries age. Either must
+ * be seen twice in a row, since a database restarts within seconds, and what is replayed is old from the start.
+ */
+export function watch({ store, outages }: WatchParts): Watch {
+  let tookLast = true
+  let oldLast: ReadonlySet<string> = new Set()
+
+  async function atStore(): Promise<void> {
+    const takes = await inTime(store.check(), STORE_TIMEOUT)
+    if (takes || !tookLast) outages.store(takes)
+    tookLast = takes
+  }
+
+  async function atOutbox(): Promise<void> {
+    // A store that cannot count is told of as such.
+    const counts = await store.counts().catch(() => null)
+    if (counts === null) return
+    const { at, deliveries } = counts
+    const old = deliveries.filter(({ oldest }) => oldest !== null && at.getTime() - oldest.getTime() > LATE)
+    const names = old.map(({ destination }) => destination)
+    outages.late(new Set(names.filter(name => oldLast.has(name))))
+    oldLast = new Set(names)
+  }
+
+  const timers: NodeJS.Timeout[] = []
+  return {
+    atStore,
+    atOutbox,
+    start() {
+      timers.push(repeated(atStore, STORE_EVERY), repeated(atOutbox, OUTBOX_EVERY))
+    },
+    stop() {
+      for (const timer of timers) clearInterval(timer)
+    },
+  }
+}
+
+/** Never twice at the same time. */
+function repeated(look: () => Promise<void>, every: number): NodeJS.Timeout {
+  let looking = false
+  return setInterval(async () => {
+    if (looking) return
+    looking = true
+    await look()
+    looking = false
+  }, every).unref()
+}

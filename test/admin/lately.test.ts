@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type LatelyOptions, lately } from '../../src/admin/lately.ts'
+
+/** Values that take as long to make as the test says, by a clock that it moves. */
+function made(options: Partial<LatelyOptions>) {
+  const state = { now: 0, takes: 0, times: 0, fails: false }
+  const get = lately(
+    async () => {
+      state.now += state.takes
+      if (state.fails) throw new Error('a failure of the test')
+      return ++state.times
+    },
+    { fresh: 100, patience: 60_000, clock: () => state.now, ...options },
+  )
+  return { state, get: async () => (await get()).value, failed: async () => (await get()).failed }
+}
+
+test('a value is made once while it is fresh, and once for all who ask at the same time', async () => {
+  const { state, get } = made({})
+  assert.deepEqual(await Promise.all([get(), get(), get()]), [1, 1, 1])
+  state.now += 99
+  assert.equal(await get(), 1)
+  state.now += 1
+  assert.deepEqual(await Promise.all([get(), get()]), [2, 2])
+})
+
+test('making it never takes more than its share of the time', async () => {
+  const { state, get } = made({ share: 0.1 })
+  state.takes = 2_000
+  assert.equal(await get(), 1)
+  state.now += 17_999
+  assert.equal(await get(), 1)
+  state.now += 1
+  assert.equal(await get(), 2)
+})
+
+test('a failure is remembered like a value, which stays, and is forgotten when the next attempt succeeds', async () => {
+  const { state, get, failed } = made({})
+  assert.equal(await get(), 1)
+  state.fails = true
+  state.now += 100
+  assert.equal(await failed(), 'a failure of the test')
+  assert.equal(await get(), 1)
+  state.fails = false
+  assert.equal(await failed(), 'a failure of the test')
+  state.now += 100
+  assert.equal(await failed(), null)
+  assert.equal(await get(), 2)
+})
+
+test('a failure at once is forgotten as well', async () => {
+  let fails = true
+  const get = lately(
+    () => {
+      if (fails) throw new Error('a failure of the test')
+      return 'made'
+    },
+    { fresh: 0, patience: 60_000 },
+  )
+  assert.equal((await get()).failed, 'a failure of the test')
+  fails = false
+  assert.equal((await get()).value, 'made')
+})
+
+test('nobody waits for longer than they have patience: they get the last value', async () => {
+  const first = Promise.withResolvers<string>()
+  const get = lately(() => first.promise, { fresh: 0, patience: 10 })
+  assert.deepEqual(await get(), { value: null, at: null, failed: null })
+  first.resolve('made')
+  assert.equal((await get()).value, 'made')
+})

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type AdminParts, openAdmin } from '../../src/admin/server.ts'
+import { telemetry } from '../../src/telemetry/telemetry.ts'
+import type { Counts } from '../../src/waitlist/counts.ts'
+import { read, scrape } from '../harness/metrics.ts'
+import { freePort } from '../harness/port.ts'
+import { until } from '../harness/program.ts'
+import { exchange, readAnswer } from '../harness/raw.ts'
+import { recordingLog, startService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+
+const counts: Counts = {
+  at: new Date('2026-11-22T12:00:00Z'),
+  contacts: { pending: 3, listed: 1_000_000 },
+  signups: [],
+  sources: [],
+  sourced: 0,
+  deliveries: [
+    { destination: 'webhook', state: 'waiting', count: 7, oldest: new Date('2026-11-22T11:00:00Z'), why: 'no answer' },
+    { destination: 'webhook', state: 'delivered', count: 90, oldest: null, why: null },
+    { destination: 'earlier', state: 'abandoned', count: 2, oldest: null, why: null },
+  ],
+}
+
+/** The listener beside parts that are as the test wants them. */
+async function open(t: TestContext, more: Partial<AdminParts> = {}, settings = { host: '127.0.0.1', port: 0 }) {
+  const { log, logged } = recordingLog()
+  const admin = await openAdmin(settings, {
+    service: 'Waitlist',
+    version: '0.0.0',
+    telemetry: telemetry(),
+    store: { check: async () => {}, counts: async () => counts },
+    folder: null,
+    provider: null,
+    destinations: [{ name: 'webhook', outage: () => null }],
+    isDraining: () => false,
+    log,
+    ...more,
+  })
+  t.after(admin.close)
+  const head = (method: string, path: string, ...fields: readonly string[]) =>
+    exchange(admin.origin, [`${method} ${path} HTTP/1.1`, 'Connection: close', ...fields, '', ''].join('\r\n'))
+  const ask = async (method: string, path: string, ...fields: readonly string[]) =>
+    readAnswer(await head(method, path, 'Host: localhost', ...fields))
+  return { ...admin, logged, head, ask }
+}
+
+describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, () => {
+  test('it has a page and metrics, for GET and HEAD, and nothing else', async t => {
+    const { ask } = await open(t)
+    for (const [path, type] of [
+      ['/', 'text/html; charset=utf-8'],
+      ['/metrics', 'text/plain; version=0.0.4; charset=utf-8'],
+    ] as const) {
+      const got = await ask('GET', path)
+      assert.deepEqual([got.status, got.headers.get('content-type')], [200, type])
+      const head = await ask('HEAD', `${path}?a=b`)
+      assert.deepEqual([head.status, head.text, head.headers.get('content-type')], [200, '', type])
+      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'QUERY']) {
+        const refused = await ask(method, path, 'Content-Length: 3')
+        assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD'], method)
+        assert.equal(refused.headers.get('connection'), 'close')
+      }
+    }
+    for (const path of ['/api/waitlist', '/api/health', '/docs/api', '/metrics/', '/constructor', '/__proto__', '*']) {
+      assert.equal((await ask('GET', path)).status, 404, path)
+    }
+  })
+
+  test('every answer is fresh, and useless to other pages of a browser', async t => {
+    const { ask } = await open(t)
+    for (const path of ['/', '/metrics', '/nothing']) {
+      const { headers } = await ask('GET', path)
+      assert.equal(headers.get('cache-control'), 'no-store')
+      assert.match(headers.get('content-security-policy')!, /default-src 'none'.*frame-ancestors 'none'/)
+      assert.equal(headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin')
+      assert.equal(headers.get('referrer-policy'), 'no-referrer')
+      assert.equal(headers.get('access-control-allow-origin'), null)
+      assert.equal(headers.get('set-cookie'), null)
+    }
+  })
+
+  test('a page of the web whose name points here is refused; localhost and addresses are answered', async t => {
+    const { head, origin } = await open(t)
+    const { port } = new URL(origin)
+    const status = async (...fields: readonly string[]) => readAnswer(await head('GET', '/metrics', ...fields)).status
+    for (const host of ['localhost', `LOCALHOST:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
+      assert.equal(await status(`Host: ${host}`), 200, host)
+    }
+    for (const host of ['rebound.example', `rebound.example:${port}`, 'localhost.example', '127.0.0.1.example', '']) {
+      assert.equal(await status(`Host: ${host}`), 421, host)
+    }
+  })
+
+  test('localhost is both 127.0.0.1 and ::1, where the machine has both', async t => {
+    const { origin } = await open(t, {}, { host: 'localhost', port: 0 })
+    const { port } = new URL(origin)
+    const answers = await Promise.allSettled(
+      ['127.0.0.1', '[::1]'].map(host => fetch(`http://${host}:${port}/metrics`).then(({ status }) => status)),
+    )
+    const reached = answers.filter(({ status }) => status === 'fulfilled')
+    assert.ok(reached.length > 0)
+    for (const each of reached) assert.equal((each as PromiseFulfilledResult<number>).value, 200)
+  })
+
+  test('a port in use is named with its setting, and nothing is left open', async t => {
+    const { origin } = await open(t)
+    const { port } = new URL(origin)
+    const publicPort = await freePort()
+    await assert.rejects(startService(t, { ADMIN_HOST: '127.0.0.1', ADMIN_PORT: port, PORT: String(publicPort) }), {
+      name: 'OperatorError',
+      message: `ADMIN_PORT ${port} on 127.0.0.1 is in use. Stop what uses it, or set another ADMIN_PORT.`,
+    })
+    await startService(t, { PORT: String(publicPort) })
+  })
+
+  test('fields that are too large are refused, and no more than 64 connections are kept', async t => {
+    const { origin, head } = await open(t)
+    assert.match(await head('GET', '/', 'Host: localhost', `X: ${'x'.repeat(9_000)}`), /^HTTP\/1\.1 431 /)
+    const { port } = new URL(origin)
+    const sockets = Array.from({ length: 64 }, () => connect(Number(port), '127.0.0.1'))
+    t.after(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+    await Promise.all(sockets.map(socket => once(socket, 'connect')))
+    await wait(50)
+    assert.equal(await exchange(origin, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n').catch(() => ''), '')
+    sockets.pop()!.destroy()
+    await until(async () => (await fetch(origin).catch(() => null))?.status === 200)
+  })
+
+  test('a client that sends its request slowly is cut off within 8 s', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const { origin } = await open(t)
+    const began = performance.now()
+    assert.match(await exchange(origin, 'GET / HTTP/1.1\r\nHo', 20_000), /^HTTP\/1\.1 408 /)
+    assert.ok(performance.now() - began < 8_000)
+  })
+
+  test('it goes on while the service stops, says so, and is gone with it', async t => {
+    const service = await startService(t, { ADMIN_PORT: '0', SHUTDOWN_DELAY: '1500' })
+    const draining = async () => (await scrape(service.adminOrigin)).value('waitlist_draining')
+    assert.equal(await draining(), 0)
+    const stopped = service.stop()
+    await until(async () => (await draining()) === 1)
+    await stopped
+    await assert.rejects(fetch(`${service.adminOrigin}/metrics`))
+  })
+})
+
+describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () => {
+  test('what cannot be read is a 500 here and one line in the log; the process goes on', async t => {
+    let broken = true
+    const outage = () => {
+      if (broken) throw new Error('a bug of the test')
+      return null
+    }
+    const { ask, logged } = await open(t, { destinations: [{ name: 'webhook', outage }] })
+    for (let time = 0; time < 5; time++) assert.equal((await ask('GET', time % 2 ? '/' : '/metrics')).status, 500)
+    assert.deepEqual(
+      logged.map(({ level, why, msg }) => [level, why, msg]),
+      [[50, 'a bug of the test', 'the admin page or the metrics failed']],
+    )
+    broken = false
+    await until(async () => (await ask('GET', '/metrics')).status === 200)
+  })
+
+  test('a store that cannot count costs only its own numbers', async t => {
+    const failing = async () => Promise.reject(new Error('no such table'))
+    const { origin, ask } = await open(t, { store: { check: async () => {}, counts: failing } })
+    const { value, sum } = await scrape(origin)
+    assert.equal(value('waitlist_store_takes_signups'), 1)
+    assert.equal(sum('waitlist_contacts'), 0)
+    assert.equal(value('waitlist_signups_total', { outcome: 'new' }), 0)
+    assert.equal((await ask('GET', '/')).status, 200)
+  })
+
+  test('a store that does not answer delays nobody for longer than it may, and is told of', async t => {
+    const never = () => new Promise<never>(() => {})
+    const { origin } = await open(t, { store: { check: never, counts: never } })
+    const began = performance.now()
+    const { value } = await scrape(origin)
+    assert.ok(performance.now() - began < 4_000)
+    assert.equal(value('waitlist_store_takes_signups'), 0)
+    assert.equal(value('waitlist_counts_age_seconds'), undefined)
+  })
+
+  test('however often it is asked, it counts once in five seconds, and tries once in thirty', async t => {
+    let counted = 0
+    let tried = 0
+    const { origin, ask } = await open(t, {
+      store: {
+        async check() {
+          tried++
+        },
+        async counts() {
+          counted++
+          return counts
+        },
+      },
+    })
+    const end = performance.now() + 1_000
+    while (performance.now() < end) await Promise.all([ask('GET', '/metrics'), scrape(origin), ask('GET', '/')])
+    assert.deepEqual([counted, tried], [1, 1])
+  })
+
+  test('a count that takes long is waited for by nobody, and shown when it has ended', async t => {
+    const counting = Promise.withResolvers<Counts>()
+    const { origin } = await open(t, { store: { check: async () => {}, counts: () => counting.promise } })
+    const listed = async () => (await scrape(origin)).value('waitlist_contacts', { state: 'listed' })
+    assert.equal(await listed(), undefined)
+    counting.resolve(counts)
+    await until(async () => (await listed()) === 1_000_000)
+  })
+
+  test('destinations that are not set any more have series too, but not without end', async t => {
+    const deliveries = Array.from({ length: 500 }, (_, i) => ({
+      destination: `earlier-${i}`,
+      state: 'waiting' as const,
+      count: 1,
+      oldest: null,
+      why: null,
+    }))
+    const { origin } = await open(t, {
+      store: {
+        check: async () => {},
+        counts: async () => ({ ...counts, deliveries: [...counts.deliveries, ...deliveries] }),
+      },
+    })
+    const { samples, value } = await scrape(origin)
+    assert.equal(value('waitlist_deliveries', { destination: 'webhook', state: 'waiting' }), 7)
+    assert.equal(value('waitlist_deliveries', { destination: 'webhook', state: 'abandoned' }), 0)
+    assert.equal(value('waitlist_deliveries', { destination: 'earlier', state: 'abandoned' }), 2)
+    assert.equal(value('waitlist_delivery_oldest_seconds', { destination: 'webhook' }), 3_600)
+    assert.equal(value('waitlist_delivery_oldest_seconds', { destination: 'earlier' }), 0)
+    assert.equal(samples.filter(({ name }) => name === 'waitlist_delivery_oldest_seconds').length, 21)
+  })
+
+  test('a reader that takes nothing is cut off, and keeps nobody else waiting', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const { origin } = await open(t)
+    const { hostname, port } = new URL(origin)
+    const socket = connect(Number(port), hostname)
+    t.after(() => socket.destroy())
+    let received = ''
+    socket.on('error', () => {})
+    socket.setEncoding('latin1').on('data', text => {
+      received += text
+    })
+    const closed = once(socket, 'close')
+    socket.pause()
+    socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2_000))
+    await scrape(origin)
+    await wait(13_000)
+    socket.resume()
+    await closed
+    assert.ok(received.split('HTTP/1.1 200').length < 2_000)
+  })
+
+  test('OpenMetrics for who asks for it', async t => {
+    const { ask } = await open(t)
+    const { headers, text } = await ask(
+      'GET',
+      '/metrics',
+      'Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5',
+    )
+    assert.equal(headers.get('content-type'), 'application/openmetrics-text; version=1.0.0; charset=utf-8')
+    assert.match(text, /^# TYPE waitlist_signups counter$/m)
+    assert.match(text, /^waitlist_signups_total\{outcome="new"\} 0$/m)
+    assert.ok(text.endsWith('\n# EOF\n'))
+    // The other format knows nothing of it.
+    const other = read((await ask('GET', '/metrics', 'Accept: text/plain')).text)
+    assert.equal(other.value('waitlist_signups_total', { outcome: 'new' }), 0)
+  })
+})

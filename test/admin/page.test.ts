@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { page, policy } from '../../src/admin/page.ts'
+import type { Reading } from '../../src/admin/reading.ts'
+import { outcomes } from '../../src/telemetry/telemetry.ts'
+import { SOURCES } from '../../src/waitlist/counts.ts'
+import { ago, counted, delivery, empty, few, million, uncounted } from './readings.ts'
+
+const options = { refreshes: true, timezone: 'Europe/Berlin', instance: 'process 7 on host-1' }
+const of = (reading: Reading, more: Partial<typeof options> = {}) => page(reading, { ...options, ...more })
+
+const entities: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' }
+const TAG = /<[^>]*>/g
+
+/** What is read: without the style, without the words of the plots, each element in a line. */
+const textOf = (html: string): string =>
+  html
+    .replaceAll(/<style>.*?<\/style>|<svg.*?<\/svg>/gs, '')
+    .replaceAll(/<\/?(?:b|bdi|time|small|span|strong|code|a)\b[^>]*>/g, '')
+    .replaceAll(TAG, '\n')
+    .replaceAll(/&(?:lt|gt|quot|#39|amp);/g, entity => entities[entity]!)
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .join('\n')
+
+function assertSays(reading: Reading, ...lines: readonly (string | RegExp)[]) {
+  const text = textOf(of(reading))
+  for (const line of lines) {
+    if (typeof line === 'string') assert.ok(`\n${text}\n`.includes(`\n${line}\n`), `${line}\nis not in\n${text}`)
+    else assert.match(text, line)
+  }
+}
+
+describe('what the page says', () => {
+  test('of nobody', () => {
+    assertSays(empty, 'Acme', 'Signups are taken. Nothing needs you.', 'On the list\n0\n0 listed', 'none in 60 minutes')
+    assertSays(empty, 'No contact has a known source. With TRACK_SOURCES=true a landing page can name one.')
+    assertSays(empty, 'No provider, webhook, mail or chat is set: nobody is told of contacts.')
+  })
+
+  test('of a service that stops', () => {
+    assertSays({ ...empty, isDraining: true }, 'This process stops as soon as all visitors have their answers.')
+  })
+
+  test('of three people', () => {
+    assertSays(few, 'On the list\n3\n3 listed', 'Today\n3\nLast 7 days\n3\nLast 30 days\n3')
+    assertSays(few, 'Signups per minute\n3 in 60 minutes, 1 at most', 'Signups per day\n3 in 30 days, 3 at most')
+    assertSays(
+      few,
+      'New on the list\n3',
+      'On the list already\n1',
+      'No valid name or address\n2',
+      'Too many attempts\n0',
+    )
+    assertSays(few, 'webhook no trouble\n3\n0\n–\n0')
+  })
+
+  test('of a million, with what waits and why', () => {
+    assertSays(million, 'On the list\n1,234,567\n1,233,333 listed\n1,234 pending, until loops confirms them')
+    assertSays(million, 'producthunt\n402,113\n32.6%', 'other sources\n8,119\n0.7%', 'not known\n463,567\n37.5%')
+    assertSays(
+      million,
+      'loops refuses our settings the provider\nwaiting create a contact: answered with 401 (bad key)\n–\n1,234\n1 h 59 min since 20 Nov, 14:04\n0',
+      /^webhook does not answer\nwaiting send an event: no answer within 15 s\nabandoned send an event: answered with 400 \(unknown field\)\n1,230,001\n3,320\n41 min since 20 Nov, 15:22\n12$/m,
+      /^mail not set\n0\n7\n8 d 23 h since 11 Nov, 16:04\n0$/m,
+    )
+    assertSays(million, 'Calls to loops', 'Contact created\n400,021', 'Key or settings refused\n55')
+  })
+
+  test('how old it is, of which list, by which process', () => {
+    assertSays(
+      million,
+      'as of 16:04:09, refreshed every 5 s Pause',
+      /Counted at 16:04:09, 3 s before this page was made\. Times are of Europe\/Berlin\. The contacts, sources and deliveries are those of the whole list; .* process 7 on host-1, Waitlist 0\.1\.0, started 17 Nov, 12:04\./,
+    )
+  })
+
+  test('while nothing was counted: what this process saw', () => {
+    assertSays(uncounted, 'The contacts are being counted.', 'New on the list\n3', 'webhook no trouble\n0\n0\n–\n0')
+    assert.match(of(uncounted), /<title>Acme<\/title>/)
+  })
+
+  test('in the title: how many there are, and whether something needs the owner at once', () => {
+    assert.match(of(few), /<title>3 · Acme<\/title>/)
+    assert.match(of(million), /<title>⚠ 1,234,567 · Acme<\/title>/)
+  })
+
+  test('each outcome and each plot, in numbers too', () => {
+    const numbers = Object.fromEntries(outcomes.map((outcome, i) => [outcome, 1_000 + i]))
+    const text = textOf(of({ ...million, telemetry: counted(numbers) }))
+    for (const number of Object.values(numbers)) assert.ok(text.includes(`\n${number.toLocaleString('en')}\n`))
+    for (const unit of ['minute', 'hour', 'day']) {
+      assert.match(
+        of(million),
+        new RegExp(`<title [^>]*>Signups per ${unit}</title><desc [^>]*>[\\d,]+ signups in \\d+`),
+      )
+    }
+  })
+
+  test('of many sources the largest; the others are summed up', () => {
+    const sources = Array.from({ length: SOURCES }, (_, i) => ({ source: `source-${i}`, count: 100 - i }))
+    const counts = { ...million.counts!, sources, sourced: 5_000 }
+    const shown = [...textOf(of({ ...million, counts })).matchAll(/^source-/gm)].length
+    assert.equal(shown, 12)
+    const rest = 5_000 - sources.slice(0, shown).reduce((sum, { count }) => sum + count, 0)
+    assertSays({ ...million, counts }, `other sources\n${rest.toLocaleString('en')}\n0.3%`)
+  })
+
+  test('a reader who stopped it can go on', () => {
+    const paused = textOf(of(few, { refreshes: false }))
+    assert.match(paused, /^as of 16:04:12, paused Go on$/m)
+    assert.match(of(few, { refreshes: false }), /<a href="\.">/)
+    assert.match(of(few), /<a href="\?refresh=off">/)
+  })
+})
+
+describe('words of others', () => {
+  /** Every element, with its attributes, apart from those that are of a time. */
+  const skeleton = (html: string) => html.match(TAG)!.map(tag => tag.replace(/datetime="[^"]*"/, ''))
+
+  const VOID = /^<(?:meta|link|!)/
+  function assertWellFormed(html: string) {
+    const open: string[] = []
+    for (const tag of html.match(TAG)!) {
+      const [, closes, name, , alone] =
+        /^<(\/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z0-9:-]+=(?:"[^"<>]*"|'[^'<>]*'))*)\s*(\/?)>$/.exec(tag) ?? []
+      if (VOID.test(tag)) continue
+      assert.ok(name !== undefined, `no tag: ${tag}`)
+      if (closes === '/') assert.equal(open.pop(), name)
+      else if (alone !== '/') open.push(name)
+    }
+    assert.deepEqual(open, [])
+    assert.doesNotMatch(html.replace(/<style>.*?<\/style>/s, '').replaceAll(TAG, ''), /[<>]/)
+  }
+
+  const hostile = fc.oneof(
+    fc.constantFrom(
+      '<script>alert(1)</script>',
+      '</title><img src=x onerror=alert(1)>',
+      '"><svg onload=alert(1)>',
+      "' autofocus onfocus='alert(1)",
+      '</style><style>*{display:none}</style>',
+      '<!--',
+      ']]>',
+      '&lt;b&gt;',
+      'a\u202Eb\u2066c\u200F',
+      '\u0000\u001b[31m\r\n',
+      '$& $1 $`',
+      'x'.repeat(5_000),
+      'e\u0301\u0302'.repeat(100),
+      '\ud800',
+    ),
+    fc.string({ unit: 'binary', maxLength: 300 }),
+  )
+  const two = fc.uniqueArray(hostile, { minLength: 2, maxLength: 2 })
+
+  const withWords = (service: string, [source, other]: string[], [name, another]: string[], why: string): Reading => ({
+    ...million,
+    service,
+    provider: name!,
+    countsFailed: why,
+    destinations: [{ name: name!, outage: 'misconfigured' }],
+    counts: {
+      ...empty.counts,
+      sources: [
+        { source: source!, count: 2 },
+        { source: other!, count: 1 },
+      ],
+      deliveries: [
+        delivery(name!, 'waiting', 1, { oldest: ago(7_000_000), why }),
+        delivery(name!, 'abandoned', 1, { why }),
+        delivery(another!, 'waiting', 2, { oldest: ago(1_000), why }),
+      ],
+    },
+  })
+  const plain = of(withWords('a', ['b', 'c'], ['D', 'E'], 'f'))
+
+  test('whatever sources, reasons, destinations and the service are called, the elements are ours', () => {
+    assertWellFormed(plain)
+    fc.assert(
+      fc.property(hostile, two, two, hostile, (service, sources, names, why) => {
+        // A name that a command may have would be in it, with an element of its own.
+        const destinations = names.map(name => `!${name}`)
+        const html = of(withWords(service, sources, destinations, why), { instance: service })
+        assert.deepEqual(skeleton(html), skeleton(plain))
+        assertWellFormed(html)
+        assert.doesNotMatch(html, /[\p{Bidi_Control}\p{Cs}\u0000-\u0009\u000b-\u001f\u007f]/u)
+        assert.ok(html.length < 2 * plain.length)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('ordinary ones are as they are; of long ones the beginning; of invisible ones that', () => {
+    const shown = (source: string) => {
+      const counts = { ...few.counts!, sources: [{ source, count: 1 }], sourced: 1 }
+      return /<tbody>\n<tr>\n<th scope="row"><bdi>(.*?)<\/bdi>/.exec(of({ ...few, counts }))?.[1]
+    }
+    for (const source of ['hackernews', 'Zoë’s letter', 'שלום', '🦀 crab']) assert.equal(shown(source), source)
+    assert.equal(shown('x'.repeat(61)), `${'x'.repeat(59)}…`)
+    assert.equal(shown('a & b'), 'a &amp; b')
+    assert.equal(shown('\u200b\u202e\u0000'), '(nothing to be seen)')
+  })
+})
+
+test('the policy allows the style of the page by its hash, and nothing else but its icon', () => {
+  const [, style] = /<style>(.*?)<\/style>/s.exec(of(few))!
+  const hash = createHash('sha256').update(style!).digest('base64')
+  assert.equal(
+    policy,
+    `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  )
+  assert.doesNotMatch(of(million), /<script|\sstyle=|\son[a-z]+=|https?:\/\/(?!www\.w3\.org)/)
+})

@@ -1,0 +1,149 @@
+import type { Reading } from '../../src/admin/reading.ts'
+import { type Telemetry, telemetry } from '../../src/telemetry/telemetry.ts'
+import { type Counts, MINUTE, QUARTER, type Span } from '../../src/waitlist/counts.ts'
+
+/** What the page may be made of: nobody, a few people, and a million with all that can go wrong. */
+
+/** A Friday afternoon. */
+export const now = new Date('2026-11-20T15:04:12Z')
+export const ago = (milliseconds: number): Date => new Date(now.getTime() - milliseconds)
+
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** A service that has just been started, with nobody on its list. */
+export const empty = {
+  service: 'Acme',
+  version: '0.1.0',
+  startedAt: ago(70_000),
+  at: now,
+  isDraining: false,
+  store: { takesSignups: true, triedAt: now },
+  freeSpace: 40_000_000_000,
+  counts: {
+    at: now,
+    contacts: { listed: 0, pending: 0 },
+    signups: [],
+    sources: [],
+    sourced: 0,
+    deliveries: [],
+  } as Counts,
+  countsAge: 0,
+  countsFailed: null,
+  destinations: [],
+  provider: null,
+  telemetry: telemetry(),
+  process: {
+    ...{ startedAt: 0, cpu: 0, resident: 0, heap: 0, heapUsed: 0, external: 0, active: 0, idle: 0 },
+    ...{ files: null, mostFiles: null },
+  },
+  eventLoop: telemetry().commits.seconds,
+} satisfies Reading
+
+/** Telemetry of these numbers, and otherwise nothing. */
+export function counted(signups: Partial<Telemetry['signups']>, calls: Partial<Telemetry['calls']> = {}): Telemetry {
+  const all = telemetry()
+  return { ...all, signups: { ...all.signups, ...signups }, calls: { ...all.calls, ...calls } }
+}
+
+type DeliveryCount = Counts['deliveries'][number]
+
+export const delivery = (
+  destination: string,
+  state: DeliveryCount['state'],
+  count: number,
+  more: Partial<DeliveryCount> = {},
+): DeliveryCount => ({ destination, state, count, oldest: null, why: null, ...more })
+
+/** Three people in the last hour. */
+export const few: Reading = {
+  ...empty,
+  counts: {
+    ...empty.counts,
+    contacts: { listed: 3, pending: 0 },
+    signups: [50, 12, 0].map(minutes => ({
+      from: new Date(Math.floor(ago(minutes * MINUTE).getTime() / MINUTE) * MINUTE),
+      length: MINUTE,
+      count: 1,
+    })),
+    deliveries: [delivery('webhook', 'delivered', 3)],
+  },
+  destinations: [{ name: 'webhook', outage: null }],
+  telemetry: counted({ new: 3, known: 1, invalid: 2 }),
+}
+
+/** A month that grows day by day, with more at noon than at night, and a launch half an hour ago. */
+function month(): Span[] {
+  const minutes = Math.floor(ago(2 * HOUR).getTime() / QUARTER) * QUARTER
+  const spans: Span[] = []
+  const add = (time: number, length: number) => {
+    const age = (now.getTime() - time) / DAY
+    const hour = (time / HOUR) % 24
+    const noise = 0.7 + (((time / MINUTE) * 7_919) % 61) / 100
+    const launch = age < 0.02 ? 1 + 9 * Math.exp(-60 * (0.02 - age)) : 1
+    const count = Math.floor(
+      900 * (length / QUARTER) * (33 - age) * (1 + 0.8 * Math.sin(hour / 4 - 2)) * noise * launch,
+    )
+    spans.push({ from: new Date(time), length, count: Math.ceil(count / 70) })
+  }
+  for (let time = minutes - 32 * DAY; time < minutes; time += QUARTER) add(time, QUARTER)
+  for (let time = minutes; time <= now.getTime(); time += MINUTE) add(time, MINUTE)
+  return spans
+}
+
+export const million: Reading = {
+  ...empty,
+  startedAt: ago(3 * DAY + 4 * HOUR),
+  countsAge: 3_000,
+  freeSpace: 512_000_000,
+  counts: {
+    at: ago(3_000),
+    contacts: { listed: 1_233_333, pending: 1_234 },
+    signups: month(),
+    sources: Object.entries({
+      producthunt: 402_113,
+      hackernews: 211_400,
+      newsletter: 96_020,
+      x: 40_001,
+      linkedin: 12_444,
+      'friend-of-a-friend': 903,
+    }).map(([source, count]) => ({ source, count })),
+    sourced: 771_000,
+    deliveries: [
+      delivery('loops', 'waiting', 1_234, {
+        oldest: ago(2 * HOUR),
+        why: 'create a contact: answered with 401 (bad key)',
+      }),
+      delivery('loops-automation', 'delivered', 1_233_333),
+      delivery('webhook', 'delivered', 1_230_001),
+      delivery('webhook', 'waiting', 3_320, { oldest: ago(42 * MINUTE), why: 'send an event: no answer within 15 s' }),
+      delivery('webhook', 'abandoned', 12, { why: 'send an event: answered with 400 (unknown field)' }),
+      delivery('discord', 'delivered', 1_233_300),
+      delivery('discord', 'waiting', 33, { oldest: ago(41_000) }),
+      delivery('mail', 'waiting', 7, { oldest: ago(9 * DAY) }),
+    ],
+  },
+  destinations: [
+    { name: 'loops', outage: 'misconfigured' },
+    { name: 'loops-automation', outage: null },
+    { name: 'webhook', outage: 'unreachable' },
+    { name: 'discord', outage: null },
+  ],
+  provider: 'loops',
+  telemetry: counted(
+    {
+      new: 402_113,
+      known: 12_044,
+      kept: 1_234,
+      invalid: 8_801,
+      refused: 31,
+      limited: 4_410,
+      overloaded: 120,
+      failed: 2,
+    },
+    { created: 400_021, existing: 2_092, refused: 31, unreached: 12, misconfigured: 55 },
+  ),
+}
+
+/** A service whose first count is under way. */
+export const uncounted: Reading = { ...few, counts: null, countsAge: null }

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { pendingNow } from '../contracts/store.place.ts'
+import { sqlOn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { spawnProgram } from '../harness/program.ts'
+
+const HOUR = 3_600_000
+/** Bytes. */
+const PAGE = 4_096
+
+/** A list on which somebody waits for the webhook, and nobody answers there. */
+async function listed(t: TestContext) {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'waitlist.db')
+  const parts = { path, eventName: 'waitlist.joined', provider: 'loops', destinations: ['webhook'] }
+  const store = await sqliteStore(parts)
+  await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
+  await store.close()
+  const env = { DATABASE_URL: `sqlite:${path}` }
+  const check = async (more: Record<string, string> = {}) => {
+    const json = spawnProgram(t, { ...env, ...more }, { cwd, args: ['check', '--json'] })
+    const code = await json.exited
+    const { ok, trials } = JSON.parse(json.stdout()) as { ok: boolean; trials: Record<string, string>[] }
+    assert.equal(code, ok ? 0 : 1)
+    return { ok, told: (what: string) => trials.find(trial => trial.what === what) }
+  }
+  return { cwd, path, env, sql: sqlOn(path), check }
+}
+
+describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
+  test('says that what is stored is sound, how much room is left, and what waits since when', async t => {
+    const { cwd, env, check } = await listed(t)
+    const { ok, told } = await check()
+    assert.equal(ok, true)
+    assert.match(told('what is stored')!.why!, /^it is sound, and takes 1 MiB$/)
+    assert.match(told('disk')!.why!, /^\d+(\.\d GiB| MiB) left$/)
+    assert.deepEqual(told('waiting for webhook'), {
+      what: 'waiting for webhook',
+      is: 'ok',
+      why: '1, the oldest for 0 min; it is not set, so they go on waiting',
+    })
+    const { stdout, exited } = spawnProgram(t, env, { cwd, args: ['check'] })
+    assert.equal(await exited, 0)
+    assert.match(stdout(), /^ok {6}what is stored: it is sound/m)
+  })
+
+  test('fails when somebody waits for more than an hour for a destination that is set', async t => {
+    const { sql, check } = await listed(t)
+    const webhook = {
+      WEBHOOK_URL: 'http://127.0.0.1:1/',
+      WEBHOOK_SECRET: 'whsec_bm90aGluZy1pcy1zZWNyZXQtaW4tdGhpcy10ZXN0',
+    }
+    const waits = async () => (await check(webhook)).told('waiting for webhook')!
+    await sql(`update contact set event_at = event_at - ${0.9 * HOUR}`)
+    assert.deepEqual([(await waits()).is, (await waits()).why], ['ok', '1, the oldest for 54 min'])
+    await sql(`update contact set event_at = event_at - ${2 * HOUR}`)
+    assert.deepEqual([(await waits()).is, (await waits()).why], ['wrong', '1, the oldest for 2 h'])
+  })
+
+  test('fails on a damaged file, rows without a contact and contacts that are not recognised, and says what to do', async t => {
+    const { path, sql, check } = await listed(t)
+    await sql("insert into delivery (contact, destination, due_at) values (99, 'webhook', 0)", 'unchecked')
+    await sql("update contact set email_key = 'someone@example.com'")
+    const { ok, told } = await check()
+    assert.equal(ok, false)
+    assert.match(told('deliveries')!.why!, /^1 without a contact.* delete from delivery where/)
+    await sql(told('deliveries')!.why!.replace(/^.*: (?=delete)/, ''))
+    assert.match(told('contacts')!.why!, /^1 with an email_key that is not the address/)
+    await sql('update contact set email_key = lower(email)')
+    assert.equal((await check()).ok, true)
+    const [index] = await sql("select rootpage from sqlite_schema where tbl_name = 'contact' and type = 'index'")
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(PAGE), 0, PAGE, (Number(index!.rootpage) - 1) * PAGE)
+    closeSync(file)
+    assert.match(
+      (await check()).told('what is stored')!.why!,
+      /^it is damaged: .*\. Stop the service and restore a backup/s,
+    )
+  })
+
+  test('what was given up is worth a note, and no failure', async t => {
+    const { sql, check } = await listed(t)
+    await sql("update delivery set state = 'abandoned', settled_at = due_at")
+    const { ok, told } = await check()
+    assert.deepEqual([ok, told('given up')!.is], [true, 'note'])
+    assert.match(told('given up')!.why!, /^1; waitlist deliveries list --state abandoned/)
+  })
+})

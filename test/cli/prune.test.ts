@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { signup } from '../contracts/store.place.ts'
+import { sqlOn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+
+const DAY = 86_400_000
+
+/** Three deliveries ended 100 days ago, one of them given up, and one 40 days ago. */
+async function listed(t: TestContext) {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
+  for (const who of ['ada', 'bob', 'cyd', 'dot']) await store.admit(signup(who, `${who}@example.com`))
+  const [first, ...others] = await store.claim('webhook', 4)
+  await store.settle(first!, { is: 'abandoned', why: 'HTTP 404' })
+  for (const each of others) await store.settle(each, { is: 'delivered' })
+  await store.close()
+  const sql = sqlOn(path)
+  const ago = (days: number, which: string) =>
+    sql(`update delivery set settled_at = ${Date.now() - days * DAY} where number ${which}`)
+  await ago(100, '< 4')
+  await ago(40, '= 4')
+  return { cwd, left: async () => (await sql('select 1 from delivery')).length }
+}
+
+describe('deliveries that ended', { concurrency: true, timeout: 60_000 }, () => {
+  test('waitlist prune deletes those of 90 days, or as it is told, and says how many had been given up', async t => {
+    const { cwd, left } = await listed(t)
+    const prune = async (...args: string[]) => {
+      const program = spawnProgram(t, {}, { cwd, args: ['prune', ...args] })
+      assert.equal(await program.exited, 0, program.stderr())
+      assert.equal(program.stderr(), '')
+      return program.stdout().replace(/\d{4}-\d\d-\d\dT[\d:]+Z/, 'then')
+    }
+    assert.equal(await prune(), '3 deliveries that ended before then were deleted, 1 of which had been given up.\n')
+    assert.equal(await left(), 1)
+    assert.equal(await prune(), '0 deliveries that ended before then were deleted.\n')
+    assert.equal(await prune('--older-than', '30d'), '1 delivery that ended before then was deleted.\n')
+    assert.equal(await left(), 0)
+  })
+
+  test('with KEEP_DELIVERIES_DAYS the service does it by itself, and not without', async t => {
+    const { cwd, left } = await listed(t)
+    const env = { PORT: '0', HOST: '127.0.0.1' }
+    const without = await runProgram(t, env, { cwd })
+    assert.equal(await without.end('SIGTERM'), 0)
+    assert.equal(await left(), 4)
+    const service = await runProgram(t, { ...env, KEEP_DELIVERIES_DAYS: '90' }, { cwd })
+    await until(async () => (await left()) === 1)
+    await until(() => logOf(service).some(({ deliveries, abandoned }) => deliveries === 3 && abandoned === 1))
+    assert.equal(await service.end('SIGTERM'), 0)
+    assert.equal(await left(), 1)
+  })
+})

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { say, startReceiver } from '../contracts/destination.receiver.ts'
+import { signup } from '../contracts/store.place.ts'
+import { CREATE, signUp } from '../e2e/provider.scene.ts'
+import { contactsIn, sqlOn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+
+async function remove(t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) {
+  const program = spawnProgram(t, env, { cwd, args: ['remove', ...args] })
+  const code = await program.exited
+  const [stdout, stderr] = [program.stdout(), program.stderr()]
+  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
+  return { code, stdout, stderr }
+}
+
+/** A folder with `data/waitlist.db`, where the program looks by default. Ada's webhook was told. */
+async function listed(t: TestContext) {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  const destinations = ['webhook', 'crm']
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, minimumFree: 0 })
+  await store.admit(signup('Ada', 'ada@example.com'))
+  const [webhook] = await store.claim('webhook', 1)
+  await store.settle(webhook!, { is: 'delivered' })
+  await store.claim('crm', 1)
+  await store.close()
+  return { cwd, emails: () => contactsIn(path).map(({ email }) => email), path }
+}
+
+const unreachable = { PROVIDER: 'loops', LOOPS_API_KEY: 'k', LOOPS_BASE_URL: 'http://127.0.0.1:9/api' }
+
+describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
+  test('--yes erases, and says who knows of them; a second time it is not on the list', async t => {
+    const { cwd, emails } = await listed(t)
+    const { code, stdout, stderr } = await remove(t, cwd, ['--yes', 'ADA@example.com'])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(
+      stdout,
+      /^ADA@example\.com was erased: listed, signed up \d{4}-\d\d-\d\dT\S+Z, 2 deliveries \(1 waiting, 1 delivered\)\.\n/,
+    )
+    assert.match(stdout, /\nAlready told, and not asked to forget: webhook\.\nAn attempt is under way, .*: crm\.\n$/)
+    assert.deepEqual(emails(), [])
+    const again = await remove(t, cwd, ['--yes', 'ada@example.com'])
+    assert.deepEqual(again, { code: 1, stdout: '', stderr: 'waitlist: ada@example.com is not on the list.\n' })
+  })
+
+  test('without a terminal and without --yes it is misused, and nothing is erased', async t => {
+    const { cwd, emails } = await listed(t)
+    const { code, stdout, stderr } = await remove(t, cwd, ['ada@example.com'])
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, /^waitlist: There is no terminal to ask on\. .*--yes/)
+    assert.deepEqual(emails(), ['ada@example.com'])
+  })
+
+  const noScript =
+    spawnSync('script', ['--version']).error === undefined ? false : 'script (util-linux) is not installed'
+  test('on a terminal it asks first: anything but yes is a no', { skip: noScript }, async t => {
+    const { cwd, emails } = await listed(t)
+    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+    const answered = (answer: string) => {
+      const command = `'${process.execPath}' '${entry}' remove ada@example.com`
+      const { status, stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
+        cwd,
+        env: { PATH: process.env.PATH },
+        input: answer,
+        encoding: 'utf8',
+      })
+      return { status, stdout }
+    }
+    for (const no of ['\n', 'n\n', 'yesterday\n', '\u0004']) {
+      const { status, stdout } = answered(no)
+      assert.equal(status, 1)
+      assert.match(stdout, /Erase ada@example\.com: listed, signed up \S+Z, 2 deliveries\? \[y\/N\] /)
+      assert.match(stdout, /nothing was erased/)
+      assert.deepEqual(emails(), ['ada@example.com'])
+    }
+    const { status, stdout } = answered('y\n')
+    assert.equal(status, 0, stdout)
+    assert.match(stdout, /ada@example\.com was erased/)
+    assert.deepEqual(emails(), [])
+  })
+
+  test('what the provider has is told; --at-provider that fails is exit code 1, after the erasure here', async t => {
+    const { cwd, emails } = await listed(t)
+    const none = await remove(t, cwd, ['--yes', '--at-provider', 'ada@example.com'])
+    assert.deepEqual([none.code, none.stderr], [2, 'waitlist: --at-provider: no provider is set.\n'])
+    assert.deepEqual(emails(), ['ada@example.com'])
+    const failed = await remove(t, cwd, ['--yes', '--at-provider', 'ada@example.com'], unreachable)
+    assert.equal(failed.code, 1)
+    assert.match(failed.stdout, /was erased/)
+    assert.match(failed.stdout + failed.stderr, /Loops(?: has not removed them: |, by hand: )/)
+    assert.deepEqual(emails(), [])
+    const again = await remove(t, cwd, ['--yes', '--at-provider', 'ada@example.com'], unreachable)
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /ada@example\.com is not on the list\./)
+    assert.match(again.stdout + again.stderr, /Loops(?: has not removed them: |, by hand: )/, 'tried again')
+  })
+
+  test('where the provider is not asked, it is told that it keeps what it has, and how to remove that', async t => {
+    const { cwd } = await listed(t)
+    const { code, stdout } = await remove(t, cwd, ['--yes', 'ada@example.com'], unreachable)
+    assert.equal(code, 0)
+    assert.match(stdout, /\nLoops keeps what it was given\. .*: waitlist remove --at-provider ada@example\.com\n$/)
+  })
+
+  test('while a visitor waits for the provider: nothing comes back, and what the visitor reads is true', async t => {
+    const fake = loopsFake()
+    let answer: (() => void) | undefined
+    const vendor = await startReceiver(t, received => {
+      const said = fake.answer(received)
+      if (received.path !== CREATE || answer !== undefined) return said
+      return response => {
+        answer = () => say(said)(response, received)
+      }
+    })
+    const cwd = temporaryFolder(t)
+    const env = {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      PROVIDER: 'loops',
+      PROVIDER_TIMEOUT: '20000',
+      ...loopsSettings(vendor.url),
+    }
+    const service = await runProgram(t, env, { cwd })
+    const visitor = signUp(service, 'ada@example.com')
+    await until(() => answer !== undefined)
+    const { code, stdout } = await remove(t, cwd, ['--yes', 'ada@example.com'])
+    assert.equal(code, 0)
+    assert.match(stdout, /\nAn attempt is under way, and may still arrive: loops\.\n/)
+    answer?.()
+    assert.deepEqual(await visitor, {
+      status: 500,
+      error: 'the waitlist service is temporarily unavailable, please try again',
+    })
+    const sql = sqlOn(join(cwd, 'data', 'waitlist.db'))
+    assert.deepEqual(await sql('select 1 from contact union all select 1 from delivery'), [])
+    // By themselves.
+    assert.equal((await signUp(service, 'ada@example.com'))?.status, 200)
+    assert.equal((await sql('select 1 from contact')).length, 1)
+  })
+})

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { signup } from '../contracts/store.place.ts'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { spawnProgram } from '../harness/program.ts'
+
+async function run(t: TestContext, cwd: string, ...args: string[]) {
+  const program = spawnProgram(t, {}, { cwd, args })
+  const code = await program.exited
+  assert.doesNotMatch(program.stderr(), /\n\s+at /, 'no stack')
+  return { code, stdout: program.stdout(), stderr: program.stderr() }
+}
+
+describe('waitlist restore', { concurrency: true, timeout: 60_000 }, () => {
+  test('says what became of both, who is taken out, what is in doubt, and how to bring back who is missing', async t => {
+    const cwd = temporaryFolder(t)
+    const path = join(cwd, 'data', 'waitlist.db')
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
+    for (const who of ['ada', 'bob']) await store.admit(signup(who, `${who}@example.com`))
+    assert.equal((await run(t, cwd, 'backup', 'copy.db')).code, 0)
+    for (const who of ['cyd', 'dot', 'eve']) await store.admit(signup(who, `${who}@example.com`))
+    await sqliteOperator(path).erase('ada@example.com')
+    const inUse = await run(t, cwd, 'restore', 'copy.db')
+    assert.equal(inUse.code, 1)
+    assert.match(inUse.stderr, /^waitlist: \S+ is in use by another Waitlist process\./)
+    await store.close()
+
+    const { code, stdout, stderr } = await run(t, cwd, 'restore', 'copy.db')
+    assert.deepEqual([code, stderr], [0, ''])
+    const kept = /^What was there before is kept: (\S+)$/m.exec(stdout)?.[1] ?? ''
+    assert.deepEqual(stdout.split('\n'), [
+      'copy.db is the database now: 1 contact; there were 4 before.',
+      'Taken out, since they were erased after it was made: 1 contact.',
+      'In doubt, since they may have arrived after it was made: 1 waiting delivery.',
+      `What was there before is kept: ${kept}`,
+      'Only there: 3 contacts. To bring them back:',
+      `  DATABASE_URL=sqlite:${kept} waitlist export --format json | waitlist import -`,
+      '',
+    ])
+    assert.deepEqual(
+      contactsIn(path).map(({ email }) => email),
+      ['bob@example.com'],
+    )
+    assert.equal(contactsIn(kept).length, 4)
+  })
+
+  test('without a file there is nothing to restore', async t => {
+    const { code, stdout, stderr } = await run(t, temporaryFolder(t), 'restore')
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /Name the backup/)
+  })
+})

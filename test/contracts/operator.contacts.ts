@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
+import type { ContactFilter } from '../../src/stores/operator/contacts.ts'
+import type { Operator } from '../../src/stores/operator.ts'
+import { type Contact, eventId as eventIdOf } from '../../src/waitlist/contact.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
+import { seedOf } from '../harness/seed.ts'
+import { isSlow } from '../harness/slow.ts'
+import type { Desk } from './operator.ts'
+import { bare, pendingNow, signup } from './store.place.ts'
+
+const listed = { is: 'listed', joined: true } as const
+const emails = (contacts: Iterable<Contact>) => [...contacts].map(({ email }) => email)
+
+/** Puts contacts on the list of a store with a provider, in this order. */
+async function list({ store }: Desk, people: readonly (readonly [name: string, email: string])[]): Promise<void> {
+  const deliveries = []
+  for (const [name, email] of people) deliveries.push(await pendingNow(store, email, name))
+  await Promise.all(deliveries.map(each => store.settle(each, { ...listed, providerId: `id-${each.number}` })))
+}
+
+/** `longAgo`: 1970-01-01T00:00Z, as the engine keeps it. */
+export function contactsContract(
+  name: string,
+  open: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  longAgo: string,
+): void {
+  describe(`contacts that an operator finds in ${name}`, { timeout: 60_000 }, () => {
+    test('by state, time and source; those who joined first come first, or last', async t => {
+      const desk = await open(t)
+      await list(desk, [
+        ['Ada', 'ada@example.com'],
+        ['Bob', 'bob@example.com'],
+        ['Cyd', 'cyd@example.com'],
+      ])
+      await pendingNow(desk.store, 'dot@example.com')
+      const { operator, sql } = desk
+      await sql(`update contact set created_at = ${longAgo} where email = 'bob@example.com'`)
+      const sources = { ada: { ref: 'x' }, bob: { utm_source: 'x', ref: 'y' }, cyd: { utm_medium: 'x' } }
+      for (const [who, source] of Object.entries(sources)) {
+        await sql(`update contact set source = '${JSON.stringify(source)}' where email = '${who}@example.com'`)
+      }
+      const expect = async (filter: ContactFilter, who: readonly string[]) => {
+        const all = who.map(each => `${each}@example.com`)
+        assert.deepEqual(emails(await Array.fromAsync(await operator.contacts(filter))), all)
+        assert.deepEqual(emails(await operator.newest(filter, 9)), all.toReversed())
+        assert.deepEqual(emails(await operator.newest(filter, 1)), all.slice(-1))
+        assert.equal(await operator.count(filter), all.length)
+      }
+      await expect({}, ['ada', 'bob', 'cyd', 'dot'])
+      await expect({ state: 'listed' }, ['ada', 'bob', 'cyd'])
+      await expect({ state: 'pending' }, ['dot'])
+      await expect({ since: new Date(0), until: new Date(1) }, ['bob'])
+      await expect({ until: new Date(0) }, [])
+      await expect({ since: new Date(1), state: 'listed' }, ['ada', 'cyd'])
+      await expect({ since: new Date(Date.now() + 60_000) }, [])
+      await expect({ source: 'x' }, ['ada', 'bob'])
+      await expect({ source: 'y' }, [])
+      await expect({ source: "x' or 1 = 1 --" }, [])
+      await expect({ search: 'BO', source: 'x' }, ['bob'])
+      await expect({ search: 'a', until: new Date(1) }, ['bob'])
+    })
+
+    test('by a part of the name or the address in any case of any script; nothing in it is a pattern', async t => {
+      const desk = await open(t)
+      const names = ['Zoë ÉCLAIR', 'Иван Петров', 'ΟΔΥΣΣΕΥΣ', '李小龍', 'Kelvin K', '100 % [a-z]*?^_.\\', 'ẞ', 'Ǆemal']
+      await list(
+        desk,
+        names.map((name, i) => [name, `Visitor.${i}+tag@Example.com`] as const),
+      )
+      const found = async (search: string) => (await desk.operator.newest({ search }, 99)).map(({ name }) => name)
+      for (const [search, ...expected] of [
+        ['zoë éclair', names[0]],
+        ['ZOË', names[0]],
+        ['zoe'],
+        ['ПЕТРОВ', names[1]],
+        ['οδυσσευς', names[2]],
+        ['σευσ', names[2]],
+        ['小', names[3]],
+        ['kelvin k', names[4]],
+        ['\u212Aelvin', names[4]],
+        ['% [A-Z]*?^_.\\', names[5]],
+        ['*', names[5]],
+        ['?', names[5]],
+        ['_', names[5]],
+        ['[a', names[5]],
+        ['\\', names[5]],
+        ['0*'],
+        ['[0-9]'],
+        ['ß', names[6]],
+        ['ǆ', names[7]],
+        ['ǅemal', names[7]],
+        ['visitor.3+TAG@example.COM', names[3]],
+        ['a@b'],
+        ["' or 1 = 1 --"],
+        ['x'.repeat(255)],
+      ] as const) {
+        assert.deepEqual(await found(search!), expected, search)
+      }
+      assert.equal((await found('@EXAMPLE')).length, names.length)
+    })
+
+    test('exactly what a regular expression finds that cares for no case', async t => {
+      const desk = await open(t)
+      const letters = [...'aAkKſsSßẞiIİıéÉσΣςжЖ李.*?[]^-\\_%+({|})$ ǅǆ\u{10400}\u{10428}😀']
+      const text = (maxLength: number) =>
+        fc.array(fc.constantFrom(...letters), { minLength: 1, maxLength }).map(all => all.join(''))
+      const seed = seedOf(t)
+      const names = fc.sample(text(6), { seed, numRuns: 150 }).map(name => `.${name}.`)
+      const people = names.map((name, i) => signup(name, `${i}@b.cd`))
+      await Promise.all(people.map(each => desk.store.admit(each)))
+      for (const search of fc.sample(text(3), { seed, numRuns: isSlow ? 500 : 25 })) {
+        const escaped = [...search].map(each => `\\u{${each.codePointAt(0)!.toString(16)}}`).join('')
+        const equal = new RegExp(escaped, 'iu')
+        const expected = people.filter(({ name, email }) => equal.test(name) || equal.test(email))
+        const found = await desk.operator.newest({ search }, 1_000)
+        assert.deepEqual(found.map(({ name }) => name).sort(), expected.map(({ name }) => name).sort(), search)
+      }
+    })
+
+    test('a page at a time: who was removed meanwhile is missing, and who joined meanwhile is not among them', async t => {
+      const { store, operator, sql } = await open(t)
+      const crowd = Array.from({ length: 5_100 }, (_, i) => signup('Visitor', `visitor-${i}@example.com`))
+      await Promise.all(crowd.map(each => store.admit(each)))
+      const before = emails(await Array.fromAsync(await operator.contacts()))
+      assert.equal(before.length, crowd.length)
+      const read: string[] = []
+      for await (const { email } of await operator.contacts({ search: 'VISITOR' })) {
+        if (read.push(email) > 1) continue
+        await sql(`delete from contact where email = '${before.at(-1)}'`)
+        await store.admit(signup('Visitor', 'visitor-later@example.com'))
+      }
+      assert.ok(read.every((email, i) => email === before[i]))
+      assert.equal(read.length, before.length - 1)
+    })
+
+    test('a person: all that is in the row, their deliveries, and whether they were erased', async t => {
+      const desk = await open(t)
+      await list(desk, [['Ada', 'Ada@Example.com']])
+      await pendingNow(desk.store, 'bob@example.com')
+      const { store, operator, sql } = desk
+      const source = { utm_source: 'news', ref: 'x' }
+      await sql(`update contact set source = '${JSON.stringify(source)}' where name = 'Ada'`)
+      const [delivery] = await store.claim('webhook', 1)
+      await store.settle(delivery!, { is: 'delivered' })
+      const nobody = { contact: undefined, deliveries: [], erasedAt: undefined }
+      assert.deepEqual(await operator.person('nobody@example.com'), nobody)
+
+      const { contact, deliveries, erasedAt } = await operator.person('aDA@example.com')
+      const { event, createdAt, ...rest } = bare(contact!)
+      const { id } = delivery!.contact
+      const expected = { id, name: 'Ada', email: 'Ada@Example.com', state: 'listed', source, providerId: 'id-1' }
+      assert.deepEqual(rest, expected)
+      assert.equal(event?.name, 'waitlist.joined')
+      assert.ok(createdAt! <= event.at && event.at.getTime() <= Date.now() + 60_000)
+      assert.deepEqual(
+        deliveries.map(({ destination, state, contactId, eventId }) => [destination, state, contactId, eventId]),
+        [
+          ['webhook', 'delivered', id, eventIdOf({ id })],
+          ['crm', 'waiting', id, eventIdOf({ id })],
+        ],
+      )
+      assert.deepEqual(
+        deliveries.toReversed(),
+        (await operator.deliveries({ limit: 9 })).filter(each => each.contactId === id),
+      )
+      assert.equal(erasedAt, undefined)
+
+      const pending = await operator.person('bob@example.com')
+      assert.deepEqual([pending.contact?.event, pending.deliveries.length], [undefined, 1])
+
+      const secret = 'ab'.repeat(32)
+      await sql(`insert into secret (name, value) values ('${ERASURE}', '${secret}')`)
+      for (const who of ['gone@example.com', 'ada@example.com']) {
+        await sql(`insert into erased (hash, erased_at) values ('${erasureHash(secret, who)}', ${longAgo})`)
+      }
+      assert.deepEqual(await operator.person('Gone@example.com'), { ...nobody, erasedAt: new Date(0) })
+      const back = await operator.person('ada@example.com')
+      assert.deepEqual(back, { contact, deliveries, erasedAt: new Date(0) })
+      assert.deepEqual(await operator.person('bob@example.com'), pending)
+    })
+
+    test('where there is no list it says so', async t => {
+      const operator = await nowhere(t)
+      await assert.rejects(operator.newest({}, 1), OperatorError)
+      await assert.rejects(operator.count({}), OperatorError)
+      await assert.rejects(operator.contacts({}), OperatorError)
+      await assert.rejects(operator.person('ada@example.com'), OperatorError)
+    })
+  })
+}

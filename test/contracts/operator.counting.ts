@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Operator } from '../../src/stores/operator.ts'
+import { type Counts, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/counts.ts'
+import { OperatorError } from '../../src/waitlist/ports.ts'
+import type { Desk } from './operator.ts'
+import { DAY, pendingNow } from './store.place.ts'
+
+/** What the store and the operator count, which must be the same but for the moment. */
+async function counted({ store, operator }: Desk): Promise<Counts> {
+  const [one, other] = [await store.counts(), await operator.counts()]
+  const apart = other.at.getTime() - one.at.getTime()
+  assert.ok(apart >= 0 && apart < MINUTE, `${apart} ms apart`)
+  const { at: _, signups, ...rest } = one
+  const { at: __, signups: later, ...others } = other
+  assert.deepEqual(rest, others)
+  // An hour's quarter may begin between the two.
+  const sum = (spans: Counts['signups']) => spans.reduce((sum, { count }) => sum + count, 0)
+  assert.equal(sum(signups), sum(later))
+  return other
+}
+
+let made = 0
+
+/** A contact that was written by hand; `time` and `source` are SQL. */
+const contact = ({ sql }: Desk, time: string, source = 'null', state = 'listed') => {
+  const id = `00000000-0000-7000-8000-${String(++made).padStart(12, '0')}`
+  return sql(
+    'insert into contact (id, name, email, email_key, state, created_at, source) values' +
+      ` ('${id}', 'Ada', 'a${made}@example.com', 'a${made}@example.com', '${state}', ${time}, ${source})`,
+  )
+}
+
+export function countingContract(
+  name: string,
+  open: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  /** A time in milliseconds since 1970, as the engine keeps it. */
+  timeOf: (milliseconds: number) => string,
+): void {
+  describe(`what is counted in ${name}`, { timeout: 60_000 }, () => {
+    test('nothing in an empty list; without tables there is a sentence', async t => {
+      const { at, ...counts } = await counted(await open(t))
+      assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)
+      const none = { contacts: { pending: 0, listed: 0 }, signups: [], sources: [], sourced: 0, deliveries: [] }
+      assert.deepEqual(counts, none)
+      await assert.rejects((await nowhere(t)).counts(), OperatorError)
+    })
+
+    test('contacts by their state, and each in the minute or quarter of an hour in which it signed up', async t => {
+      const desk = await open(t)
+      await pendingNow(desk.store)
+      const now = Date.now()
+      const ages = [5 * MINUTE, 5 * MINUTE, 100 * MINUTE, 3 * 60 * MINUTE, 31 * DAY]
+      for (const age of ages) await contact(desk, timeOf(now - age))
+      // Neither old nor future ones are in reach, but all are contacts.
+      for (const age of [40 * DAY, -DAY]) await contact(desk, timeOf(now - age))
+      const { contacts, signups, at } = await counted(desk)
+      assert.deepEqual(contacts, { pending: 1, listed: 7 })
+      const froms = signups.map(({ from }) => from.getTime())
+      assert.deepEqual(
+        froms,
+        froms.toSorted((a, b) => a - b),
+      )
+      for (const { from, length } of signups) {
+        assert.equal(from.getTime() % length, 0)
+        assert.equal(length, at.getTime() - from.getTime() < 120 * MINUTE ? MINUTE : QUARTER)
+      }
+      for (const time of ages.map(age => now - age)) {
+        const found = signups.filter(({ from, length }) => from.getTime() <= time && time < from.getTime() + length)
+        assert.equal(found.length, 1, `${now - time} ms ago`)
+      }
+      assert.equal(
+        signups.reduce((sum, { count }) => sum + count, 0),
+        6,
+      )
+      assert.ok(signups.some(({ count }) => count === 2))
+    })
+
+    test(`the ${SOURCES} largest sources, by their label, whatever was written by hand`, async t => {
+      const desk = await open(t)
+      const time = timeOf(Date.now())
+      for (let i = 1; i <= SOURCES + 3; i++) await contact(desk, time, `'{"utm_source": "small-${i}", "ref": "no"}'`)
+      for (let i = 1; i <= 3; i++) await contact(desk, time, `'{"utm_source": "large", "utm_term": "${i}"}'`)
+      for (let i = 1; i <= 2; i++) await contact(desk, time, `'{"ref": "friend"}'`)
+      for (const source of ['null', `'{"utm_term": "no label"}'`, `'[1]'`, `'"text"'`, `'7'`]) {
+        await contact(desk, time, source)
+      }
+      const { sources, sourced } = await counted(desk)
+      assert.equal(sources.length, SOURCES)
+      assert.deepEqual(sources.slice(0, 2), [
+        { source: 'large', count: 3 },
+        { source: 'friend', count: 2 },
+      ])
+      assert.ok(sources.slice(2).every(({ source, count }) => source.startsWith('small-') && count === 1))
+      assert.equal(sourced, SOURCES + 3 + 3 + 2)
+    })
+
+    test('deliveries by destination and state, since when the oldest waits, and why', async t => {
+      const desk = await open(t)
+      const { store, sql } = desk
+      for (const who of ['ada', 'bob', 'cyd', 'dot']) {
+        await store.settle(await pendingNow(store, `${who}@example.com`), { is: 'listed', joined: true })
+      }
+      const then = Date.now() - 5 * DAY
+      await sql(`update contact set event_at = ${timeOf(then)} where email = 'bob@example.com'`)
+      const [ada, bob, cyd] = await store.claim('webhook', 3)
+      await store.settle(ada!, { is: 'delivered' })
+      await store.settle(bob!, { is: 'waiting', wait: MINUTE, doubt: false, why: 'HTTP 503' })
+      await store.settle(cyd!, { is: 'abandoned', why: 'HTTP 404' })
+      await pendingNow(store, 'eve@example.com')
+      const { deliveries } = await counted(desk)
+      const waits = (destination: string) =>
+        deliveries.find(count => count.destination === destination && count.state === 'waiting')?.oldest
+      assert.equal(waits('webhook')?.getTime(), then)
+      assert.ok(Date.now() - waits('provider')!.getTime() < 60_000)
+      assert.deepEqual(
+        deliveries.map(({ destination, state, count, why }) => [destination, state, count, why]),
+        [
+          ['crm', 'waiting', 4, null],
+          ['webhook', 'waiting', 2, 'HTTP 503'],
+          ['webhook', 'delivered', 1, null],
+          ['webhook', 'abandoned', 1, 'HTTP 404'],
+          ['provider', 'waiting', 1, null],
+        ],
+      )
+      assert.ok(deliveries.every(({ state, oldest }) => (oldest === null) === (state !== 'waiting')))
+    })
+
+    test('of very many destinations, which somebody wrote by hand, those of the most deliveries', async t => {
+      const desk = await open(t)
+      await desk.store.settle(await pendingNow(desk.store), { is: 'listed', joined: true })
+      await pendingNow(desk.store, 'bob@example.com')
+      await desk.sql(
+        'with recursive many (n) as (select 1 union all select n + 1 from many where n < 100)' +
+          ` insert into delivery (contact, destination, due_at) select contact.number, 'by-hand-' || n, ${timeOf(0)} from many` +
+          " join contact on contact.state = 'listed' or n = 7",
+      )
+      const { deliveries } = await counted(desk)
+      assert.equal(deliveries.length, 50)
+      assert.deepEqual([deliveries[0]!.destination, deliveries[0]!.count], ['by-hand-7', 2])
+    })
+  })
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
+import type { Operator } from '../../src/stores/operator.ts'
+import { LEASE, OperatorError } from '../../src/waitlist/ports.ts'
+import { emailsOf, only, opened, type Place, pendingNow, type RunSql } from './store.place.ts'
+
+/** A place, with what an operator sees of it. */
+export interface Desk {
+  readonly place: Place
+  readonly operator: Operator
+  readonly sql: RunSql
+}
+
+const parts = { provider: 'provider', destinations: ['webhook', 'crm', 'mail'] }
+const joined = { is: 'listed', joined: true } as const
+
+/** `longAgo`: a moment as the engine keeps it. */
+export function erasureContract(
+  name: string,
+  make: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  longAgo: string,
+): void {
+  describe(`erasing people from ${name}`, { timeout: 60_000 }, () => {
+    test('the contact goes with all deliveries, in any spelling; nobody else does; a keyed hash stays', async t => {
+      const { place, operator, sql } = await make(t)
+      const store = await opened(place, t, parts)
+      for (const who of ['ada', 'bob']) await store.settle(await pendingNow(store, `${who}@example.com`), joined)
+      assert.deepEqual((await operator.traces('ada@example.com'))?.deliveries, {
+        waiting: 3,
+        delivered: 0,
+        abandoned: 0,
+      })
+      const erased = await operator.erase('ADA@Example.com')
+      assert.equal(erased?.state, 'listed')
+      assert.ok(Math.abs(Date.now() - erased.createdAt.getTime()) < 60_000)
+      assert.deepEqual(
+        (await sql('select email from contact')).map(({ email }) => email),
+        ['bob@example.com'],
+      )
+      assert.equal((await sql('select 1 from delivery')).length, 3)
+      const [secret, ...more] = await sql('select name, value from secret')
+      assert.deepEqual([secret?.name, more], [ERASURE, []])
+      assert.match(String(secret?.value), /^[0-9a-f]{64}$/)
+      const kept = await sql('select hash from erased')
+      assert.deepEqual(
+        kept.map(({ hash }) => hash),
+        [erasureHash(String(secret?.value), 'ada@example.com')],
+      )
+      assert.equal(await operator.traces('ada@example.com'), undefined)
+      assert.equal(await operator.erase('ada@example.com'), undefined)
+    })
+
+    test('it says who was told, where attempts were made, and which are under way', async t => {
+      const { place, operator, sql } = await make(t)
+      const store = await opened(place, t, parts)
+      await store.settle(await pendingNow(store), joined)
+      await store.settle(await only(store, 'webhook'), { is: 'delivered' })
+      await store.settle(await only(store, 'crm'), { is: 'abandoned', why: 'HTTP 404' })
+      const mail = await only(store, 'mail')
+      const { deliveries, told, tried, underWay } = (await operator.traces('ada@example.com'))!
+      assert.deepEqual(deliveries, { waiting: 1, delivered: 1, abandoned: 1 })
+      assert.deepEqual([told, tried, underWay], [['webhook'], ['crm'], ['mail']])
+      await sql(`update delivery set due_at = ${longAgo} where token is not null`)
+      const died = await operator.traces('ada@example.com')
+      assert.deepEqual([died?.tried, died?.underWay], [['crm', 'mail'], []], 'who had it died')
+      assert.deepEqual(await operator.erase('ada@example.com'), died)
+      assert.equal(await store.settle(mail, { is: 'delivered' }), false)
+    })
+
+    test('a hand-over under way comes to nothing, and who signs up again is new, with an event of their own', async t => {
+      const { place, operator, sql } = await make(t)
+      const store = await opened(place, t, parts)
+      const handOver = await pendingNow(store)
+      assert.deepEqual((await operator.erase('ada@example.com'))?.underWay, ['provider'])
+      assert.equal(await store.settle(handOver, joined), false)
+      assert.deepEqual(await sql('select 1 from contact union all select 1 from delivery'), [])
+      const again = await pendingNow(store)
+      assert.notEqual(again.contact.id, handOver.contact.id)
+      assert.equal(await store.settle(handOver, joined), false)
+      assert.equal(await store.settle(again, joined), true)
+      assert.deepEqual(emailsOf(await store.claim('webhook', 9)), ['ada@example.com'])
+    })
+
+    test('numbers are not used again: the newest is erased, the service starts anew, and the next is new', async t => {
+      const { place, operator, sql } = await make(t)
+      const before = await opened(place, t, parts)
+      const [, last] = [await pendingNow(before, 'ada@example.com'), await pendingNow(before, 'bob@example.com')]
+      const numbers =
+        'select (select max(number) from contact) as contact, (select max(number) from delivery) as delivery'
+      const [highest] = await sql(numbers)
+      await operator.erase('bob@example.com')
+      await before.close()
+      const store = await opened(place, t, parts)
+      const next = await pendingNow(store, 'cyd@example.com')
+      const [now] = await sql(numbers)
+      assert.ok(Number(now?.contact) > Number(highest?.contact))
+      assert.ok(Number(now?.delivery) > Number(highest?.delivery))
+      assert.equal(await store.settle(last, joined), false)
+      assert.equal(await store.settle(next, joined), true)
+    })
+
+    test('the time of an erasure is not before that of the signup, and grows with the next one', async t => {
+      const { place, operator, sql } = await make(t)
+      const ahead = Date.now() + LEASE
+      const store = await opened(place, t, { ...parts, clock: () => ahead })
+      await pendingNow(store)
+      await operator.erase('ada@example.com')
+      const time = async () => {
+        const [row, ...more] = await sql('select erased_at from erased')
+        assert.deepEqual(more, [])
+        return Number(row?.erased_at)
+      }
+      const first = await time()
+      assert.ok(first >= ahead - 1)
+      await pendingNow(store)
+      await sql(`update contact set created_at = ${longAgo}`)
+      await operator.erase('ada@example.com')
+      assert.equal(await time(), first, 'an earlier one does not bring anybody back')
+    })
+
+    test('where there is no list it says so', async t => {
+      const operator = await nowhere(t)
+      await assert.rejects(operator.traces('ada@example.com'), OperatorError)
+      await assert.rejects(operator.erase('ada@example.com'), OperatorError)
+    })
+  })
+}

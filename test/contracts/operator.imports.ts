@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
+import type { Announcement, Entry, Imported } from '../../src/stores/operator/imports.ts'
+import type { Operator } from '../../src/stores/operator.ts'
+import { OperatorError, type Store } from '../../src/waitlist/ports.ts'
+import { type RunSql, signup } from './store.place.ts'
+
+export interface Desk {
+  readonly store: Store
+  readonly operator: Operator
+  readonly sql: RunSql
+}
+
+const entry = (name: string, email: string, more: Partial<Entry> = {}): Entry => ({
+  signup: signup(name, email),
+  state: 'listed',
+  ...more,
+})
+
+interface Wish {
+  readonly announcement?: Announcement | null
+  readonly dryRun?: boolean
+  readonly progress?: (soFar: Imported) => void
+  readonly signal?: AbortSignal
+}
+
+async function add({ operator }: Pick<Desk, 'operator'>, entries: readonly Entry[], wish: Wish = {}) {
+  const none = { announcement: null, dryRun: false, progress() {}, signal: new AbortController().signal }
+  const batches = async function* () {
+    for (let i = 0; i < entries.length; i += 700) yield entries.slice(i, i + 700)
+  }
+  return operator.importContacts(batches(), { ...none, ...wish })
+}
+
+const stored = (sql: RunSql) =>
+  sql('select name, email, state, event_name, provider_id from contact order by number') as Promise<
+    Record<string, unknown>[]
+  >
+
+/** The stores take no clock here: what was erased is written past them, at a moment as the engine keeps it. */
+export function importContract(
+  name: string,
+  /** Without a provider and destinations. */
+  open: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  /** A moment in milliseconds since 1970, in the engine's SQL. */
+  moment: (milliseconds: number) => string,
+): void {
+  describe(`imports into ${name}`, { timeout: 60_000 }, () => {
+    test('ids, times to the millisecond, states and sources are kept, in the order of the entries; nobody is told', async t => {
+      const desk = await open(t)
+      const createdAt = new Date('2025-03-04T05:06:07.089Z')
+      const id = '01956c1f-0b51-7abc-8def-0123456789ab'
+      const source = { utm_source: 'news"letter', ref: 'ünï' }
+      const entries = [
+        entry('Zoe', 'Zoe@Example.com', { id, createdAt, source }),
+        entry("O'Neill \\ {x}", 'mid@example.com', { state: 'pending' }),
+        entry('Ada', 'ada@example.com'),
+      ]
+      assert.deepEqual(await add(desk, entries), { added: 3, existing: 0, erased: 0 })
+      const contacts = await Array.fromAsync(await desk.operator.contacts())
+      assert.deepEqual(
+        contacts.map(({ name, email, state }) => [name, email, state]),
+        [
+          ['Zoe', 'Zoe@Example.com', 'listed'],
+          ["O'Neill \\ {x}", 'mid@example.com', 'pending'],
+          ['Ada', 'ada@example.com', 'listed'],
+        ],
+      )
+      assert.equal(contacts[0]!.id, id)
+      assert.deepEqual(contacts[0]!.createdAt, createdAt)
+      assert.ok(Math.abs(contacts[2]!.createdAt.getTime() - Date.now()) < 60_000)
+      assert.match(contacts[2]!.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+      const [row] = await desk.sql('select source, event_name, event_at from contact where source is not null')
+      assert.deepEqual(typeof row!.source === 'string' ? JSON.parse(row!.source) : row!.source, source)
+      assert.deepEqual([row!.event_name, row!.event_at], [null, null])
+      assert.deepEqual(await desk.sql('select * from delivery'), [])
+      assert.deepEqual(await desk.store.admit(signup('Zoe', 'zoe@example.com')), { is: 'already listed' })
+    })
+
+    test('the list wins over the file, and the first entry of an address over the next; again, nothing changes', async t => {
+      const desk = await open(t)
+      await desk.store.admit(signup('Ada', 'Ada@example.com'))
+      const entries = [
+        entry('Not Ada', 'ADA@example.com'),
+        entry('Bob', 'Bob@example.com'),
+        entry('Not Bob', 'bob@EXAMPLE.com'),
+      ]
+      assert.deepEqual(await add(desk, entries, { dryRun: true }), { added: 1, existing: 2, erased: 0 })
+      assert.deepEqual(
+        (await stored(desk.sql)).map(({ name }) => name),
+        ['Ada'],
+        'a dry run writes nothing',
+      )
+      assert.deepEqual(await add(desk, entries), { added: 1, existing: 2, erased: 0 })
+      const after = await stored(desk.sql)
+      assert.deepEqual(
+        after.map(({ name, email }) => [name, email]),
+        [
+          ['Ada', 'Ada@example.com'],
+          ['Bob', 'Bob@example.com'],
+        ],
+      )
+      assert.deepEqual(await add(desk, entries), { added: 0, existing: 3, erased: 0 })
+      assert.deepEqual(await stored(desk.sql), after)
+    })
+
+    test('an erased address stays away, unless its entry is certainly of a later time', async t => {
+      const desk = await open(t)
+      const at = Date.parse('2026-01-01T00:00:00Z')
+      await desk.sql(`insert into secret (name, value) values ('${ERASURE}', 'abc')`)
+      for (const who of ['eve', 'fay', 'gus', 'hal']) {
+        const hash = erasureHash('abc', `${who}@example.com`)
+        await desk.sql(`insert into erased (hash, erased_at) values ('${hash}', ${moment(at)})`)
+      }
+      await desk.store.admit(signup('Hal', 'hal@example.com'))
+      const entries = [
+        entry('Eve', 'EVE@example.com'),
+        entry('Fay', 'fay@example.com', { createdAt: new Date(at) }),
+        entry('Gus', 'gus@example.com', { createdAt: new Date(at) }),
+        entry('Gus again', 'gus@example.com', { createdAt: new Date(at + 1) }),
+        entry('Hal before', 'hal@example.com', { createdAt: new Date(at - 1) }),
+        entry('Ida', 'ida@example.com'),
+      ]
+      const expected = { added: 2, existing: 1, erased: 3 }
+      assert.deepEqual(await add(desk, entries, { dryRun: true }), expected)
+      assert.deepEqual(await add(desk, entries), expected)
+      const names = (await stored(desk.sql)).map(({ name }) => name)
+      assert.deepEqual(names, ['Hal', 'Gus again', 'Ida'])
+    })
+
+    test('announced without a provider, contacts get an event, and a delivery to each destination', async t => {
+      const desk = await open(t)
+      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook', 'slack'] }
+      await desk.store.admit(signup('Ada', 'ada@example.com'))
+      const entries = [entry('Ada', 'ada@example.com'), entry('Bob', 'bob@example.com', { state: 'pending' })]
+      assert.deepEqual(await add(desk, entries, { announcement }), { added: 1, existing: 1, erased: 0 })
+      const bob = { name: 'Bob', email: 'bob@example.com', state: 'listed', event_name: 'joined', provider_id: null }
+      assert.deepEqual({ ...(await stored(desk.sql))[1] }, bob)
+      for (const destination of announcement.destinations) {
+        const [delivery, ...others] = await desk.store.claim(destination, 10)
+        assert.deepEqual([delivery?.contact.name, delivery?.attempts, others], ['Bob', 0, []], destination)
+        assert.ok(Math.abs(delivery!.contact.event!.at.getTime() - Date.now()) < 60_000)
+      }
+    })
+
+    test('announced with a provider, contacts wait for it as a new signup does', async t => {
+      const desk = await open(t)
+      const announcement = { eventName: 'joined', provider: 'provider', destinations: ['webhook'] }
+      await add(desk, [entry('Bob', 'bob@example.com')], { announcement })
+      assert.deepEqual(
+        (await stored(desk.sql)).map(({ state, event_name }) => [state, event_name]),
+        [['pending', null]],
+      )
+      const deliveries = await desk.sql('select destination, attempts, token from delivery')
+      assert.deepEqual(
+        deliveries.map(({ destination, attempts, token }) => [destination, attempts, token]),
+        [['provider', 0, null]],
+      )
+    })
+
+    test('thousands are added in the order of their entries, beside signups; a signal ends it between two steps', async t => {
+      const desk = await open(t)
+      const many = Array.from({ length: 3_000 }, (_, i) => entry(`Visitor ${i}`, `${(i * 7919) % 3_000}@example.com`))
+      const leaving = new AbortController()
+      const progress = ({ added }: Imported) => {
+        if (added > 0) leaving.abort()
+      }
+      const { added } = await add(desk, many, { progress, signal: leaving.signal })
+      assert.ok(added > 0 && added < many.length, `${added} were added`)
+      const importing = add(desk, many)
+      const signups = Array.from({ length: 50 }, (_, i) => desk.store.admit(signup('Eve', `eve-${i}@example.com`)))
+      for (const { is } of await Promise.all(signups)) assert.equal(is, 'listed now')
+      assert.deepEqual(await importing, { added: many.length - added, existing: added, erased: 0 })
+      const contacts = await Array.fromAsync(await desk.operator.contacts())
+      const names = contacts.map(({ name }) => name).filter(name => name !== 'Eve')
+      assert.deepEqual(
+        names,
+        many.map(({ signup }) => signup.name),
+      )
+    })
+
+    test('without a store it is refused with a sentence', async t => {
+      const operator = await nowhere(t)
+      for (const dryRun of [true, false]) {
+        await assert.rejects(add({ operator }, [entry('Ada', 'ada@example.com')], { dryRun }), OperatorError)
+      }
+    })
+  })
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Operator } from '../../src/stores/operator.ts'
+import type { Desk } from './operator.ts'
+import { pendingNow } from './store.place.ts'
+
+/** What an examination finds. `longAgo`: a moment long ago, as the engine keeps it. */
+export function soundnessContract(
+  name: string,
+  open: (t: TestContext) => Promise<Desk>,
+  nowhere: (t: TestContext) => Promise<Operator>,
+  longAgo: string,
+): void {
+  describe(`an examination of ${name}`, { timeout: 60_000 }, () => {
+    test('finds nothing in a list that is sound', async t => {
+      const { store, operator } = await open(t)
+      await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
+      await pendingNow(store, 'bob@example.com')
+      const { size, free, ...found } = (await operator.examine())!
+      assert.deepEqual(found, { damage: null, orphans: 0, unrecognised: 0, forsaken: 0 })
+      assert.ok(size > 10_000)
+      assert.ok(free === null || free.bytes > 0)
+    })
+
+    test('finds what was edited by hand, and what a dead process has left', async t => {
+      const { store, operator, sql } = await open(t)
+      for (const who of ['ada', 'bob', 'cyd']) await pendingNow(store, `${who}@example.com`)
+      await sql("update contact set email = 'Else@example.com' where email = 'ada@example.com'")
+      await sql(`update delivery set due_at = ${longAgo} where token is not null`)
+      await sql(
+        'insert into delivery (contact, destination, due_at)' +
+          ` select max(number) + 10, 'webhook', ${longAgo} from contact`,
+        'unchecked',
+      )
+      const { orphans, unrecognised, forsaken } = (await operator.examine())!
+      assert.deepEqual({ orphans, unrecognised, forsaken }, { orphans: 1, unrecognised: 1, forsaken: 3 })
+    })
+
+    test('finds nothing where the first start has yet to make the tables', async t => {
+      assert.equal(await (await nowhere(t)).examine(), null)
+    })
+  })
+}

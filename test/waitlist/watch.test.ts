@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Counts, MINUTE } from '../../src/waitlist/counts.ts'
+import { outages } from '../../src/waitlist/outages.ts'
+import { type Channel, type News, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { watch } from '../../src/waitlist/watch.ts'
+import { scene, stay } from './scene.ts'
+
+const at = new Date('2026-11-21T12:00:00Z')
+
+const waiting = (destination: string, minutes: number): Counts['deliveries'][number] => ({
+  destination,
+  state: 'waiting',
+  count: 1,
+  oldest: new Date(at.getTime() - minutes * MINUTE),
+  why: null,
+})
+
+/** A store that does what the test says, and what was said of it. */
+function watched() {
+  const world = { check: async () => {}, deliveries: [] as Counts['deliveries'], counts: true }
+  const takes: boolean[] = []
+  const late: string[][] = []
+  const counts = { at, contacts: { pending: 0, listed: 0 }, signups: [], sources: [], sourced: 0 }
+  const watching = watch({
+    store: {
+      check: () => world.check(),
+      counts: async () => {
+        if (!world.counts) throw new StoreUnavailable('no connection')
+        return { ...counts, deliveries: world.deliveries }
+      },
+    },
+    outages: { store: does => void takes.push(does), late: names => void late.push([...names]) },
+  })
+  return { world, takes, late, ...watching }
+}
+
+describe('whether the store takes signups', () => {
+  test('it does, and is told of at each look: that nothing changed is for others to notice', async () => {
+    const { takes, atStore } = watched()
+    await atStore()
+    await atStore()
+    assert.deepEqual(takes, [true, true])
+  })
+
+  test('one failure is nothing, two in a row are', async () => {
+    const { world, takes, atStore } = watched()
+    const fail = async () => Promise.reject(new StoreUnavailable('the disk is full'))
+    for (const check of [fail, async () => {}, fail, fail, fail, async () => {}]) {
+      world.check = check
+      await atStore()
+    }
+    assert.deepEqual(takes, [true, false, false, true])
+  })
+
+  test('no answer is a failure, too', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { world, takes, atStore } = watched()
+    world.check = () => new Promise(() => {})
+    for (let i = 0; i < 2; i++) {
+      const looked = atStore()
+      t.mock.timers.tick(10_000)
+      await looked
+    }
+    assert.deepEqual(takes, [false])
+  })
+})
+
+describe('whether something has waited for too long', () => {
+  test('for more than an hour, at two looks in a row, each destination by itself', async () => {
+    const { world, late, atOutbox } = watched()
+    world.deliveries = [waiting('webhook', 61), waiting('mail', 59)]
+    await atOutbox()
+    world.deliveries = [waiting('webhook', 61), waiting('mail', 61)]
+    await atOutbox()
+    await atOutbox()
+    world.deliveries = [{ destination: 'mail', state: 'abandoned', count: 7, oldest: null, why: 'refused' }]
+    await atOutbox()
+    assert.deepEqual(late, [[], ['webhook'], ['webhook', 'mail'], []])
+  })
+
+  test('a store that cannot count changes nothing', async () => {
+    const { world, late, atOutbox } = watched()
+    world.counts = false
+    await atOutbox()
+    assert.deepEqual(late, [])
+  })
+})
+
+test('a hand-over that has waited in a real store for more than an hour is told, and that it no longer does', async t => {
+  const { store, clock, waiting, pass } = await scene(t)
+  const news: News[] = []
+  const channel: Channel = {
+    name: 'chat',
+    title: 'Chat',
+    async tell(said) {
+      news.push(said)
+      return { is: 'delivered' }
+    },
+    check: async () => null,
+    close: async () => {},
+  }
+  const telling = outages({ store, channels: [channel], leave: stay() })
+  telling.of({ name: 'fake', called: 'Fake', keeps: 'signups' })
+  const { atOutbox } = watch({ store, outages: telling })
+  const look = async (expected: number) => {
+    await atOutbox()
+    await atOutbox()
+    while (news.length < expected) await turn()
+  }
+  await waiting(3)
+  clock.now += 59 * MINUTE
+  await look(0)
+  clock.now += 2 * MINUTE
+  await look(1)
+  await pass(5)
+  await look(2)
+  assert.deepEqual(news, [
+    { is: 'late', called: 'Fake' },
+    { is: 'on time', called: 'Fake' },
+  ])
+})
+
+test('it looks by itself until it is stopped, never twice at once', async t => {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  const { world, takes, late, start, stop } = watched()
+  const turns = () => new Promise(resolve => setImmediate(resolve))
+  let checks = 0
+  let answer = () => {}
+  world.check = () => {
+    checks++
+    return new Promise(resolve => {
+      answer = resolve
+    })
+  }
+  start()
+  for (let i = 0; i < 3; i++) {
+    t.mock.timers.tick(3_000 * 10)
+    if (i === 0) answer()
+    await turns()
+  }
+  assert.equal(checks, 2)
+  assert.deepEqual(takes, [true])
+  for (let i = 0; i < 7; i++) t.mock.timers.tick(30_000)
+  await turns()
+  assert.equal(late.length, 1)
+  stop()
+  const before = checks
+  t.mock.timers.tick(600_000)
+  await turns()
+  assert.deepEqual([late.length, checks], [1, before])
+})
