@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLoop } from '../test/harness/open-loop.ts'
 import { withPostgresDatabase } from '../test/harness/postgres-database.ts'
@@ -23,15 +23,31 @@ interface Command {
   readonly code: number
   /** Seconds. */
   readonly goal: number
+  /** Makes what a run needs. */
+  prepare?(folder: string, run: number, contacts: number): void
+  /** The most rounds of a command that takes long. */
+  readonly rounds?: number
 }
 
 const OUTPUT = 'list.csv'
+const INPUT = 'others.csv'
 
 /** What finds nobody looks at everybody. */
 const commands: readonly Command[] = [
   { name: 'list --search', args: ['list', '--search', 'Nobody Ω'], code: 1, goal: commandGoals.list },
+  { name: 'stats', args: ['stats', '--json'], code: 0, goal: commandGoals.stats },
   { name: 'export', args: ['export', '--output', OUTPUT], code: 0, goal: commandGoals.export },
+  { name: 'import', args: ['import', INPUT], code: 0, goal: commandGoals.import, prepare: writeOthers, rounds: 2 },
 ]
+
+/** People who are not on the list, others for each run. */
+function writeOthers(folder: string, run: number, contacts: number): void {
+  const rows = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, i) => `Person ${from + i},person-${run}-${from + i}@example.com\n`).join('')
+  writeFileSync(join(folder, INPUT), 'name,email\n')
+  for (let from = 0; from < contacts; from += 10_000)
+    appendFileSync(join(folder, INPUT), rows(from, Math.min(from + 10_000, contacts)))
+}
 
 /** Commands on a list of a million contacts while signups go on, on both stores. */
 export async function commandFigures(folder: string, plan: Plan): Promise<Figure[]> {
@@ -47,7 +63,7 @@ export async function commandFigures(folder: string, plan: Plan): Promise<Figure
     const service = await startService(folder, settings)
     for (const command of commands) {
       plan.progress(`commands: ${command.name} on ${store}`)
-      const measured = await measureCommand(folder, service, settings, command, plan.rounds)
+      const measured = await measureCommand(folder, service, settings, command, { rounds: plan.rounds, contacts })
       figures.push(figureOf(`${command.name}, ${count(contacts)} contacts, ${store}`, command.goal, measured))
     }
     await service.stop()
@@ -77,9 +93,10 @@ async function measureCommand(
   folder: string,
   { port }: Server,
   settings: Readonly<Record<string, string>>,
-  { name, args, code }: Command,
-  rounds: number,
+  { name, args, code, prepare = () => {}, rounds: most = Infinity }: Command,
+  { rounds, contacts }: { readonly rounds: number; readonly contacts: number },
 ): Promise<readonly Measured[]> {
+  let runs = 0
   const run = async () => {
     const ended = await runCommand(folder, settings, args)
     rmSync(join(folder, OUTPUT), { force: true })
@@ -92,9 +109,12 @@ async function measureCommand(
     if (answers[200]?.count !== due) throw new Error(`not every signup beside ${name} was answered with 200`)
     return answers[200].p99
   }
+  const next = () => prepare(folder, runs++, contacts)
+  next()
   const seconds = Math.max(1, Math.ceil((await run()).seconds))
   const measured: Measured[] = []
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= Math.min(rounds, most); round++) {
+    next()
     const usual = await signups(seconds)
     const [beside, ended] = await Promise.all([signups(seconds), run()])
     measured.push({ ...ended, p99: beside / usual })

@@ -97,7 +97,7 @@ export const memoryGoals = { atRest: 85, peak: 200 }
 export const hangGoal = 50
 
 /** Seconds, millions of bytes, and the p99 of signups beside a command as a multiple of the usual. */
-export const commandGoals = { list: 2, export: 15, memory: 200, p99: 3 }
+export const commandGoals = { list: 2, stats: 1, export: 15, import: 60, memory: 200, p99: 3 }
 
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
 export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }
