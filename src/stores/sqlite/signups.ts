@@ -75,11 +75,8 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
   const pending = database.prepare("select number, id from contact where email_key = ? and state = 'pending'")
   const announce = announcing(database, destinations)
   const list = listing(database, surroundings)
-  // Contacts may still be pending from a provider that was configured earlier.
-  const mayBePending =
-    provider !== null || database.prepare("select 1 from contact where state = 'pending'").get() !== undefined
 
-  /** A pending contact waits for the provider. If there is none any more, the next signup lists it. */
+  /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
   function known(key: string, now: number): string {
     const row = pending.get(key) as { number: number; id: string } | undefined
     if (row === undefined) return ''
@@ -98,7 +95,7 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
       const key = emailKey(email)
       const more = source === undefined ? NONE : [source[i] || null]
       const { changes, lastInsertRowid } = insert.run(id, name[i]!, email, key, state!, now, event!, at!, ...more)
-      if (changes === 0) lines.push(mayBePending ? known(key, now) : '')
+      if (changes === 0) lines.push(known(key, now))
       else if (provider === null) {
         announce(lastInsertRowid, now)
         lines.push(id)
