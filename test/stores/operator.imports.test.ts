@@ -52,6 +52,10 @@ test('on PostgreSQL, an import waits for a removal that it cannot see yet', { ti
   const removal = new pg.Client(url)
   await removal.connect()
   t.after(() => removal.end())
+  // With this a transaction would go on seeing what it saw before it waited.
+  await removal.query(
+    `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`,
+  )
   await removal.query('begin')
   await removal.query(`select pg_advisory_xact_lock(${ERASURES})`)
   await removal.query('insert into secret (name, value) values ($1, $2)', [ERASURE, 'abc'])

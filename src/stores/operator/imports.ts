@@ -57,10 +57,7 @@ const LEAST = 1_000
 /** Entries that are read ahead, while the store rests: as many as a step has at most. */
 const AHEAD = 5_000
 
-/**
- * The part of the usual rests: half of the time is for signups. It is what a million entries within a minute leave, and an
- * import is watched by whoever types it.
- */
+/** The part of the usual rests: half of the time is for signups, which is what a million entries within a minute leave. */
 const RESTS = 0.25
 
 /** The import of both engines. */

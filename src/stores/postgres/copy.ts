@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientBase, QueryConfig, QueryResultRow } from 'pg'
-import { type Log, OperatorError } from '../../waitlist/ports.ts'
-import { storeName } from '../location.ts'
+import { OperatorError } from '../../waitlist/ports.ts'
 import {
   columnsOf,
   forTables,
@@ -14,8 +13,9 @@ import {
   tableNames,
   using,
 } from '../rows.ts'
-import { type Postgres, postgres } from './client.ts'
+import type { Postgres } from './client.ts'
 import { reasonOf } from './errors.ts'
+import { nameOf, open, STATEMENT } from './operator/open.ts'
 import { isCurrent, LOCK_SCHEMA, upgrade, upgradeWithin } from './schema.ts'
 import { requireFit, requireRights } from './server.ts'
 
@@ -74,9 +74,7 @@ const STATE = `select concat_ws(',', ${tableNames
 
 const sequenceOf = (table: Table): string => `pg_get_serial_sequence('${table}', 'number')`
 
-/** Milliseconds for one statement. No visitor waits for it, and the server may be slow. */
-const STATEMENT = 60_000
-/** The same for statements that read a whole table. */
+/** Milliseconds for statements that read a whole table. */
 const LONG = 3_600_000
 /** Milliseconds that the server waits for the next statement while the other side is read. */
 const IDLE = 600_000
@@ -84,8 +82,6 @@ const IDLE = 600_000
 const LOCK_TIMEOUT = 2_000
 /** Milliseconds for finding out what became of a commit. */
 const ASKING = 15_000
-
-const silent: Log = { info() {}, warn() {}, error() {} }
 
 /**
  * Opens a snapshot of a database to move from.
@@ -273,8 +269,8 @@ interface Connection extends Pick<Awaited<ReturnType<Postgres['borrow']>>, 'clie
 
 /** One connection, kept until the move ends. */
 async function connected<T>(url: string, make: (connection: Connection) => Promise<T>): Promise<T> {
-  const name = storeName({ kind: 'postgres', url })
-  const database = postgres({ url, connections: 1, timeout: STATEMENT, log: silent })
+  const name = nameOf(url)
+  const database = open(url)
   let release = () => {}
   const close = async () => {
     release()

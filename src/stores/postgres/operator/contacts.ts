@@ -8,10 +8,11 @@ import {
   type RecordRow,
   recordOf,
 } from '../../deliveries.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
+import { erasureHash } from '../../erasure.ts'
 import { conditionsOf, type Dialect, type Which } from '../../filter.ts'
 import type { ContactFilter, Contacts, Person } from '../../operator/contacts.ts'
 import type { Postgres, Query } from '../client.ts'
+import { erasureSecret } from './erasure.ts'
 import { cannotUse, lend, open } from './open.ts'
 
 export const contacts = (url: string): Contacts => ({
@@ -82,9 +83,8 @@ async function readPerson(query: Query, email: string): Promise<Person> {
       ' where email_key = $1 order by delivery.number',
     [key],
   )
-  const [secret] = await query<{ value: string }>('select value from secret where name = $1', [ERASURE])
-  // Without the secret nobody has been erased.
-  const hash = secret ? erasureHash(secret.value, email) : ''
+  const secret = await erasureSecret(query)
+  const hash = secret === undefined ? '' : erasureHash(secret, email)
   const [erased] = await query<{ erased_at: Date }>('select erased_at from erased where hash = $1', [hash])
   await query('commit')
   return { contact: contact && contactOf(contact), deliveries: deliveries.map(recordOf), erasedAt: erased?.erased_at }

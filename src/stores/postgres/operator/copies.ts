@@ -1,8 +1,9 @@
 import { OperatorError } from '../../../waitlist/ports.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
+import { erasureHash } from '../../erasure.ts'
 import type { Copies, Restored } from '../../operator/copies.ts'
 import { inSteps } from '../../steps.ts'
 import type { Postgres } from '../client.ts'
+import { erasureSecret } from './erasure.ts'
 import { lend } from './open.ts'
 
 export const copies = (url: string): Copies => ({
@@ -29,7 +30,7 @@ async function bringUpToDate(database: Postgres): Promise<Restored> {
 
 /** Who signed up again after they were erased came back by themselves, and stays. */
 async function eraseAgain({ run }: Postgres): Promise<number> {
-  const [secret] = await run<{ value: string }>('select value from secret where name = $1', [ERASURE])
+  const secret = await erasureSecret(run)
   if (secret === undefined) return 0
   let [erased, last] = [0, '0']
   await inSteps(async most => {
@@ -38,7 +39,7 @@ async function eraseAgain({ run }: Postgres): Promise<number> {
       [last, most],
     )
     const numbers = rows.map(({ number }) => number)
-    const hashes = rows.map(({ email }) => erasureHash(secret.value, email))
+    const hashes = rows.map(({ email }) => erasureHash(secret, email))
     const gone = await run(
       'delete from contact using unnest($1::bigint[], $2::text[]) as known (number, hash), erased' +
         ' where contact.number = known.number and erased.hash = known.hash and created_at <= erased_at returning 1',

@@ -5,7 +5,7 @@ import { FARTHEST_LEASE } from '../../deliveries.ts'
 import { ERASURE, erasureHash, newErasureSecret } from '../../erasure.ts'
 import { type Erasure, TRACE_COLUMNS, type TraceRow, type Traces, tracesOf } from '../../operator/erasure.ts'
 import type { Query } from '../client.ts'
-import { ERASURES } from '../sql.ts'
+import { DURABLE, ERASURES } from '../sql.ts'
 import { lend } from './open.ts'
 
 export const erasure = (url: string): Erasure => ({
@@ -23,6 +23,12 @@ export const erasure = (url: string): Erasure => ({
       }),
     ),
 })
+
+/** Undefined: there was no removal yet. */
+export async function erasureSecret(query: Query): Promise<string | undefined> {
+  const [row] = await query<{ value: string }>('select value from secret where name = $1', [ERASURE])
+  return row?.value
+}
 
 interface Found {
   readonly number: string
@@ -47,8 +53,7 @@ async function find(query: Query, email: string): Promise<Found | undefined> {
 
 async function erase(query: Query, email: string): Promise<Traces | undefined> {
   await query('begin isolation level read committed')
-  // Behind a pooler too.
-  await query('set local synchronous_commit = on')
+  await query(`with ${DURABLE} select from durable`)
   // An import that cannot see the removal yet must not decide meanwhile.
   await query(`select pg_advisory_xact_lock(${ERASURES})`)
   // In the order of settlements: first what is settled, then the contact.
@@ -59,18 +64,16 @@ async function erase(query: Query, email: string): Promise<Traces | undefined> {
   const [held] = await query('select from contact where email_key = $1 for update', [emailKey(email)])
   const found = held === undefined ? undefined : await find(query, email)
   if (found !== undefined) {
-    await query('delete from delivery where contact = $1', [found.number])
     await query('insert into secret (name, value) values ($1, $2) on conflict do nothing', [
       ERASURE,
       newErasureSecret(),
     ])
-    const [secret] = await query<{ value: string }>('select value from secret where name = $1', [ERASURE])
     // Not before the signup, even if the clock was set back since.
     await query(
       'with gone as (delete from contact where number = $1 returning created_at)' +
         ' insert into erased (hash, erased_at) select $2, greatest(clock_timestamp(), created_at) from gone' +
         ' on conflict (hash) do update set erased_at = greatest(erased.erased_at, excluded.erased_at)',
-      [found.number, erasureHash(secret!.value, email)],
+      [found.number, erasureHash((await erasureSecret(query))!, email)],
     )
   }
   await query('commit')

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { OperatorError } from '../../../waitlist/ports.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
+import { erasureHash } from '../../erasure.ts'
 import {
   type Decide,
   type Entry,
@@ -14,6 +14,7 @@ import {
 } from '../../operator/imports.ts'
 import type { Postgres, Query } from '../client.ts'
 import { DURABLE, ERASURES } from '../sql.ts'
+import { erasureSecret } from './erasure.ts'
 import { lend } from './open.ts'
 
 export const imports = (url: string): Imports => ({
@@ -23,9 +24,10 @@ export const imports = (url: string): Imports => ({
 
 /**
  * Signups are inserted in the order of their addresses and entries in their own, so the two could wait for each other: the
- * import gives way long before the server looks for a deadlock.
+ * import gives way long before the server looks for a deadlock. After waiting for a removal it must see it, whatever
+ * isolation the role or the database has by default.
  */
-const BEGIN = `begin; set local lock_timeout = 100; select pg_advisory_xact_lock_shared(${ERASURES})`
+const BEGIN = `begin isolation level read committed; set local lock_timeout = 100; select pg_advisory_xact_lock_shared(${ERASURES})`
 
 /** The numbers grow in the order of the entries. */
 const ADD = `
@@ -46,7 +48,6 @@ select email_key from added, durable`
 
 const LISTED = 'select email_key from contact where email_key = any($1::text[])'
 const ERASED = 'select hash, erased_at from erased where hash = any($1::text[])'
-const SECRET = 'select value from secret where name = $1'
 
 function adding(database: Postgres, { announcement }: ImportWish): Decide {
   return batch =>
@@ -89,9 +90,9 @@ async function keys(query: Query, text: string, values: readonly unknown[]): Pro
 
 /** Which entries stay away, since their addresses were erased. */
 async function erasedIn(query: Query, batch: readonly Entry[]): Promise<(entry: Entry) => boolean> {
-  const [secret] = await query<{ value: string }>(SECRET, [ERASURE])
+  const secret = await erasureSecret(query)
   if (secret === undefined) return () => false
-  const hashOf = ({ signup }: Entry) => erasureHash(secret.value, signup.email)
+  const hashOf = ({ signup }: Entry) => erasureHash(secret, signup.email)
   const rows = await query<{ hash: string; erased_at: Date }>(ERASED, [batch.map(hashOf)])
   if (rows.length === 0) return () => false
   const erased = new Map(rows.map(({ hash, erased_at }) => [hash, erased_at]))

@@ -9,16 +9,17 @@ import {
   type RecordRow,
   recordOf,
 } from '../../deliveries.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
+import { erasureHash } from '../../erasure.ts'
 import { conditionsOf, type Dialect, type Which } from '../../filter.ts'
 import type { ContactFilter, Contacts, Person } from '../../operator/contacts.ts'
+import { erasureSecret } from './erasure.ts'
 import { cannotUse, lend, openForReading } from './open.ts'
 
 export const contacts = (path: string): Contacts => ({
-  contacts: async filter => readContacts(path, filter),
+  contacts: filter => readContacts(path, filter),
   newest: async (filter, limit) =>
-    lend(path, openForReading(path), database => select(database, filter, 'order by contact.number desc', limit)).map(
-      contactOf,
+    lend(path, openForReading(path), database =>
+      select(database, filter, 'order by contact.number desc', limit).map(contactOf),
     ),
   count: async filter => lend(path, openForReading(path), database => count(database, filter)),
   person: async email => lend(path, openForReading(path), database => readPerson(database, email)),
@@ -36,9 +37,9 @@ const dialect: Dialect = {
 const PAGE = 1_000
 
 /** Nothing is open until somebody reads. */
-function readContacts(path: string, filter: ContactFilter = {}): Generator<Contact> {
+async function readContacts(path: string, filter: ContactFilter = {}): Promise<Generator<Contact>> {
   const last = 'select coalesce(max(number), 0) as number from contact'
-  const row = lend(path, openForReading(path), database => database.prepare(last).get()) as { number: number }
+  const row = (await lend(path, openForReading(path), database => database.prepare(last).get())) as { number: number }
   return readPages(path, { ...filter, upTo: row.number })
 }
 
@@ -82,11 +83,8 @@ function readPerson(database: DatabaseSync, email: string): Person {
     `select id, event_name, ${RECORD_COLUMNS} from contact join delivery on delivery.contact = contact.number` +
       ' where email_key = ? order by delivery.number',
   )
-  const secret = database.prepare('select value from secret where name = ?').get(ERASURE) as
-    | { value: string }
-    | undefined
-  // Without the secret nobody has been erased.
-  const hash = secret ? erasureHash(secret.value, email) : ''
+  const secret = erasureSecret(database)
+  const hash = secret === undefined ? '' : erasureHash(secret, email)
   const erased = database.prepare('select erased_at from erased where hash = ?').get(hash)
   return {
     contact: contact && contactOf(contact as unknown as ContactRow),

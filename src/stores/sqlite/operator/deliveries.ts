@@ -22,16 +22,19 @@ import {
   renew,
 } from '../../operator/deliveries.ts'
 import { inSteps } from '../../steps.ts'
-import { cannotUse, lend, openForReading, openForWriting } from './open.ts'
+import { lend, openForReading, openForWriting } from './open.ts'
 
 export const deliveries = (path: string): Deliveries => ({
   deliveries: async filter => listDeliveries(path, filter),
   delivery: async number => showDelivery(path, number),
-  replay: (wish, progress) => replay(path, wish, Date.now(), progress),
-  backlog: async () => backlog(path),
+  replay: async (wish, progress) => replay(path, wish, Date.now(), progress),
+  backlog: () => backlog(path),
 })
 
-function listDeliveries(path: string, { state, destination, limit }: DeliveryFilter): DeliveryRecord[] {
+function listDeliveries(
+  path: string,
+  { state, destination, limit }: DeliveryFilter,
+): Promise<readonly DeliveryRecord[]> {
   const conditions: string[] = []
   // Not a parameter, so that the partial indexes for one state are used.
   if (state !== undefined) conditions.push(`delivery.state = '${state}'`)
@@ -46,7 +49,7 @@ function listDeliveries(path: string, { state, destination, limit }: DeliveryFil
   )
 }
 
-function showDelivery(path: string, number: number): ContactDelivery | undefined {
+function showDelivery(path: string, number: number): Promise<ContactDelivery | undefined> {
   const sql =
     `select ${RECORD_COLUMNS}, ${CONTACT_COLUMNS} from delivery join contact on contact.number = delivery.contact` +
     ' where delivery.number = ?'
@@ -56,16 +59,12 @@ function showDelivery(path: string, number: number): ContactDelivery | undefined
   })
 }
 
-async function replay(path: string, wish: ReplayWish, now: number, progress?: ReplayProgress): Promise<Replay> {
-  const database = openForWriting(path)
-  try {
-    if ('numbers' in wish) return renewSome(database, wish.numbers, now)
-    return await renewAbandoned(database, wish.destination ?? null, now, progress)
-  } catch (error) {
-    throw cannotUse(path, error)
-  } finally {
-    database.close()
-  }
+function replay(path: string, wish: ReplayWish, now: number, progress?: ReplayProgress): Promise<Replay> {
+  return lend(path, openForWriting(path), database =>
+    'numbers' in wish
+      ? renewSome(database, wish.numbers, now)
+      : renewAbandoned(database, wish.destination ?? null, now, progress),
+  )
 }
 
 function renewSome(database: DatabaseSync, numbers: readonly number[], now: number): Replay {
@@ -111,7 +110,7 @@ async function renewAbandoned(
 }
 
 /** Empty without a file, or without tables in it. */
-function backlog(path: string): Backlog {
+async function backlog(path: string): Promise<Backlog> {
   if (!existsSync(path)) return NO_BACKLOG
   return lend(path, openForReading(path), database => {
     if (database.prepare("select 1 from sqlite_schema where name = 'delivery'").get() === undefined) return NO_BACKLOG

@@ -11,6 +11,10 @@ export const erasure = (path: string): Erasure => ({
   erase: async email => lend(path, openForWriting(path), database => erase(database, email, Date.now())),
 })
 
+/** Undefined: there was no removal yet. */
+export const erasureSecret = (database: DatabaseSync): string | undefined =>
+  database.prepare('select value from secret where name = ?').get(ERASURE)?.value as string | undefined
+
 interface Found {
   readonly number: number
   readonly traces: Traces
@@ -35,20 +39,17 @@ function erase(database: DatabaseSync, email: string, now: number): Traces | und
   const found = find(database, email, now)
   if (found !== undefined) {
     const { number, traces } = found
-    // Also where somebody has turned foreign keys off.
-    database.prepare('delete from delivery where contact = ?').run(number)
     database.prepare('delete from contact where number = ?').run(number)
     database
       .prepare('insert into secret (name, value) values (?, ?) on conflict do nothing')
       .run(ERASURE, newErasureSecret())
-    const { value } = database.prepare('select value from secret where name = ?').get(ERASURE) as { value: string }
     // Not before the signup, even if the clock was set back since.
     database
       .prepare(
         'insert into erased (hash, erased_at) values (?, ?)' +
           ' on conflict (hash) do update set erased_at = max(erased_at, excluded.erased_at)',
       )
-      .run(erasureHash(value, email), Math.max(now, traces.createdAt.getTime()))
+      .run(erasureHash(erasureSecret(database)!, email), Math.max(now, traces.createdAt.getTime()))
   }
   database.exec('commit')
   if (found !== undefined) emptyLog(database)

@@ -2,40 +2,28 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
+import { erasureHash } from '../../erasure.ts'
 import {
   type Decide,
   type Entry,
   type Fate,
-  type Imported,
   type Imports,
   type ImportWish,
   importing,
   staysErased,
   stored,
 } from '../../operator/imports.ts'
-import { cannotUse, openForReading, openForWriting } from './open.ts'
+import { erasureSecret } from './erasure.ts'
+import { lend, openForReading, openForWriting } from './open.ts'
 
 export const imports = (path: string): Imports => ({
-  importContacts: (entries, wish) => importContacts(path, entries, wish),
+  importContacts: async (entries, wish) =>
+    lend(path, (wish.dryRun ? openForReading : openForWriting)(path), database => {
+      const look = looking(database)
+      const decide: Decide = wish.dryRun ? batch => batch.map(look()) : adding(database, wish, look)
+      return importing(entries, wish, decide)
+    }),
 })
-
-async function importContacts(
-  path: string,
-  entries: AsyncIterable<readonly Entry[]>,
-  wish: ImportWish,
-): Promise<Imported> {
-  const database = wish.dryRun ? openForReading(path) : openForWriting(path)
-  try {
-    const look = looking(database)
-    const decide = wish.dryRun ? (batch: readonly Entry[]) => batch.map(look()) : adding(database, wish, look)
-    return await importing(entries, wish, decide)
-  } catch (error) {
-    throw cannotUse(path, error)
-  } finally {
-    database.close()
-  }
-}
 
 function adding(database: DatabaseSync, { announcement }: ImportWish, look: ReturnType<typeof looking>): Decide {
   // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
@@ -79,10 +67,9 @@ function adding(database: DatabaseSync, { announcement }: ImportWish, look: Retu
 /** Prepares the statements. The result is to be called for each batch, since the first removal makes the secret. */
 function looking(database: DatabaseSync): () => (entry: Entry) => Fate {
   const listed = database.prepare('select 1 from contact where email_key = ?')
-  const secrets = database.prepare('select value from secret where name = ?')
   const erased = database.prepare('select erased_at from erased where hash = ?')
   return () => {
-    const secret = secrets.get(ERASURE)?.value as string | undefined
+    const secret = erasureSecret(database)
     return entry => {
       const { email } = entry.signup
       if (listed.get(emailKey(email)) !== undefined) return 'existing'

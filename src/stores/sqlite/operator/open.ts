@@ -27,9 +27,13 @@ export function openForWriting(path: string): DatabaseSync {
 }
 
 /** @throws {OperatorError} when the file cannot be used. */
-export function lend<T>(path: string, database: DatabaseSync, use: (database: DatabaseSync) => T): T {
+export async function lend<T>(
+  path: string,
+  database: DatabaseSync,
+  use: (database: DatabaseSync) => T | Promise<T>,
+): Promise<T> {
   try {
-    return use(database)
+    return await use(database)
   } catch (error) {
     throw cannotUse(path, error)
   } finally {

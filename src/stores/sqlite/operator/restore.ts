@@ -6,11 +6,12 @@ import { ERASURE, erasureHash } from '../../erasure.ts'
 import type { Kept, Restored } from '../../operator/copies.ts'
 import { complete } from '../publish.ts'
 import { createPrivately, holdPlace, isDamage, sync } from '../schema.ts'
+import { erasureSecret } from './erasure.ts'
 import { openForReading } from './open.ts'
 
 /**
  * Puts a backup in the place of a database. At every moment there is a whole database at `path`, the old one or the new one:
- * whoever starts a service after a crash does not begin an empty list.
+ * a service that is started after a crash does not begin an empty list.
  *
  * @throws {OperatorError} when the backup cannot be used or the database is in use; nothing was changed then.
  */
@@ -113,9 +114,11 @@ function closeOff(path: string): Old | undefined {
 }
 
 function erasuresIn(database: DatabaseSync): Erasures {
-  const secret = database.prepare('select value from secret where name = ?').get(ERASURE)?.value as string | undefined
   const rows = database.prepare('select hash, erased_at from erased').all() as { hash: string; erased_at: number }[]
-  return { secret: secret ?? null, times: new Map(rows.map(({ hash, erased_at }) => [hash, erased_at])) }
+  return {
+    secret: erasureSecret(database) ?? null,
+    times: new Map(rows.map(({ hash, erased_at }) => [hash, erased_at])),
+  }
 }
 
 /** Contacts in memory at once. */
@@ -143,14 +146,12 @@ function eraseAgain(database: DatabaseSync, { secret, times }: Erasures): number
   const page = database.prepare(
     'select number, email, created_at from contact where number > ? order by number limit ?',
   )
-  const forget = database.prepare('delete from delivery where contact = ?')
   const remove = database.prepare('delete from contact where number = ?')
   let erased = 0
   for (let last: number | undefined = 0; last !== undefined; ) {
     const rows = page.all(last, PAGE) as { number: number; email: string; created_at: number }[]
     for (const { number, email, created_at } of rows) {
       if (created_at > (times.get(erasureHash(secret, email)) ?? Number.NEGATIVE_INFINITY)) continue
-      forget.run(number)
       remove.run(number)
       erased++
     }

@@ -6,10 +6,10 @@ import { MINIMUM_FREE } from '../disk.ts'
 import { lend, openForReading } from './open.ts'
 
 export const soundness = (path: string): Soundness => ({
-  examine: async () => examine(path),
+  examine: () => examine(path),
 })
 
-function examine(path: string): Examination | null {
+async function examine(path: string): Promise<Examination | null> {
   if (!existsSync(path)) return null
   return lend(path, openForReading(path), database => {
     const first = (sql: string) => Object.values(database.prepare(sql).get() as Record<string, string | number>)[0]!
