@@ -7,6 +7,7 @@ import { csvColumns, type ExportFormat, exported } from './formats.ts'
 import { keepNurserySmall } from './nursery.ts'
 import { inChunks, print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
+import { untilStopped } from './stopping.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat
@@ -24,18 +25,14 @@ export async function exportContacts(config: Config, { format, output, ...filter
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
   const texts = format === 'csv' ? csv(contacts) : json(contacts)
   if (output === undefined) return print(texts)
-  const leaving = new AbortController()
-  const leave = () => leaving.abort()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const signal of signals) process.once(signal, leave)
-  try {
-    await writeWhole(output, inChunks(texts), leaving)
-  } catch (error) {
-    if (!leaving.signal.aborted) throw error
-    fail(`stopped before the end, so there is no ${output}. Run the same command again.`)
-  } finally {
-    for (const signal of signals) process.off(signal, leave)
-  }
+  await untilStopped(async signal => {
+    try {
+      await writeWhole(output, inChunks(texts), { signal })
+    } catch (error) {
+      if (!signal.aborted) throw error
+      fail(`stopped before the end, so there is no ${output}. Run the same command again.`)
+    }
+  })
 }
 
 type Contacts = Iterable<Contact> | AsyncIterable<Contact>

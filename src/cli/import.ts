@@ -11,7 +11,9 @@ import { type Reporting, reporting } from './import/report.ts'
 import { linesOf, nameOf, textOf } from './import/text.ts'
 import { keepNurserySmall } from './nursery.ts'
 import { print } from './print.ts'
-import { progressOn } from './progress.ts'
+import { MANY, progressOn } from './progress.ts'
+import { untilStopped } from './stopping.ts'
+import { number } from './table.ts'
 
 export interface ImportOptions {
   /** Column names by the members of a contact. */
@@ -21,9 +23,6 @@ export interface ImportOptions {
   readonly json?: true
   readonly report?: string
 }
-
-/** Lines. For fewer, which takes a moment, no progress is shown. */
-const MANY = 5_000
 
 const STOPPED = 'stopped before the end. Run the same command again: it goes on.'
 
@@ -38,11 +37,10 @@ const SHOWN = 20
  */
 export async function importContacts(config: Config, file: string, options: ImportOptions): Promise<void> {
   keepNurserySmall()
-  const leaving = new AbortController()
-  const { signal } = leaving
-  const leave = () => leaving.abort()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const each of signals) process.once(each, leave)
+  await untilStopped(signal => importUntil(signal, config, file, options))
+}
+
+async function importUntil(signal: AbortSignal, config: Config, file: string, options: ImportOptions): Promise<void> {
   const bar = progressOn(process.stderr)
   let report: Reporting | undefined
   try {
@@ -61,18 +59,15 @@ export async function importContacts(config: Config, file: string, options: Impo
     const imported = await operator.importContacts(entries, wish)
     bar.end()
     await tell(imported, report, options)
-    if (signal.aborted) fail(STOPPED)
-    else if (problem() !== undefined) fail(`${problem()} Nothing after that was read.`)
+    if (signal.aborted) throw new OperatorError(STOPPED)
+    if (problem() !== undefined) fail(`${problem()} Nothing after that was read.`)
   } catch (error) {
     // It would be in the way of the next attempt.
     if (report !== undefined && options.report !== undefined) rmSync(options.report, { force: true })
-    if (!signal.aborted) throw error
-    fail(STOPPED)
+    throw signal.aborted ? new OperatorError(STOPPED) : error
   } finally {
     bar.end()
     report?.close()
-    leaving.abort()
-    for (const each of signals) process.off(each, leave)
   }
 }
 
@@ -133,7 +128,7 @@ async function tell(imported: Imported, report: Reporting, { json, dryRun, annou
     await print([
       `${number(added)} ${dryRun ? 'would be added' : 'added'}, ${number(existing)} on the list before,` +
         ` ${number(erased)} erased before, ${number(invalid)} not valid.\n`,
-      announce && !dryRun && added > 0 ? 'The running service tells the others of them.\n' : '',
+      announce && !dryRun && added > 0 ? 'The running service announces them.\n' : '',
     ])
   }
   if (invalid === 0) return
@@ -145,5 +140,3 @@ async function tell(imported: Imported, report: Reporting, { json, dryRun, annou
     shown,
   )
 }
-
-const number = (count: number): string => count.toLocaleString('en')

@@ -5,6 +5,8 @@ import { fail } from './complain.ts'
 import { keepNurserySmall } from './nursery.ts'
 import { print } from './print.ts'
 import { progressOn } from './progress.ts'
+import { untilStopped } from './stopping.ts'
+import { number } from './table.ts'
 
 /**
  * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is
@@ -16,20 +18,11 @@ export async function move(config: Config, to: string): Promise<void> {
   const place = settings.DATABASE_URL.read(to)
   if (place === undefined) return fail(`--to ${settings.DATABASE_URL.allowed}`)
   keepNurserySmall()
-  const leaving = new AbortController()
-  const leave = () => leaving.abort()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const signal of signals) process.once(signal, leave)
-  const progress = progressOn(process.stderr)
-  const names = [storeName(config.store), storeName(place)] as const
-  try {
-    const moved = await moveTo(config, place, { progress: progress.show, signal: leaving.signal })
-    progress.end()
-    await tell(moved, ...names)
-  } finally {
-    progress.end()
-    for (const signal of signals) process.off(signal, leave)
-  }
+  const bar = progressOn(process.stderr)
+  await untilStopped(async signal => {
+    const moved = await moveTo(config, place, { progress: bar.show, signal }).finally(bar.end)
+    await tell(moved, storeName(config.store), storeName(place))
+  })
 }
 
 async function tell(moved: Moved, from: string, to: string): Promise<void> {
@@ -73,5 +66,3 @@ function* tableOf({ sums }: Extract<Moved, { sums: unknown }>): Generator<string
     }
   }
 }
-
-const number = (count: number): string => count.toLocaleString('en')

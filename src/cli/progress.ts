@@ -1,3 +1,5 @@
+import { number } from './table.ts'
+
 /** `done` and `total` count rows. */
 interface Progress {
   readonly phase: string
@@ -44,7 +46,7 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
       } else if (now() - shown < every && done < total) return
       shown = now()
       const percent = Math.floor((100 * done) / total)
-      const text = `${phase}: ${done.toLocaleString('en')} of ${total.toLocaleString('en')} rows, ${percent} %`
+      const text = `${phase}: ${number(done)} of ${number(total)} rows, ${percent} %`
       if (!screen.isTTY) {
         screen.write(`${text}\n`)
         return
@@ -67,5 +69,5 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
 function pace(done: number, total: number, milliseconds: number): string {
   if (done === 0 || done === total || milliseconds < 2_000) return ''
   const rate = (done / milliseconds) * 1_000
-  return `, ${Math.round(rate).toLocaleString('en')}/s, ${Math.ceil((total - done) / rate)} s left`
+  return `, ${number(Math.round(rate))}/s, ${Math.ceil((total - done) / rate)} s left`
 }

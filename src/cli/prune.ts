@@ -1,10 +1,8 @@
 import type { Config } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import { print } from './print.ts'
-import { progressOn } from './progress.ts'
-
-/** Deliveries. For fewer, which takes a moment, no progress is shown. */
-const MANY = 5_000
+import { MANY, progressOn } from './progress.ts'
+import { moment, number } from './table.ts'
 
 /** Deletes the deliveries that ended before then. If it is stopped half-way, the next call deletes the rest. */
 export async function pruneDeliveries(config: Config, before: Date): Promise<void> {
@@ -16,9 +14,6 @@ export async function pruneDeliveries(config: Config, before: Date): Promise<voi
     })
     .finally(bar.end)
   const which = deleted === 1 ? '1 delivery' : `${number(deleted)} deliveries`
-  const time = before.toISOString().replace(/\.\d+Z$/, 'Z')
   const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been given up`
-  await print([`${which} that ended before ${time} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
+  await print([`${which} that ended before ${moment(before)} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
 }
-
-const number = (count: number): string => count.toLocaleString('en')

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import { print } from './print.ts'
+import { number } from './table.ts'
 
 /**
  * Puts a backup in the place of the database, and says what became of both. Without a file: PostgreSQL's own tools have
@@ -36,7 +37,6 @@ export async function restore(config: Config, file: string | undefined): Promise
   }
 }
 
-const number = (count: number): string => count.toLocaleString('en')
 const counted = (count: number, one: string, more = `${one}s`): string => `${number(count)} ${count === 1 ? one : more}`
 
 /** For a POSIX shell, if it needs that. */

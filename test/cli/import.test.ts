@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
@@ -160,6 +160,17 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
     assert.equal(code, 1)
     assert.match(stderr, /There is no database at/)
     assert.deepEqual(readdirSync(cwd), [], 'no report is in the way of the next attempt')
+  })
+
+  test('stopped, it leaves no report in the way of the same command', async t => {
+    const cwd = await empty(t)
+    const program = spawnProgram(t, {}, { cwd, args: ['import', '--report', 'report.csv', '-'] })
+    program.process.stdin!.write('name,email\nAda,ada@example.com\nBob,\n')
+    await until(() => existsSync(join(cwd, 'report.csv')))
+    program.process.kill('SIGINT')
+    assert.equal(await program.exited, 1)
+    assert.match(program.stderr(), /stopped before the end\. Run the same command again/)
+    assert.deepEqual(readdirSync(cwd), ['data'])
   })
 
   test('--announce beside a running service: the webhook hears of them', async t => {

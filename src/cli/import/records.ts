@@ -83,7 +83,7 @@ async function* csvRecords(
       read.push({ line: lines - breaks, fields, isLast: false })
     },
   })
-  // Whoever writes hears of it.
+  // Each write is told of it.
   parser.on('error', () => {})
   parser.resume()
   let [line, ends] = [0, false]

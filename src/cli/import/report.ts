@@ -61,6 +61,6 @@ function created(file: string): number {
   }
 }
 
-/** Whatever a file has in the place of a name. */
+/** Of what a file has in the place of a name. */
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)

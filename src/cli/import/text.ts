@@ -1,12 +1,13 @@
 import { createReadStream, statSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import { OperatorError } from '../../waitlist/ports.ts'
+import { number } from '../table.ts'
 
 /** Characters of one line, or of one record with line breaks in it: it has to fit into memory. */
 export const LONGEST = 1_048_576
 
 export const tooLong = (line: number): OperatorError =>
-  new OperatorError(`Line ${line} goes on for more than ${LONGEST.toLocaleString('en')} characters.`)
+  new OperatorError(`Line ${line} goes on for more than ${number(LONGEST)} characters.`)
 
 /**
  * The text of a file, or with `-` of standard input, in parts; line breaks are `\n`. It is UTF-8, or UTF-16 if its first
