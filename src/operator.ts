@@ -22,6 +22,7 @@ export async function moveTo(
 export { storeName } from './stores/location.ts'
 export type { Moved, Progress, Sums } from './stores/move.ts'
 export type { ContactFilter, Person } from './stores/operator/contacts.ts'
+export type { Traces } from './stores/operator/erasure.ts'
 export type { Announcement, Entry, Imported } from './stores/operator/imports.ts'
 export type { Examination } from './stores/operator/soundness.ts'
 export type { Operator } from './stores/operator.ts'

@@ -1,21 +1,19 @@
 import type { Config } from '../config.ts'
-import type { Operator } from '../operator.ts'
-import { operatorOf } from '../operator.ts'
+import { operatorOf, type Traces } from '../operator.ts'
 import { providerTitle, removeAtProvider } from '../removal.ts'
 import { fail, misused } from './complain.ts'
 import { confirmed, mayAsk } from './confirm.ts'
 import { print } from './print.ts'
+import { moment } from './table.ts'
 
 export interface RemoveOptions {
   readonly atProvider?: true
   readonly yes?: true
 }
 
-type Traces = NonNullable<Awaited<ReturnType<Operator['erase']>>>
-
 /**
- * Erases one person, after it has asked, and says who was told of them. The exit code is 0 only if nothing is left to do:
- * they were on the list, and with `--at-provider` they are not at the provider any more.
+ * Erases one person, after it has asked, and says who was told of them. The exit code is 0 only if nothing is left to do
+ * and something was done: they were on the list, or `--at-provider` has removed them there.
  */
 export async function removePerson(config: Config, address: string, options: RemoveOptions): Promise<void> {
   const { atProvider = false, yes = false } = options
@@ -53,6 +51,8 @@ async function atTheProvider(config: Config, title: string, address: string): Pr
   switch (removal.is) {
     case 'removed':
       await print([`${title} has removed them.\n`])
+      // Also where this was all that an earlier call had left to do.
+      process.exitCode = 0
       return null
     case 'absent':
       await print([`${title} does not know them.\n`])
@@ -82,6 +82,3 @@ function counted(deliveries: Traces['deliveries']): string {
   const count = Object.values(deliveries).reduce((sum, each) => sum + each, 0)
   return count === 1 ? '1 delivery' : `${count} deliveries`
 }
-
-/** In UTC, to the second. */
-const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')
