@@ -140,7 +140,11 @@ program
 program
   .command('prune')
   .description('delete deliveries that ended; works beside a running service')
-  .option('--older-than <time>', 'that ended before then: 90d, 12h, or a date', moment, moment('90d'))
+  .addOption(
+    new Option('--older-than <time>', 'that ended before then: 90d, 12h, or a date')
+      .argParser(moment)
+      .default(moment('90d'), '90d'),
+  )
   .addHelpText('after', examples('prune', 'prune --older-than 30d'))
   .action(async ({ olderThan }: { olderThan: Date }) =>
     (await import('./cli/prune.ts')).pruneDeliveries(configured().config, olderThan),
@@ -209,7 +213,7 @@ deliveries
 program
   .command('check')
   .description(
-    "try the database, the provider's key and whatever else is set, and say what is wrong; exit code 1 if anything is",
+    "try the database, the provider's key and everything else that is set, and say what is wrong; exit code 1 if anything is",
   )
   .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
   .option('--json', 'one JSON object')

@@ -5,6 +5,7 @@ import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
 import type { DeliveryCount } from './waitlist/counts.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
+import { LATE } from './waitlist/watch.ts'
 
 /** The result of trying one part of the configuration. */
 export interface Trial {
@@ -71,9 +72,6 @@ export async function tryMail({ mail: settings }: Config, email: string): Promis
     await destination.close()
   }
 }
-
-/** Milliseconds that a delivery may wait before its owner has to look. Receivers that restart are back long before. */
-const LATE = 3_600_000
 
 /** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
 async function examined(operator: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {

@@ -119,7 +119,7 @@ export interface Store {
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 
-  /** Ends an attempt in one atomic step. False: another attempt took over the lease, and nothing was changed. */
+  /** Ends an attempt in one atomic step. False: another attempt took over the lease or the contact was erased; nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
   /**

@@ -86,7 +86,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     return claim(destination, most, contact)
   }
 
-  /** Not tried again: whoever asks will ask again. */
+  /** Not tried again here: it is asked for again and again. */
   async function counts(): Promise<Counts> {
     try {
       return await database.lend(client => countAll(client, now(), COUNT_TIMEOUT))

@@ -113,8 +113,8 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   }
 
   /**
-   * The classes of failure. Full or busy passes by itself, and what was made by hand can be undone. Anything else (I/O error, corruption, not a database, a moved
-   * file) means that later commits could look fine and still be lost.
+   * The classes of failure. Full or busy passes by itself, and what was made by hand can be undone. Anything else (I/O
+   * error, corruption, not a database, a moved file) means that later commits could look fine and still be lost.
    */
   function judge(error: unknown): Reply {
     if (error instanceof OutOfSpace) return { is: 'unavailable', why: error.message }
