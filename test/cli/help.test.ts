@@ -18,7 +18,7 @@ describe('waitlist --help', { timeout: 60_000, skip: !isSlow && 'slow: WAITLIST_
         const lines = (help.split('\nExamples:\n')[1] ?? '').split('\n').filter(line => line.startsWith('  waitlist '))
         assert.ok(lines.length > 0, command.join(' '))
         for (const line of lines) {
-          const words = line.replace(/ > .*/, '').match(/(?:[^\s"]|"[^"]*")+/g) ?? []
+          const words = line.replace(/ [>|] .*/, '').match(/(?:[^\s"]|"[^"]*")+/g) ?? []
           const args = words.slice(1).map(word => word.replaceAll('"', ''))
           assert.equal(args[0], command[0])
           // With wrong settings each ends after its arguments were read, and before anything is done.
