@@ -25,7 +25,7 @@ import {
 } from './waitlist/ports.ts'
 import { pruning } from './waitlist/prune.ts'
 import type { Signup } from './waitlist/signup.ts'
-import { watch } from './waitlist/watch.ts'
+import { LATE, watch } from './waitlist/watch.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -99,6 +99,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     }
     const parts = { store, log, announce }
     const { chatInterval: distance, chatNames: withNames } = config
+    const lateAfter = lateness(config)
     const leaving = new AbortController()
     const title = config.provider === null ? '' : vendors[config.provider.vendor].title
     const news = outages({ store, channels, leave: leaving.signal })
@@ -120,7 +121,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         provider,
         turned: news.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
-    const watching = channels.length === 0 ? null : watch({ store, outages: news })
+    const watching = channels.length === 0 ? null : watch({ store, outages: news, lateAfter })
     const visits = visiting(store, handing, config.providerTimeout, leaving.signal, announce)
 
     limiter = await openLimiter(config, log, telemetry)
@@ -138,6 +139,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
           ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
           ...outboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
         ],
+        lateAfter,
         isDraining: () => isDraining,
         log,
       })
@@ -193,6 +195,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     throw error
   }
 }
+
+/** Returns after how many milliseconds what waits for a destination is late. A chat is told once in its interval. */
+export const lateness =
+  ({ channels, chatInterval }: Config) =>
+  (destination: string): number =>
+    LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
 
 /** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
 function visiting(store: Store, handOver: HandOver | null, timeout: number, leave: AbortSignal, announce: () => void) {

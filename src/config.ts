@@ -95,6 +95,11 @@ export function readConfig(env: Environment): ConfigResult {
   }
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
+  // 0 is any free port, each time another one.
+  if (values.ADMIN_PORT && values.ADMIN_PORT === values.PORT) {
+    mistakes.push('ADMIN_PORT must not be the same as PORT: the public must not reach it')
+  }
+
   const vendor = values.PROVIDER
   const provider = vendor === 'none' ? null : readProvider(vendor, env, values.EVENT_NAME, mistakes)
 

@@ -1,11 +1,10 @@
-import { openOutside } from './compose.ts'
+import { lateness, openOutside } from './compose.ts'
 import type { Config } from './config.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
 import type { DeliveryCount } from './waitlist/counts.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
-import { LATE } from './waitlist/watch.ts'
 
 /** The result of trying one part of the configuration. */
 export interface Trial {
@@ -48,7 +47,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
     const set = [...outside, provider?.automation].map(each => each?.name)
-    return trials[0].is === 'ok' ? [...trials, ...(await examined(operator, set))] : trials
+    return trials[0].is === 'ok' ? [...trials, ...(await examined(operator, set, lateness(config)))] : trials
   } finally {
     await Promise.all(outside.map(each => each?.close()))
   }
@@ -74,7 +73,11 @@ export async function tryMail({ mail: settings }: Config, email: string): Promis
 }
 
 /** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
-async function examined(operator: Operator, set: readonly (string | undefined)[]): Promise<readonly Trial[]> {
+async function examined(
+  operator: Operator,
+  set: readonly (string | undefined)[],
+  lateAfter: (destination: string) => number,
+): Promise<readonly Trial[]> {
   try {
     const found = await operator.examine()
     if (found === null) return []
@@ -86,7 +89,10 @@ async function examined(operator: Operator, set: readonly (string | undefined)[]
       ...soundness(found),
       ...deliveries
         .filter(({ state }) => state === 'waiting')
-        .map(each => waiting(each, at.getTime() - (each.oldest ?? at).getTime(), set.includes(each.destination))),
+        .map(each => {
+          const isSet = set.includes(each.destination)
+          return waiting(each, at.getTime() - (each.oldest ?? at).getTime(), isSet ? lateAfter(each.destination) : null)
+        }),
       ...(abandoned.length === 0 ? [] : [givenUp(abandoned.reduce((sum, { count }) => sum + count, 0))]),
     ]
   } catch (error) {
@@ -94,13 +100,14 @@ async function examined(operator: Operator, set: readonly (string | undefined)[]
   }
 }
 
-function waiting({ destination, count, why }: DeliveryCount, milliseconds: number, isSet: boolean): Trial {
+/** `lateAfter`: milliseconds; null: the destination is not set. */
+function waiting({ destination, count, why }: DeliveryCount, milliseconds: number, lateAfter: number | null): Trial {
   const parts = [
     `${number(count)}, the oldest for ${duration(milliseconds)}`,
-    ...(isSet ? [] : ['it is not set, so they go on waiting']),
+    ...(lateAfter === null ? ['it is not set, so they go on waiting'] : []),
     ...(why === null ? [] : [`the last attempt: ${why}`]),
   ]
-  const is = isSet && milliseconds > LATE ? 'wrong' : 'ok'
+  const is = lateAfter !== null && milliseconds > lateAfter ? 'wrong' : 'ok'
   return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
 }
 

@@ -53,7 +53,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     parts: ['outbound', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
-  outbound: { parts: ['telemetry', 'waitlist'], packages: ['undici', 'ipaddr.js'] },
+  outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },
   waitlist: { parts: [], packages: [] },
 }
 

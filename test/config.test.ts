@@ -236,6 +236,7 @@ describe('contradictions', () => {
       { WEBHOOK_URL: 'http://localhost/' },
       /^WEBHOOK_SECRET is missing.*docs\/events\.md/,
     ],
+    ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
   ]
   for (const [what, env, mistake] of cases) {

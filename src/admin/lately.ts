@@ -17,7 +17,7 @@ export interface LatelyOptions {
 }
 
 /**
- * Remembers what is dear to make, so that nobody can have it made too often. All who ask meanwhile share one attempt. A
+ * Remembers what is costly to make, so that nobody can have it made too often. All who ask meanwhile share one attempt. A
  * failure is remembered like a value.
  */
 export function lately<Value>(

@@ -44,7 +44,7 @@ function all(reading: Reading): readonly Metric[] {
   return [
     histograms(
       'http_server_request_duration_seconds',
-      'How long requests took, from their head to the end of the answer. Those refused before routing are not among them.',
+      'How long requests took, from their head until they were answered. Those refused before routing are not among them.',
       requests.all().map(({ route, method, status, seconds }) => ({
         labels: {
           http_request_method: method,

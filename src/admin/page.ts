@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { whole } from '../charts/axis.ts'
 import { type Plot, plot } from '../charts/svg.ts'
-import type { Called, Outcome } from '../telemetry/telemetry.ts'
+import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type DeliveryCount, type Stats, statsOf } from '../waitlist/counts.ts'
 import { clock, length, moment, share } from './figures.ts'
 import { bounded, type Html, html, words } from './html.ts'
@@ -189,7 +189,7 @@ const outcomes: readonly (readonly [Outcome, string, 'provider'?])[] = [
   ['failed', 'Failed: not stored'],
 ]
 
-const calls: readonly (readonly [Called, string])[] = [
+const calls: readonly (readonly [CallResult, string])[] = [
   ['created', 'Contact created'],
   ['existing', 'Contact was there'],
   ['refused', 'Address refused'],

@@ -1,5 +1,4 @@
 import type { Counts, DeliveryCount } from '../waitlist/counts.ts'
-import { LATE } from '../waitlist/watch.ts'
 import { counted, length, megabytes } from './figures.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 
@@ -60,12 +59,12 @@ function* ofStore({ store, freeSpace, counts, countsFailed: why }: Reading): Gen
 }
 
 function ofDestination(
-  { name, outage }: DestinationReading,
+  { name, outage, lateAfter }: DestinationReading,
   waiting: DeliveryCount | undefined,
   counts: Counts | null,
 ): Problem | null {
   const age = counts === null || !waiting?.oldest ? 0 : counts.at.getTime() - waiting.oldest.getTime()
-  if (outage === null && age <= LATE) return null
+  if (outage === null && age <= lateAfter) return null
   const meanwhile =
     waiting === undefined ? 'Nothing waits for it.' : `${howMany(waiting)}, the oldest for ${length(age)}.`
   const about = { why: waiting?.why ?? null, commands: ['waitlist check', listed('waiting', name)] }

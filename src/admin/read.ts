@@ -18,11 +18,13 @@ export interface Readable {
   readonly provider: string | null
   /** The provider first. */
   readonly destinations: readonly { readonly name: string; outage(): Refusal | null }[]
+  /** Milliseconds after which what waits for a destination is late. */
+  lateAfter(destination: string): number
   isDraining(): boolean
   readonly eventLoop: Histogram
 }
 
-/** Milliseconds that whoever asks waits for a new count; it may take seconds, and goes on. */
+/** Milliseconds that a request waits for a new count, which may take seconds and then goes on. */
 const PATIENCE = 250
 /** Milliseconds between two counts, and the part of all time that counting may take. */
 const COUNTED = 5_000
@@ -34,7 +36,7 @@ const MEASURED = 5_000
 
 /** Returns the function that reads everything. It never rejects, and takes little more than a second. */
 export function reader(parts: Readable): () => Promise<Reading> {
-  const { service, version, telemetry, store, folder, provider, destinations, isDraining, eventLoop } = parts
+  const { service, version, telemetry, store, folder, provider, destinations, lateAfter, isDraining, eventLoop } = parts
   const startedAt = new Date()
   const counting = lately(store.counts, {
     fresh: COUNTED,
@@ -58,7 +60,7 @@ export function reader(parts: Readable): () => Promise<Reading> {
       counts: counted.value,
       countsAge: counted.at && at.getTime() - counted.at.getTime(),
       countsFailed: counted.failed,
-      destinations: destinations.map(({ name, outage }) => ({ name, outage: outage() })),
+      destinations: destinations.map(({ name, outage }) => ({ name, outage: outage(), lateAfter: lateAfter(name) })),
       provider,
       telemetry,
       process,

@@ -38,4 +38,6 @@ export interface Reading {
 export interface DestinationReading {
   readonly name: string
   readonly outage: Refusal | null
+  /** Milliseconds after which what waits for it is late. */
+  readonly lateAfter: number
 }

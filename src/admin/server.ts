@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { listen, originOf, portOf } from '../listen.ts'
@@ -25,7 +25,7 @@ export interface AdminParts extends Omit<Readable, 'eventLoop'> {
 export interface AdminServer {
   /** Where it listens. */
   readonly origin: string
-  /** At once: whoever is being answered is cut off. */
+  /** At once: a client that is being answered is cut off. */
   close(): void
 }
 
@@ -66,7 +66,9 @@ interface Document {
   readonly refresh?: number
 }
 
-const { timeZone: timezone } = new Intl.DateTimeFormat().resolvedOptions()
+/** Of this process. What `TZ` names may be no zone that `Intl` knows: it then counts in UTC, under one of these names. */
+const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+const timezone = timeZone === undefined || timeZone === 'Etc/Unknown' ? 'UTC' : timeZone
 const here = { timezone, instance: `process ${process.pid} on ${hostname()}` }
 
 /**
@@ -114,8 +116,14 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
   }
 
   const listening: { readonly server: Server }[] = []
+  const answering = new WeakSet<Socket>()
   const create = () => {
     const server = createServer({ ...timeouts, maxHeaderSize: 8_192 }, (request, response) => {
+      const { socket } = request
+      // No browser and no Prometheus pipelines, and answers that wait for each other would take memory without bound.
+      if (answering.has(socket)) return void socket.destroy()
+      answering.add(socket)
+      response.once('close', () => answering.delete(socket))
       answer(request, response).catch(error => {
         failed(String(error))
         response.destroy()

@@ -22,7 +22,8 @@ export function report(service: string, stats: Stats, { width: given, paint }: P
   const when = new Intl.DateTimeFormat('en-GB', { timeZone: timezone, dateStyle: 'medium', timeStyle: 'short' }).format(
     at,
   )
-  const place = `${when} ${timezone}`
+  // Some zones have names as long as a narrow line.
+  const place = clipped(`${when} ${timezone}`, page.width - 12)
   const name = clipped(plain(service), page.width - place.length - 2)
   const states = pending === 0 ? '' : `  ${whole(listed)} listed, ${whole(pending)} pending`
   const figures = [

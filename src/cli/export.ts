@@ -4,7 +4,7 @@ import { type Contact, sourceParameters } from '../waitlist/contact.ts'
 import { fail } from './complain.ts'
 import { csvField } from './csv.ts'
 import { csvColumns, type ExportFormat, exported } from './formats.ts'
-import { keepNurserySmall } from './nursery.ts'
+import { giveWay } from './give-way.ts'
 import { inChunks, print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
@@ -19,7 +19,7 @@ export interface ExportOptions extends ContactFilter {
  * when it appears; Ctrl-C leaves nothing of it.
  */
 export async function exportContacts(config: Config, { format, output, ...filter }: ExportOptions): Promise<void> {
-  keepNurserySmall()
+  giveWay()
   const operator = await operatorOf(config)
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)

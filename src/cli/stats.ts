@@ -7,6 +7,7 @@ import { operatorOf } from '../operator.ts'
 import { type Stats, statsOf } from '../waitlist/counts.ts'
 import { OperatorError } from '../waitlist/ports.ts'
 import { misused } from './complain.ts'
+import { giveWay } from './give-way.ts'
 import { print } from './print.ts'
 import { watchLines, watchOn } from './watch.ts'
 
@@ -19,6 +20,7 @@ export interface StatsOptions {
 
 /** Writes what the list amounts to: once, or again and again until it is stopped; for people, or as JSON. */
 export async function stats(config: Config, { watch, json, svg, timezone }: StatsOptions): Promise<void> {
+  giveWay()
   const { stdout } = process
   if (watch && !json && !stdout.isTTY) {
     return misused('--watch draws on a terminal, which this is not. With --json it writes a line every two seconds.')

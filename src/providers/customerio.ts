@@ -92,7 +92,7 @@ export function customerio(settings: SettingsOf<'customerio'>, connect: Connect)
     return { to: 'find a person', method: 'GET', path: '/v1/customers', query: { email } }
   }
 
-  /** The id of whoever has this address; null: nobody has. */
+  /** The id of the person with this address; null: there is none. */
   async function find(email: string, { call }: Caller, attempt: Attempt): Promise<string | null | Failure> {
     const reply = await call(lookup(email), attempt)
     if (reply.is !== 'answered') return reply

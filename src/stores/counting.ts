@@ -15,6 +15,17 @@ export const ASKED_WHY = 1_000
 /** Code points of what was written by hand. */
 export const LONGEST_TEXT = 500
 
+/** All who ask while a count is under way share it: each would take a connection or a thread for as long as it lasts. */
+export function oneAtATime(count: () => Promise<Counts>): () => Promise<Counts> {
+  let underWay: Promise<Counts> | null = null
+  return () => {
+    underWay ??= count().finally(() => {
+      underWay = null
+    })
+    return underWay
+  }
+}
+
 /** Milliseconds since 1970. */
 export interface Reach {
   readonly since: number

@@ -22,24 +22,3 @@ export function observe(histogram: Histogram, value: number): void {
 }
 
 export const countOf = ({ counts }: Histogram): number => counts.reduce((sum, count) => sum + count, 0)
-
-/**
- * Below which value a share of all observations is, from 0 to 1; as Prometheus estimates it, within a bucket in proportion.
- * Null: there are none. Infinity: it exceeds all bounds.
- */
-export function quantile(histogram: Histogram, share: number): number | null {
-  const { bounds, counts } = histogram
-  const all = countOf(histogram)
-  if (all === 0) return null
-  let below = 0
-  for (const [bucket, count] of counts.entries()) {
-    if (count > 0 && below + count >= share * all) {
-      const to = bounds[bucket]
-      if (to === undefined) return Number.POSITIVE_INFINITY
-      const from = bounds[bucket - 1] ?? 0
-      return Math.min(to, from + ((to - from) * Math.max(0, share * all - below)) / count)
-    }
-    below += count
-  }
-  return Number.POSITIVE_INFINITY
-}

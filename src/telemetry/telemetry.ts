@@ -2,8 +2,8 @@ import { type Durations, durations } from './durations.ts'
 import { type Histogram, histogram, observe } from './histogram.ts'
 
 /**
- * What the parts of the service count and measure since the start: each part adds to its own numbers, and whoever reports
- * reads them. It exists only while somebody may read it. Never about a person.
+ * What the parts of the service count and measure since the start: each part adds to its own numbers, and the page and the
+ * metrics read them. It exists only if there is an `ADMIN_PORT`. Never about a person.
  */
 export interface Telemetry {
   readonly requests: Durations
@@ -14,7 +14,7 @@ export interface Telemetry {
   readonly connections: Connections
   readonly commits: Commits
   /** The calls to the provider, by how they ended. */
-  readonly calls: Record<Called, number>
+  readonly calls: Record<CallResult, number>
 }
 
 /**
@@ -55,8 +55,8 @@ export interface Commits {
 }
 
 /** How a call to the provider ended. `notSent`: our own limits kept it back. */
-export const called = ['created', 'existing', 'refused', 'unreached', 'unclear', 'misconfigured', 'notSent'] as const
-export type Called = (typeof called)[number]
+export const results = ['created', 'existing', 'refused', 'unreached', 'unclear', 'misconfigured', 'notSent'] as const
+export type CallResult = (typeof results)[number]
 
 /** Seconds. A sync takes from a tenth of a millisecond to some hundred; a signup is refused after five seconds. */
 const COMMIT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
@@ -87,5 +87,5 @@ export const telemetry = (): Telemetry => ({
   limiter: { failures: 0 },
   connections: { open: () => 0, idle: () => 0, dropped: zeros(drops) },
   commits: commits(),
-  calls: zeros(called),
+  calls: zeros(results),
 })

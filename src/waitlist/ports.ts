@@ -151,7 +151,7 @@ export interface Store {
   /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
   countListed(): Promise<number>
 
-  /** Counts everything, of one moment, without holding up signups. It may take seconds, so ask for it one at a time. */
+  /** Counts everything, of one moment, without holding up signups. It may take seconds. All who ask meanwhile share it. */
   counts(): Promise<Counts>
 
   /**

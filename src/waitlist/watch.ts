@@ -5,6 +5,8 @@ import type { Store } from './ports.ts'
 export interface WatchParts {
   readonly store: Pick<Store, 'check' | 'counts'>
   readonly outages: Pick<Outages, 'store' | 'late'>
+  /** Milliseconds after which what waits for a destination is late. */
+  lateAfter(destination: string): number
 }
 
 export interface Watch {
@@ -22,14 +24,14 @@ const STORE_EVERY = 30_000
 const STORE_TIMEOUT = 10_000
 /** Milliseconds between two looks at what waits, each of which may cost a second of a processor. */
 const OUTBOX_EVERY = 300_000
-/** Milliseconds after which what waits is late. */
+/** Milliseconds after which what waits is late, unless it is meant to wait. Receivers that restart are back long before. */
 export const LATE = 60 * 60_000
 
 /**
  * Finds out what no visitor and no attempt may show in time: that the store is stuck, and that deliveries age. Either must
  * be seen twice in a row, since a database restarts within seconds, and what is replayed is old from the start.
  */
-export function watch({ store, outages }: WatchParts): Watch {
+export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   let tookLast = true
   let oldLast: ReadonlySet<string> = new Set()
 
@@ -44,7 +46,8 @@ export function watch({ store, outages }: WatchParts): Watch {
     const counts = await store.counts().catch(() => null)
     if (counts === null) return
     const { at, deliveries } = counts
-    const old = deliveries.filter(({ oldest }) => oldest !== null && at.getTime() - oldest.getTime() > LATE)
+    const age = (oldest: Date | null) => (oldest === null ? 0 : at.getTime() - oldest.getTime())
+    const old = deliveries.filter(({ destination, oldest }) => age(oldest) > lateAfter(destination))
     const names = old.map(({ destination }) => destination)
     outages.late(new Set(names.filter(name => oldLast.has(name))))
     oldLast = new Set(names)

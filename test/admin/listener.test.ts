@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type AdminParts, openAdmin } from '../../src/admin/server.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
 import type { Counts } from '../../src/waitlist/counts.ts'
+import { LATE } from '../../src/waitlist/watch.ts'
 import { read, scrape } from '../harness/metrics.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
@@ -37,6 +39,7 @@ async function open(t: TestContext, more: Partial<AdminParts> = {}, settings = {
     folder: null,
     provider: null,
     destinations: [{ name: 'webhook', outage: () => null }],
+    lateAfter: () => LATE,
     isDraining: () => false,
     log,
     ...more,
@@ -245,7 +248,11 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
   test('a reader that takes nothing is cut off, and keeps nobody else waiting', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
-    const { origin } = await open(t)
+    // More than the system keeps for a connection.
+    const deliveries = Array.from({ length: 10_000 }, (_, i) => ({ ...counts.deliveries[0]!, destination: `old-${i}` }))
+    const { origin } = await open(t, {
+      store: { check: async () => {}, counts: async () => ({ ...counts, deliveries }) },
+    })
     const { hostname, port } = new URL(origin)
     const socket = connect(Number(port), hostname)
     t.after(() => socket.destroy())
@@ -256,12 +263,35 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
     })
     const closed = once(socket, 'close')
     socket.pause()
-    socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2_000))
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await scrape(origin)
     await wait(13_000)
     socket.resume()
     await closed
-    assert.ok(received.split('HTTP/1.1 200').length < 2_000)
+    const length = Number(/^content-length: (\d+)/m.exec(received)![1])
+    assert.ok(received.length < length, `${received.length} of ${length}`)
+  })
+
+  test('a client that does not wait for its answers gets one at most, so that none wait in memory', async t => {
+    const { origin, ask } = await open(t)
+    for (const version of ['1.1', '1.0']) {
+      const request = `GET / HTTP/${version}\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n`
+      const answers = await exchange(origin, request.repeat(1_000)).catch(() => '')
+      assert.ok(answers.split(`HTTP/1.1 200`).length <= 2, version)
+    }
+    assert.equal((await ask('GET', '/')).status, 200)
+  })
+
+  test('a client that waits for them gets one after the other on its connection', async t => {
+    const { origin } = await open(t)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.after(() => agent.destroy())
+    for (let times = 0; times < 20; times++) {
+      const request = get(`${origin}/metrics`, { agent })
+      const [response] = await once(request, 'response')
+      assert.deepEqual([response.statusCode, request.reusedSocket], [200, times > 0])
+      await once(response.resume(), 'end')
+    }
   })
 
   test('OpenMetrics for who asks for it', async t => {

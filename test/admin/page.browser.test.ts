@@ -28,7 +28,7 @@ const readings = {
     service: hostile,
     provider: hostile,
     countsFailed: hostile,
-    destinations: [{ name: hostile, outage: 'unreachable' as const }],
+    destinations: [{ name: hostile, outage: 'unreachable' as const, lateAfter: 0 }],
     counts: {
       ...million.counts!,
       sources: [{ source: hostile, count: 1 }],

@@ -6,6 +6,7 @@ import { page, policy } from '../../src/admin/page.ts'
 import type { Reading } from '../../src/admin/reading.ts'
 import { outcomes } from '../../src/telemetry/telemetry.ts'
 import { SOURCES } from '../../src/waitlist/counts.ts'
+import { LATE } from '../../src/waitlist/watch.ts'
 import { ago, counted, delivery, empty, few, million, uncounted } from './readings.ts'
 
 const options = { refreshes: true, timezone: 'Europe/Berlin', instance: 'process 7 on host-1' }
@@ -162,7 +163,7 @@ describe('words of others', () => {
     service,
     provider: name!,
     countsFailed: why,
-    destinations: [{ name: name!, outage: 'misconfigured' }],
+    destinations: [{ name: name!, outage: 'misconfigured', lateAfter: LATE }],
     counts: {
       ...empty.counts,
       sources: [

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { problemsIn } from '../../src/admin/problems.ts'
 import type { Reading } from '../../src/admin/reading.ts'
+import type { Refusal } from '../../src/waitlist/ports.ts'
+import { LATE } from '../../src/waitlist/watch.ts'
 import { ago, delivery, empty, few, million, now } from './readings.ts'
 
 const MINUTE = 60_000
 
 /** One destination, which is set, with these deliveries. */
-const having = (outage: Reading['destinations'][number]['outage'], ...deliveries: ReturnType<typeof delivery>[]) => ({
+const having = (outage: Refusal | null, ...deliveries: ReturnType<typeof delivery>[]) => ({
   ...few,
-  destinations: [{ name: 'webhook', outage }],
+  destinations: [{ name: 'webhook', outage, lateAfter: LATE }],
   counts: { ...few.counts!, deliveries },
 })
 
@@ -112,6 +114,12 @@ describe('what needs the owner', () => {
       assert.deepEqual(problemsIn(reading), [])
     }
     assert.deepEqual(problemsIn(having(null, waiting(9, 59), delivery('webhook', 'delivered', 9))), [])
+  })
+
+  test('nothing: what is meant to wait for longer', () => {
+    const reading = having(null, waiting(9, 61))
+    const destinations = reading.destinations.map(each => ({ ...each, lateAfter: 2 * LATE }))
+    assert.deepEqual(problemsIn({ ...reading, destinations }), [])
   })
 
   test('the urgent comes first', () => {

@@ -1,6 +1,7 @@
 import type { Reading } from '../../src/admin/reading.ts'
 import { type Telemetry, telemetry } from '../../src/telemetry/telemetry.ts'
 import { type Counts, MINUTE, QUARTER, type Span } from '../../src/waitlist/counts.ts'
+import { LATE } from '../../src/waitlist/watch.ts'
 
 /** What the page may be made of: nobody, a few people, and a million with all that can go wrong. */
 
@@ -68,7 +69,7 @@ export const few: Reading = {
     })),
     deliveries: [delivery('webhook', 'delivered', 3)],
   },
-  destinations: [{ name: 'webhook', outage: null }],
+  destinations: [{ name: 'webhook', outage: null, lateAfter: LATE }],
   telemetry: counted({ new: 3, known: 1, invalid: 2 }),
 }
 
@@ -124,10 +125,10 @@ export const million: Reading = {
     ],
   },
   destinations: [
-    { name: 'loops', outage: 'misconfigured' },
-    { name: 'loops-automation', outage: null },
-    { name: 'webhook', outage: 'unreachable' },
-    { name: 'discord', outage: null },
+    { name: 'loops', outage: 'misconfigured', lateAfter: LATE },
+    { name: 'loops-automation', outage: null, lateAfter: LATE },
+    { name: 'webhook', outage: 'unreachable', lateAfter: LATE },
+    { name: 'discord', outage: null, lateAfter: LATE },
   ],
   provider: 'loops',
   telemetry: counted(

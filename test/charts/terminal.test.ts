@@ -44,6 +44,12 @@ describe('the list on a terminal', () => {
     )
   })
 
+  test('is shown on a narrow terminal in a time zone with a long name', () => {
+    const stats = { ...statsIn([1]), timezone: 'America/Argentina/Buenos_Aires' }
+    const [line] = report('Acme', stats, { width: 20, paint })
+    assert.equal(line, 'Acme        22 Nov 2026, 12:13 America/…')
+  })
+
   test('says what waits and why, and what was given up', () => {
     const lines = report('Acme', statsIn([3], 'hn', 'HTTP 401: \u001b[31mno\u202e\n key'), { width: 80, paint })
     const from = lines.findIndex(line => line.startsWith('Deliveries'))

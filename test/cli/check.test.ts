@@ -61,6 +61,17 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     assert.deepEqual([(await waits()).is, (await waits()).why], ['wrong', '1, the oldest for 2 h'])
   })
 
+  test('a chat that is told once in two hours may wait for an hour longer', async t => {
+    const { sql, check } = await listed(t)
+    const slack = { SLACK_WEBHOOK_URL: 'http://127.0.0.1:1/', CHAT_INTERVAL: '7200' }
+    await sql("update delivery set destination = 'slack'")
+    const waits = async () => (await check(slack)).told('waiting for slack')!.is
+    await sql(`update contact set event_at = event_at - ${2.9 * HOUR}`)
+    assert.equal(await waits(), 'ok')
+    await sql(`update contact set event_at = event_at - ${0.2 * HOUR}`)
+    assert.equal(await waits(), 'wrong')
+  })
+
   test('fails on a damaged file, rows without a contact and contacts that are not recognised, and says what to do', async t => {
     const { path, sql, check } = await listed(t)
     await sql("insert into delivery (contact, destination, due_at) values (99, 'webhook', 0)", 'unchecked')

@@ -47,6 +47,13 @@ export function countingContract(
       await assert.rejects((await nowhere(t)).counts(), OperatorError)
     })
 
+    test('all who ask the store at the same time share one count; the next one counts anew', async t => {
+      const { store } = await open(t)
+      const [one, other] = await Promise.all([store.counts(), store.counts()])
+      assert.equal(one, other)
+      assert.notEqual(await store.counts(), one)
+    })
+
     test('contacts by their state, and each in the minute or quarter of an hour in which it signed up', async t => {
       const desk = await open(t)
       await pendingNow(desk.store)

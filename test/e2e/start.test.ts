@@ -38,12 +38,14 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('with ADMIN_PORT the log and the welcome say where the second listener is', async t => {
-    const env = { ...common, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0' }
+    // An empty TZ names no time zone.
+    const env = { ...common, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0', TZ: '' }
     const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
     const { admin } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
     assert.match(String(admin), /^http:\/\/127\.0\.0\.1:\d+$/)
     await until(() => program.stderr().includes(`  Watch it:           ${admin}\n`))
     assert.equal((await fetch(`${admin}/metrics`)).status, 200)
+    assert.match(await (await fetch(String(admin))).text(), /Times are of UTC\./)
 
     const other = spawnProgram(
       t,

@@ -89,6 +89,7 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
       folder: temporaryFolder(t),
       provider: 'loops',
       destinations: [{ name: 'loops', outage: () => null }],
+      lateAfter: () => 0,
       isDraining: () => false,
       log,
     },

@@ -126,7 +126,8 @@ describe('a check commits a signup that it takes back', { concurrency: true, tim
       database.exec("create trigger none before insert on contact begin select raise(abort, 'closed'); end"),
     )
     assert.equal(await passes(store), false)
-    assert.match((await store.failure).message, /closed/)
+    withDatabase(path, database => database.exec('drop trigger none'))
+    assert.equal(await passes(store), true, 'what was made by hand can be undone')
   })
 })
 

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Counts, MINUTE } from '../../src/waitlist/counts.ts'
 import { outages } from '../../src/waitlist/outages.ts'
 import { type Channel, type News, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { watch } from '../../src/waitlist/watch.ts'
+import { LATE, watch } from '../../src/waitlist/watch.ts'
 import { scene, stay } from './scene.ts'
 
 const at = new Date('2026-11-21T12:00:00Z')
@@ -32,6 +32,7 @@ function watched() {
       },
     },
     outages: { store: does => void takes.push(does), late: names => void late.push([...names]) },
+    lateAfter: destination => (destination === 'daily chat' ? 25 : 1) * LATE,
   })
   return { world, takes, late, ...watching }
 }
@@ -68,11 +69,11 @@ describe('whether the store takes signups', () => {
 })
 
 describe('whether something has waited for too long', () => {
-  test('for more than an hour, at two looks in a row, each destination by itself', async () => {
+  test('for more than an hour, or what is meant for a destination, at two looks in a row, each destination by itself', async () => {
     const { world, late, atOutbox } = watched()
-    world.deliveries = [waiting('webhook', 61), waiting('mail', 59)]
+    world.deliveries = [waiting('webhook', 61), waiting('mail', 59), waiting('daily chat', 24 * 60)]
     await atOutbox()
-    world.deliveries = [waiting('webhook', 61), waiting('mail', 61)]
+    world.deliveries = [waiting('webhook', 61), waiting('mail', 61), waiting('daily chat', 25 * 60)]
     await atOutbox()
     await atOutbox()
     world.deliveries = [{ destination: 'mail', state: 'abandoned', count: 7, oldest: null, why: 'refused' }]
@@ -103,7 +104,7 @@ test('a hand-over that has waited in a real store for more than an hour is told,
   }
   const telling = outages({ store, channels: [channel], leave: stay() })
   telling.of({ name: 'fake', called: 'Fake', keeps: 'signups' })
-  const { atOutbox } = watch({ store, outages: telling })
+  const { atOutbox } = watch({ store, outages: telling, lateAfter: () => LATE })
   const look = async (expected: number) => {
     await atOutbox()
     await atOutbox()

@@ -51,20 +51,24 @@ export type Fate = 'added' | 'existing' | 'erased'
 /** Decides about a batch in one transaction: a fate for each entry. */
 export type Decide = (batch: readonly Entry[]) => readonly Fate[] | Promise<readonly Fate[]>
 
-/** Entries of a step, unless fewer are left: where a commit alone takes as long as a step should, fewer gain nothing. */
-const LEAST = 1_000
+/** How an engine imports. */
+export interface Pace {
+  /** Entries of a step: at least, unless fewer are left, since a commit alone may take as long as a step should; at most. */
+  readonly least: number
+  readonly most: number
+  /** The part of the usual rests. A million entries within a minute leave no more. */
+  readonly rests: number
+}
 
 /** Entries that are read ahead, while the store rests: as many as a step has at most. */
 const AHEAD = 5_000
-
-/** The part of the usual rests: half of the time is for signups, which is what a million entries within a minute leave. */
-const RESTS = 0.25
 
 /** The import of both engines. */
 export async function importing(
   entries: AsyncIterable<readonly Entry[]>,
   { dryRun, progress, signal }: ImportWish,
   decide: Decide,
+  { least, most: limit, rests }: Pace,
 ): Promise<Imported> {
   const counts = { added: 0, existing: 0, erased: 0 }
   const take = readAhead(entries)
@@ -72,7 +76,7 @@ export async function importing(
   // Only the time in the store counts, and not that of a slow reader.
   let busy = 0
   const step = async (most: number): Promise<boolean> => {
-    const batch = await take(Math.max(LEAST, most))
+    const batch = await take(Math.min(limit, Math.max(least, most)))
     if (batch.length === 0 || signal.aborted) return false
     const began = performance.now()
     const fates = await decide(batch)
@@ -84,7 +88,7 @@ export async function importing(
     progress(counts)
     return true
   }
-  const rest = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds * RESTS))
+  const rest = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds * rests))
   await inSteps(step, { clock: () => busy, rest })
   return counts
 }

@@ -58,8 +58,6 @@ const rights = {
   contact: ['select', 'insert', 'update', 'delete'],
   delivery: ['select', 'insert', 'update', 'delete'],
   turn: ['select', 'insert', 'update'],
-  erased: ['select'],
-  secret: ['select', 'insert'],
 } as const
 
 /** @throws {OperatorError} when the role lacks a right that some signup needs, now or later. */

@@ -5,6 +5,7 @@ import type { Signup } from '../../waitlist/signup.ts'
 import { throttle } from '../../waitlist/throttle.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
+import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
 import { storeName } from '../location.ts'
 import { type Postgres, postgres } from './client.ts'
@@ -86,8 +87,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     return claim(destination, most, contact)
   }
 
-  /** Not tried again here: it is asked for again and again. */
-  async function counts(): Promise<Counts> {
+  /** Not tried again: it will be asked for again. */
+  async function count(): Promise<Counts> {
     try {
       return await database.lend(client => countAll(client, now(), COUNT_TIMEOUT))
     } catch (error) {
@@ -106,7 +107,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     takeTurn,
     prune,
     countListed,
-    counts,
+    counts: oneAtATime(count),
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     // Never resolves: a restart or a failover is temporary, and what was committed stays committed.
     failure: new Promise(() => {}),

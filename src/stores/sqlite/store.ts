@@ -12,6 +12,7 @@ import {
 import type { Signup } from '../../waitlist/signup.ts'
 import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
+import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
 import { mending } from '../mending.ts'
 import { countAllIn, countListedIn } from './count.ts'
@@ -155,7 +156,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
     prune: (age, after, most) => claims.submit({ do: 'prune', age, after, most }) as Promise<Results['prune']>,
     countListed: () => count('count listed', countListedIn),
-    counts: () => count('count all', path => countAllIn(path, clock())),
+    counts: oneAtATime(() => count('count all', path => countAllIn(path, clock()))),
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     close: () => (closed ??= close()),

@@ -9,6 +9,7 @@ import {
   type Imports,
   type ImportWish,
   importing,
+  type Pace,
   staysErased,
   stored,
 } from '../../operator/imports.ts'
@@ -19,8 +20,10 @@ import { lend } from './open.ts'
 
 export const imports = (url: string): Imports => ({
   importContacts: (entries, wish) =>
-    lend(url, database => importing(entries, wish, wish.dryRun ? looking(database) : adding(database, wish))),
+    lend(url, database => importing(entries, wish, wish.dryRun ? looking(database) : adding(database, wish), PACE)),
 })
+
+const PACE: Pace = { least: 1_000, most: 5_000, rests: 0.25 }
 
 /**
  * Signups are inserted in the order of their addresses and entries in their own, so the two could wait for each other: the

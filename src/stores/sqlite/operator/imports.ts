@@ -10,6 +10,7 @@ import {
   type Imports,
   type ImportWish,
   importing,
+  type Pace,
   staysErased,
   stored,
 } from '../../operator/imports.ts'
@@ -21,9 +22,12 @@ export const imports = (path: string): Imports => ({
     lend(path, (wish.dryRun ? openForReading : openForWriting)(path), database => {
       const look = looking(database)
       const decide: Decide = wish.dryRun ? batch => batch.map(look()) : adding(database, wish, look)
-      return importing(entries, wish, decide)
+      return importing(entries, wish, decide, PACE)
     }),
 })
+
+/** The service waits for each step, since a file has one writer at a time. */
+const PACE: Pace = { least: 500, most: 500, rests: 0.15 }
 
 function adding(database: DatabaseSync, { announcement }: ImportWish, look: ReturnType<typeof looking>): Decide {
   // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
