@@ -8,11 +8,12 @@ import { promisify } from 'node:util'
 import { guessedColumns } from '../src/cli/import/columns.ts'
 import { sqliteStore } from '../src/stores/sqlite/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
+import { isSlow } from './harness/slow.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const text = readFileSync(join(root, 'docs', 'importing.md'), 'utf8')
 
-test('every command works as it stands there', { timeout: 120_000 }, async t => {
+test('every command works as it stands there', { timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, async t => {
   const cwd = temporaryFolder(t)
   for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(cwd, each))
   const path = join(cwd, 'data', 'waitlist.db')

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { readConfig } from '../src/config.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { startPostgres } from './harness/postgres.ts'
+import { isSlow } from './harness/slow.ts'
 import { listIn, query } from './stores/move.scene.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -28,7 +29,10 @@ const environment = {
 /** Where the document has the server `db`, there is ours. */
 const here = (command: string) => command.replaceAll('@db/', `@127.0.0.1:${server.port}/`)
 
-test('the switch works as it stands there, step by step, and so does the way back', { timeout: 180_000 }, async t => {
+test('the switch works as it stands there, step by step, and so does the way back', {
+  timeout: 180_000,
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const cwd = temporaryFolder(t)
   for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(cwd, each))
   const type = async (command: string, env: Record<string, string> = {}) => {

@@ -96,7 +96,7 @@ test('each plot is drawn once, in letters that can be read on a phone and on a d
   }
 })
 
-test(`axe-core finds no violation, ${isSlow ? 'in light and dark, on a phone and a desk' : 'on a phone in light, on a desk in dark'}`, {
+test(`axe-core finds no violation, ${isSlow ? 'in light and dark, on a phone and a desk' : 'on a phone in light'}`, {
   skip,
 }, async t => {
   const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1440, height: 900 } }
@@ -105,7 +105,7 @@ test(`axe-core finds no violation, ${isSlow ? 'in light and dark, on a phone and
     { scheme, size: 'desk' as const },
   ])
   for (const { scheme, size } of looks) {
-    if (!isSlow && (scheme === 'light') !== (size === 'phone')) continue
+    if (!isSlow && (scheme !== 'light' || size !== 'phone')) continue
     // Only here may a script be put into the page.
     const options = { colorScheme: scheme, viewport: sizes[size], bypassCSP: true }
     const { page } = await openPage(t, browser, `${origin}/million`, options)

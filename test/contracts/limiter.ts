@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
+import { isSlow } from '../harness/slow.ts'
 
 export interface Quota {
   readonly limit: number
@@ -172,7 +173,7 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
     test(sentence, () =>
       fc.assert(
         fc.asyncProperty(pasts, async past => predicate(await after(past))),
-        { numRuns: 300 },
+        { numRuns: isSlow ? 300 : 100 },
       ),
     )
 
@@ -309,7 +310,7 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
             }
           }
         }),
-        { numRuns: 300 },
+        { numRuns: isSlow ? 300 : 100 },
       ))
 
     test('who needs both quotas waits for the later one', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Delivery, LEASE, type Store } from '../../src/waitlist/ports.ts'
 import { LONGEST_WAITS } from '../../src/waitlist/retry.ts'
+import { isSlow } from '../harness/slow.ts'
 import {
   bare,
   DAY,
@@ -215,7 +216,7 @@ export function clockContract(name: string, make: MakePlace): void {
       const clock = handClock()
       const store = await opened(await make(t), t, timed(clock))
       const admit = (i: number) => store.admit(signup('Visitor', `visitor-${i}@example.com`))
-      const [most, half] = [5_000, 2_500]
+      const [most, half] = isSlow ? [5_000, 2_500] : [2_000, 1_000]
       await Promise.all(Array.from({ length: most }, (_, i) => admit(i)))
       const all = await store.claim('webhook', most)
       // Half of them held by a process that died.

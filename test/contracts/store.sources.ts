@@ -5,6 +5,7 @@ import { sourceParameters } from '../../src/waitlist/contact.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import { parseSignup } from '../../src/waitlist/signup.ts'
 import { parseSource } from '../../src/waitlist/source.ts'
+import { isSlow } from '../harness/slow.ts'
 import { type MakePlace, only, opened, type Place, signup } from './store.place.ts'
 
 const from = (query: string, email = 'ada@example.com') => {
@@ -108,13 +109,14 @@ export function sourceContract(name: string, place: MakePlace): void {
 
     test('whatever a query says, its source comes back as it was', async t => {
       const store = await opened(await place(t), t, tracking)
+      const many = isSlow ? 150 : 30
       const parameter = fc.tuple(fc.constantFrom(...sourceParameters), fc.string({ unit: 'binary', maxLength: 110 }))
       const queries = fc
-        .sample(fc.array(parameter, { maxLength: 6 }), 150)
+        .sample(fc.array(parameter, { maxLength: 6 }), many)
         .map(list => new URLSearchParams(list as [string, string][]).toString())
       const signups = queries.map((query, i) => from(query, `visitor-${i}@example.com`))
       await Promise.all(signups.map(each => store.admit(each)))
-      const kept = new Map((await store.claim('webhook', 150)).map(({ contact }) => [contact.email, contact.source]))
+      const kept = new Map((await store.claim('webhook', many)).map(({ contact }) => [contact.email, contact.source]))
       for (const { email, source } of signups) assert.deepEqual(kept.get(email), source)
     })
   })

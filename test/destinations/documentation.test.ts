@@ -18,6 +18,7 @@ import { joined } from '../contracts/destination.ts'
 import { checkout } from '../harness/checkout.ts'
 import { startMailServer } from '../harness/mail-server.ts'
 import { runProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const text = readFileSync(join(root, 'docs', 'events.md'), 'utf8')
@@ -121,7 +122,10 @@ test('every file that docs/events.md links to is there', () => {
   }
 })
 
-test('the commands in docs/events.md work as they stand there', { timeout: 120_000 }, async t => {
+test('the commands in docs/events.md work as they stand there', {
+  timeout: 120_000,
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const folder = checkout(t)
   const [makeSecret, ...others] = commands
   const secret = (await type(makeSecret!, folder)).stdout.trim()

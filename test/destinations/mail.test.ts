@@ -170,7 +170,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
         assert.equal(subject?.endsWith(': welcome'), true)
         assert.ok(text !== undefined)
       }),
-      { numRuns: isSlow ? 500 : 60 },
+      { numRuns: isSlow ? 500 : 20 },
     )
   })
 
@@ -189,7 +189,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
         assert.equal(to?.[0]?.name, name)
         assert.equal(visible(text?.split('\n', 1)[0]), visible(`Hello ${name},`))
       }),
-      { numRuns: isSlow ? 500 : 60 },
+      { numRuns: isSlow ? 500 : 20 },
     )
   })
 })

@@ -158,7 +158,7 @@ describe('what is to be delivered is shared', { concurrency: true, timeout: 180_
     assert.ok(most > 16, 'more than one of them has under way at once')
   })
 
-  test('one is killed with deliveries under way: the others take them over, under the same ids', async t => {
+  test('one is killed with deliveries under way: the others take them over, under the same ids', { skip }, async t => {
     const database = await server.database()
     const webhook = holdable(() => ({ status: 204 }))
     const { run, assertAllDelivered } = await stageInstances(t, database, {}, webhook.answer)

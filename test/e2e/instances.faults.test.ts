@@ -10,7 +10,7 @@ import { underLoad } from '../harness/under-load.ts'
 import { seeded } from '../harness/vendor.ts'
 
 const INSTANCES = 3
-const KILLS = isSlow ? 20 : 3
+const KILLS = isSlow ? 20 : 2
 /** Milliseconds between an answer and the next signup of a client. */
 const REST = isSlow ? 10 : 40
 const loaded = { instances: INSTANCES, rest: REST }

@@ -57,11 +57,11 @@ const queries: readonly string[] = [
   `?utm_source=${'a'.repeat(7_000)}`,
   `?${'ref&'.repeat(1_500)}`,
   ...fc
-    .sample(fc.array(fc.tuple(fc.constantFrom(...sourceParameters, 'q'), text), { maxLength: 4 }), isSlow ? 200 : 20)
+    .sample(fc.array(fc.tuple(fc.constantFrom(...sourceParameters, 'q'), text), { maxLength: 4 }), isSlow ? 200 : 10)
     .map(list => `?${new URLSearchParams(list.map(([name, value]) => [name, value.toWellFormed()]))}`),
   // As somebody types them: fetch encodes what a URL must not have.
   ...fc
-    .sample(fc.tuple(fc.constantFrom(...sourceParameters), text), isSlow ? 100 : 8)
+    .sample(fc.tuple(fc.constantFrom(...sourceParameters), text), isSlow ? 100 : 5)
     .map(([name, value]) => `?${name}=${value}`),
 ]
 

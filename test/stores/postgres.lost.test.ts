@@ -168,7 +168,7 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
   }),
   'settle a hand-over: listed with its event': handedOver(listed, 1),
   'settle a hand-over: listed without one': slowly(handedOver({ is: 'listed', joined: false }, 0)),
-  'settle a hand-over: removed': handedOver({ is: 'removed', why: 'no such domain' }, 'gone'),
+  'settle a hand-over: removed': slowly(handedOver({ is: 'removed', why: 'no such domain' }, 'gone')),
   'settle a hand-over: waiting': handedOver(soon, 0),
   'settle a hand-over: waiting, uncounted': slowly(handedOver({ ...soon, uncounted: true }, 0)),
   'settle a hand-over: abandoned': slowly(handedOver({ is: 'abandoned', why: 'given up' }, 0)),

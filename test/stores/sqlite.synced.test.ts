@@ -120,7 +120,9 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     })
   }
 
-  test('a write that fails with EDQUOT while there is room is an I/O error: the process ends', { skip }, async t => {
+  test('a write that fails with EDQUOT while there is room is an I/O error: the process ends', {
+    skip: skipTwin,
+  }, async t => {
     const cwd = temporaryFolder(t)
     const inject = ['-P', join(cwd, 'waitlist.db-wal'), '-e', 'inject=pwrite64:error=EDQUOT:when=40']
     const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', ...inject, '-o', join(cwd, 'trace')]

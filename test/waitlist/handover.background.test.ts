@@ -37,7 +37,7 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     assert.deepEqual(times, [0, 2, 7, 22, 82])
   })
 
-  const fewer = isSlow ? 10_000 : 1_000
+  const fewer = isSlow ? 10_000 : 300
   for (const [what, answer, pending] of [
     ['does not answer', down, fewer],
     ['refuses our settings', refusing, fewer],
@@ -212,7 +212,9 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
 
 describe('a contact that always fails', { timeout: 60_000 }, () => {
   for (const poisoned of [down, refusing]) {
-    test(`among others that do not is asked less and less often (${poisoned.is})`, async t => {
+    test(`among others that do not is asked less and less often (${poisoned.is})`, {
+      skip: poisoned === refusing && !isSlow && 'it runs in .ci/run, as the same with another failure',
+    }, async t => {
       const here = await scene(t, ({ email }) => (email === POISON ? poisoned : up))
       await here.visit('eve@example.com')
       await here.visit(POISON)
@@ -381,13 +383,14 @@ describe('what the log says of the provider', { timeout: 60_000 }, () => {
 
   test('a provider that comes and goes does not fill the disk', async t => {
     const here = await scene(t)
-    for (let i = 0; i < 300; i++) {
+    const minutes = isSlow ? 10 : 3
+    for (let i = 0; i < minutes * 30; i++) {
       here.provider.answer = () => down
       await crowd(here, `visitor-${i}`)
       here.provider.answer = () => up
       await here.pass(2)
     }
     const lines = [messages(here, 'error').length, messages(here, 'info').length]
-    assert.deepEqual(lines, [10, 10], 'ten minutes')
+    assert.deepEqual(lines, [minutes, minutes], 'one a minute')
   })
 })

@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { signupRequest } from '../../src/http/discovery/schemas.ts'
 import { parseSignup } from '../../src/waitlist/signup.ts'
+import { isSlow } from '../harness/slow.ts'
 import { addresses } from './addresses.ts'
 
 /** As OpenAPI 3.1 means it: JSON Schema 2020-12, patterns with the `u` flag; annotations of ours are not judged. */
@@ -146,7 +147,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: other.map(each => JSON.stringify(each)) },
 )
 
-const RUNS = 25_000
+const RUNS = isSlow ? 25_000 : 8_000
 
 test('C-76…C-79, C-89: the published schema accepts a body exactly when the parser does', t => {
   let accepted = 0
@@ -164,7 +165,7 @@ test('C-76…C-79, C-89: the published schema accepts a body exactly when the pa
     { numRuns: RUNS, maxSkipsPerRun: 1 },
   )
   t.diagnostic(`${accepted} accepted, ${refused} refused`)
-  assert.ok(accepted + refused >= 20_000)
+  assert.ok(accepted + refused >= 0.8 * RUNS)
   assert.ok(
     accepted >= RUNS / 10 && refused >= RUNS / 10,
     `${accepted} accepted, ${refused} refused: not a fair sample`,
