@@ -6,7 +6,12 @@ export const mayAsk = (): boolean => Boolean(process.stdin.isTTY && process.stde
 /** Asks on standard error. Anything but yes is a no, and so is the end of the input. */
 export async function confirmed(question: string): Promise<boolean> {
   process.stderr.write(`${question} [y/N] `)
-  for await (const line of createInterface({ input: process.stdin })) return /^\s*y(?:es)?\s*$/i.test(line)
+  try {
+    for await (const line of createInterface({ input: process.stdin })) return /^\s*y(?:es)?\s*$/i.test(line)
+  } finally {
+    // A terminal that is still read from would keep the process from ending.
+    process.stdin.destroy()
+  }
   process.stderr.write('\n')
   return false
 }

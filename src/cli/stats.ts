@@ -34,7 +34,7 @@ export async function stats(config: Config, { watch, json, svg, timezone }: Stat
   const lines = (read: Stats, width: number) => report(config.server.service, read, { width, paint })
   if (!watch) {
     const found = await read()
-    return print([json ? line(found) : `${lines(found, stdout.columns ?? 80).join('\n')}\n`])
+    return print([json ? line(found) : `${lines(found, stdout.columns || 80).join('\n')}\n`])
   }
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort())

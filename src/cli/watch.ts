@@ -39,7 +39,8 @@ export async function watchOn<T>(terminal: Terminal, { read, draw, stop }: Watch
   let problem = ''
 
   function show(): void {
-    const { columns = 80, rows = 24 } = terminal
+    // 0: the terminal does not know its size, as in a container or on a serial line.
+    const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
     const age = Math.round((performance.now() - readAt) / 1_000)
     const status = problem === '' ? `counted ${age} s ago; Ctrl-C ends` : `counted ${age} s ago, since then: ${problem}`
     // One row stays free, or the last line would move all others up.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -84,6 +85,19 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     const { status, stdout } = answered('y\n')
     assert.equal(status, 0, stdout)
     assert.match(stdout, /ada@example\.com was erased/)
+    assert.deepEqual(emails(), [])
+  })
+
+  test('it ends after the answer, though the terminal stays open', { skip: noScript, timeout: 20_000 }, async t => {
+    const { cwd, emails } = await listed(t)
+    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+    const command = `'${process.execPath}' '${entry}' remove ada@example.com`
+    const child = spawn('script', ['-qec', command, '/dev/null'], { cwd, env: { PATH: process.env.PATH } })
+    t.after(() => child.kill())
+    child.stdin.write('y\n')
+    child.stdout.resume()
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 0)
     assert.deepEqual(emails(), [])
   })
 
