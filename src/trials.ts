@@ -122,7 +122,7 @@ const LITTLE = 1024 ** 3
 
 function* soundness({ damage, orphans, unrecognised, forsaken, size, free }: Examination): Generator<Trial> {
   yield damage === null
-    ? { what: 'what is stored', is: 'ok', why: `it is sound, and takes ${bytes(size)}` }
+    ? { what: 'what is stored', is: 'ok', why: `the store is intact, and takes ${bytes(size)}` }
     : { what: 'what is stored', is: 'wrong', why: `it is damaged: ${damage}. Stop the service and restore a backup.` }
   if (free !== null) {
     const left = `${bytes(free.bytes)} left`

@@ -36,7 +36,7 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     const { cwd, env, check } = await listed(t)
     const { ok, told } = await check()
     assert.equal(ok, true)
-    assert.match(told('what is stored')!.why!, /^it is sound, and takes 1 MiB$/)
+    assert.match(told('what is stored')!.why!, /^the store is intact, and takes 1 MiB$/)
     assert.match(told('disk')!.why!, /^\d+(\.\d GiB| MiB) left$/)
     assert.deepEqual(told('waiting for webhook'), {
       what: 'waiting for webhook',
@@ -45,7 +45,7 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     })
     const { stdout, exited } = spawnProgram(t, env, { cwd, args: ['check'] })
     assert.equal(await exited, 0)
-    assert.match(stdout(), /^ok {6}what is stored: it is sound/m)
+    assert.match(stdout(), /^ok {6}what is stored: the store is intact/m)
   })
 
   test('fails when somebody waits for more than an hour for a destination that is set', async t => {

@@ -17,6 +17,12 @@ export interface Disk {
 /** Bytes that must be free: room for the write-ahead log, a checkpoint and a person at work. */
 export const MINIMUM_FREE = 64 * 1024 * 1024
 
+/** Bytes that are free for a database file. */
+export function freeFor(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  return bavail * bsize
+}
+
 export class OutOfSpace extends Error {}
 
 /**
@@ -44,11 +50,10 @@ export function diskUnder(path: string, minimumFree: number, size: () => number)
       if (found?.ino !== inode) throw new Error(`${file} was moved or deleted`)
       return found
     })
-    const { bavail, bsize } = statfsSync(dirname(path))
     // While somebody reads, the log grows and the database does not. If there were no room left to bring the one into the
     // other, nothing could ever shorten the log.
     const growth = Math.max(0, size() - (database?.size ?? 0))
-    free = bavail * bsize - growth
+    free = freeFor(path) - growth
     goodUntil = now + FRESH
   }
 

@@ -14,6 +14,7 @@ import {
   staysErased,
   stored,
 } from '../../operator/imports.ts'
+import { freeFor, MINIMUM_FREE } from '../disk.ts'
 import { erasureSecret } from './erasure.ts'
 import { lend, openForReading, openForWriting } from './open.ts'
 
@@ -21,7 +22,7 @@ export const imports = (path: string): Imports => ({
   importContacts: async (entries, wish) =>
     lend(path, (wish.dryRun ? openForReading : openForWriting)(path), database => {
       const look = looking(database)
-      const decide: Decide = wish.dryRun ? batch => batch.map(look()) : adding(database, wish, look)
+      const decide: Decide = wish.dryRun ? batch => batch.map(look()) : adding(database, path, wish, look)
       return importing(entries, wish, decide, PACE)
     }),
 })
@@ -29,7 +30,12 @@ export const imports = (path: string): Imports => ({
 /** The service waits for each step, since a file has one writer at a time. */
 const PACE: Pace = { least: 500, most: 500, rests: 0.15 }
 
-function adding(database: DatabaseSync, { announcement }: ImportWish, look: ReturnType<typeof looking>): Decide {
+function adding(
+  database: DatabaseSync,
+  path: string,
+  { announcement }: ImportWish,
+  look: ReturnType<typeof looking>,
+): Decide {
   // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
   database.exec('pragma cache_size = -16384')
   const insert = database.prepare(
@@ -55,6 +61,9 @@ function adding(database: DatabaseSync, { announcement }: ImportWish, look: Retu
   }
 
   return batch => {
+    // The room that is left is for those who sign up.
+    if (freeFor(path) < MINIMUM_FREE)
+      throw new Error('less than 64 MiB are free. Make room, and run the same command again')
     database.exec('begin immediate')
     const now = Date.now()
     const fateOf = look()

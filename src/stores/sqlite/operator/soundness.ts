@@ -1,8 +1,7 @@
-import { existsSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
 import type { Examination, Soundness } from '../../operator/soundness.ts'
 import { forsaken, ORPHANS } from '../../soundness.ts'
-import { MINIMUM_FREE } from '../disk.ts'
+import { freeFor, MINIMUM_FREE } from '../disk.ts'
 import { lend, openForReading } from './open.ts'
 
 export const soundness = (path: string): Soundness => ({
@@ -16,7 +15,6 @@ async function examine(path: string): Promise<Examination | null> {
     const count = (sql: string) => Number(first(sql))
     if (count("select count(*) from sqlite_schema where name = 'delivery'") === 0) return null
     const found = first('pragma integrity_check(1)')
-    const { bavail, bsize } = statfsSync(dirname(path))
     return {
       damage: found === 'ok' ? null : String(found).replaceAll(/\s+/g, ' '),
       orphans: count(ORPHANS),
@@ -24,7 +22,7 @@ async function examine(path: string): Promise<Examination | null> {
       unrecognised: count('select count(*) from contact where email_key <> lower(email)'),
       forsaken: count(forsaken(milliseconds => String(Date.now() - milliseconds))),
       size: count('select page_count * page_size from pragma_page_count, pragma_page_size'),
-      free: { bytes: bavail * bsize, needed: MINIMUM_FREE },
+      free: { bytes: freeFor(path), needed: MINIMUM_FREE },
     }
   })
 }
