@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -21,6 +21,8 @@ test('the benchmark, run for a moment, fills a file, compares, prints its tables
   skip: !isSlow && 'it takes all processors for seconds; it runs in .ci/run',
 }, async t => {
   const folder = temporaryFolder(t)
+  // A server that root starts runs as somebody else, below this folder.
+  chmodSync(folder, 0o755)
   const run = fileURLToPath(new URL('bench/run.ts', root))
   const { stdout } = await promisify(execFile)(
     process.execPath,

@@ -142,7 +142,8 @@ describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, ()
   }, async t => {
     const { origin } = await open(t)
     const began = performance.now()
-    assert.match(await exchange(origin, 'GET / HTTP/1.1\r\nHo', 20_000), /^HTTP\/1\.1 408 /)
+    // Whether it is told so depends on which of two timers of Node's looks first.
+    assert.match(await exchange(origin, 'GET / HTTP/1.1\r\nHo', 20_000), /^(?:HTTP\/1\.1 408 |$)/)
     assert.ok(performance.now() - began < 8_000)
   })
 
