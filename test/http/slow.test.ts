@@ -22,7 +22,8 @@ async function drip(socket: Socket, start: string, drops = ''): Promise<string> 
   const timer = setInterval(() => {
     if (next < drops.length && socket.writable) socket.write(drops[next++]!)
   }, 1_000)
-  if (!socket.closed) await once(socket, 'close')
+  // Not `once`, which rejects where the cut comes as a reset.
+  if (!socket.closed) await new Promise(resolve => socket.once('close', resolve))
   clearInterval(timer)
   return received
 }
