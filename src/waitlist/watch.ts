@@ -42,7 +42,7 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   }
 
   async function atOutbox(): Promise<void> {
-    // A store that cannot count is told of as such.
+    // A store that cannot count is news of its own.
     const counts = await store.counts().catch(() => null)
     if (counts === null) return
     const { at, deliveries } = counts

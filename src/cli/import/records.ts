@@ -83,7 +83,7 @@ async function* csvRecords(
       read.push({ line: lines - breaks, fields, isLast: false })
     },
   })
-  // Each write is told of it.
+  // Each write hears of it.
   parser.on('error', () => {})
   parser.resume()
   let [line, ends] = [0, false]

@@ -59,7 +59,7 @@ select left(destination, ${LONGEST_TEXT}) as destination, total, waiting, abando
 from busiest order by total desc, destination`
 
 /**
- * Counts everything, as it stands at one moment. `clock`: null for the server's. `timeout`: milliseconds for each
+ * Counts everything as of one moment. `clock`: null for the server's. `timeout`: milliseconds for each
  * statement, of which there are a few.
  */
 export async function countAll(client: pg.ClientBase, clock: Date | null, timeout: number): Promise<Counts> {

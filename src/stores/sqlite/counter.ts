@@ -8,7 +8,7 @@ import { countAll } from './counts.ts'
 
 const { path, what } = workerData as Count
 const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 })
-// All of it as it stands at one moment. Short, since the log cannot be shortened meanwhile.
+// All of it as of one moment. Short, since the log cannot be shortened meanwhile.
 database.exec('begin')
 const counted = what === 'listed' ? database.prepare(COUNT_LISTED).get()?.listed : countAll(database, what.now)
 database.close()
