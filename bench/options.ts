@@ -16,7 +16,7 @@ Without a scenario it measures all but \`instances\`, in about ten minutes.
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
   --contacts <n>  in the large file (5,000,000), and of a command's if they are fewer than a million
-  --write         puts the tables into docs/performance.md, or docs/scaling.md for \`instances\`
+  --write         puts the tables into docs/engineering/performance.md, or docs/engineering/scaling.md for \`instances\`
   --json <file>   keeps every measurement
 `
 

@@ -56,7 +56,7 @@ const text = [`Measured on ${date}:\n\n${facts.map(fact => `- ${fact}`).join('\n
 process.stdout.write(`${text}\n`)
 if (json !== undefined) writeFileSync(json, JSON.stringify({ date, facts, kept }, null, 1))
 if (page !== undefined) {
-  const file = new URL(`../docs/${page}`, import.meta.url)
+  const file = new URL(`../docs/engineering/${page}`, import.meta.url)
   writeFileSync(file, withRun(readFileSync(file, 'utf8'), text))
 }
 process.exit()

@@ -21,7 +21,7 @@ const LOG = 200e6
 
 type NumberOf = 'instance' | 'postgres' | 'redis' | 'log' | 'p50' | 'p99' | 'signupsPerCommit'
 
-/** The tables of docs/scaling.md. Figures that need Redis or /proc are dashes without them. */
+/** The tables of docs/engineering/scaling.md. Figures that need Redis or /proc are dashes without them. */
 export function scalingTables(samples: readonly InstanceSample[], contactSize: number): string[] {
   const of = (setup: Setup, connections: number) =>
     samples.filter(each => each.setup === setup && each.connections === connections)

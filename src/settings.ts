@@ -46,8 +46,8 @@ const chatUrl = {
 const CHANNELS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
 
 /**
- * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares the
- * README and `.env.example` with it.
+ * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares
+ * docs/settings.md and `.env.example` with it.
  */
 export const settings = {
   BASE_URL: {

@@ -71,7 +71,7 @@ for (const { name, run } of generators) {
 }
 
 test('the benchmark accepts every command that the pages show', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/performance.md', 'docs/scaling.md']
+  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/engineering/performance.md', 'docs/engineering/scaling.md']
   const commands = pages.flatMap(path => [...read(path).matchAll(/npm run bench(?: -- ([^`\n#]+))?/g)])
   assert.ok(commands.length >= 5)
   for (const [, args = ''] of commands) readOptions(args.trim().split(/\s+/).filter(Boolean))
@@ -82,7 +82,8 @@ test('without a name, all but the instances are measured; the usage and the page
   assert.deepEqual([...chosen, 'instances'].sort(), [...names].sort())
   assert.equal(page, 'performance.md')
   for (const name of names) assert.match(usage, new RegExp(`^  .*\\b${name}\\b`, 'm'))
-  for (const name of chosen) assert.match(read('docs/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
+  for (const name of chosen)
+    assert.match(read('docs/engineering/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
 })
 
 test('wrong options are refused', () => {
@@ -92,7 +93,7 @@ test('wrong options are refused', () => {
 })
 
 test('a run replaces the last one in its page, and nothing else', () => {
-  for (const path of ['docs/performance.md', 'docs/scaling.md']) {
+  for (const path of ['docs/engineering/performance.md', 'docs/engineering/scaling.md']) {
     const [before, after, ...more] = withRun(read(path), '$& a run').split('\n$& a run\n\n')
     assert.deepEqual(more, [])
     assert.ok(read(path).startsWith(before!) && read(path).endsWith(after!), path)

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 const root = new URL('../', import.meta.url)
-const text = readFileSync(new URL('docs/conformance.md', root), 'utf8')
+const text = readFileSync(new URL('docs/engineering/conformance.md', root), 'utf8')
 const rows = text.split('\n').filter(line => line.startsWith('| C-'))
 
 test('the conformance document has each item from C-1 to C-104 once, in order', () => {

@@ -7,12 +7,12 @@ import { temporaryFolder } from './harness/folder.ts'
 import { noHaproxy } from './harness/haproxy.ts'
 
 const root = new URL('../', import.meta.url)
-const text = readFileSync(new URL('docs/scaling.md', root), 'utf8')
+const text = readFileSync(new URL('docs/engineering/scaling.md', root), 'utf8')
 
 test('every link leads somewhere', () => {
   const links = [...text.matchAll(/\]\((?!http|#)([^)#]+)\)/g)].map(([, target]) => target!)
   assert.ok(links.length >= 1)
-  for (const target of links) assert.ok(existsSync(new URL(`docs/${target}`, root)), target)
+  for (const target of links) assert.ok(existsSync(new URL(`docs/engineering/${target}`, root)), target)
 })
 
 test('HAProxy takes the router', { skip: noHaproxy ?? false }, t => {

@@ -12,9 +12,10 @@ import { checkout } from './harness/checkout.ts'
 import { npmStart } from './harness/npm-start.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const blocks = (language: string) =>
-  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, text]) => text!.trim())
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const readme = read('README.md')
+const blocks = (language: string, text = readme) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, text]) => text!.trim())
 const commands = blocks('sh').flatMap(block => block.split('\n'))
 
 /** What only works from an empty folder: `.ci/run` types these. */
@@ -48,9 +49,11 @@ test('the README shows the two commands of the set-up and the curl line of the s
 })
 
 test('the table of settings is the table of the program', () => {
-  const rows = [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(([, name, value, meaning]) => {
-    return { name, value, meaning }
-  })
+  const rows = [...read('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(
+    ([, name, value, meaning]) => {
+      return { name, value, meaning }
+    },
+  )
   const table: SettingsTable = settings
   const expected = Object.entries(table).map(([name, { default: standard, unset, meaning }]) => {
     const shown = standard ?? unset
@@ -60,7 +63,7 @@ test('the table of settings is the table of the program', () => {
 })
 
 test('the examples of settings are accepted', () => {
-  for (const block of blocks('ini')) {
+  for (const block of ['README.md', 'docs/deploy.md'].flatMap(path => blocks('ini', read(path)))) {
     const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
@@ -68,7 +71,7 @@ test('the examples of settings are accepted', () => {
 })
 
 test('.env.example has every setting once, and its values are the defaults', () => {
-  const example = readFileSync(join(root, '.env.example'), 'utf8')
+  const example = read('.env.example')
   const names = [...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)
   assert.deepEqual(names, Object.keys(settings))
   const values = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
@@ -79,7 +82,7 @@ test('.env.example has every setting once, and its values are the defaults', () 
 })
 
 test('.env.example explains each setting as the program does', () => {
-  const example = readFileSync(join(root, '.env.example'), 'utf8')
+  const example = read('.env.example')
   const explained = [...example.matchAll(/^# (.*)\n#([A-Z0-9_]+)=/gm)].map(([, meaning, name]) => ({ name, meaning }))
   const expected = Object.entries(settings).map(([name, { meaning }]) => ({ name, meaning }))
   assert.deepEqual(explained, expected)
@@ -93,7 +96,9 @@ test('every file that the README links to is there', () => {
 
 test('every production dependency stands in the table with its reason', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const named = [...readme.matchAll(/^\| `([a-z@/.-]+)` \| .{10,} \|$/gm)].map(([, name]) => name)
+  const named = [...read('docs/engineering/design.md').matchAll(/^\| `([a-z@/.-]+)` \| .{10,} \|$/gm)].map(
+    ([, name]) => name,
+  )
   assert.deepEqual(named.sort(), Object.keys(dependencies).sort())
 })
 

@@ -58,7 +58,7 @@ interface Resource {
 
 /**
  * Answers every request that can be routed. A table is enough for six exact paths: with a framework, a request took 1.5 to
- * 1.8 times the processor time of a bare server (docs/performance.md).
+ * 1.8 times the processor time of a bare server (docs/engineering/performance.md).
  */
 export function createRouter(
   settings: RouterSettings,
