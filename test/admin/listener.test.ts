@@ -14,6 +14,7 @@ import { until } from '../harness/program.ts'
 import { exchange, readAnswer } from '../harness/raw.ts'
 import { recordingLog, startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
+import { within } from '../harness/within.ts'
 
 const counts: Counts = {
   at: new Date('2026-11-22T12:00:00Z'),
@@ -141,14 +142,14 @@ describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, ()
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const { origin } = await open(t)
-    const began = performance.now()
-    // Whether it is told so depends on which of two timers of Node's looks first.
-    assert.match(await exchange(origin, 'GET / HTTP/1.1\r\nHo', 20_000), /^(?:HTTP\/1\.1 408 |$)/)
-    assert.ok(performance.now() - began < 8_000)
+    await within(8_000, async () => {
+      // Whether it is told so depends on which of two timers of Node's looks first.
+      assert.match(await exchange(origin, 'GET / HTTP/1.1\r\nHo', 20_000), /^(?:HTTP\/1\.1 408 |$)/)
+    })
   })
 
   test('it goes on while the service stops, says so, and is gone with it', async t => {
-    const service = await startService(t, { ADMIN_PORT: '0', SHUTDOWN_DELAY: '1500' })
+    const service = await startService(t, { ADMIN_PORT: '0', SHUTDOWN_DELAY: '2000' })
     const draining = async () => (await scrape(service.adminOrigin)).value('waitlist_draining')
     assert.equal(await draining(), 0)
     const stopped = service.stop()
@@ -188,11 +189,11 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
   test('a store that does not answer delays nobody for longer than it may, and is told of', async t => {
     const never = () => new Promise<never>(() => {})
     const { origin } = await open(t, { store: { check: never, counts: never } })
-    const began = performance.now()
-    const { value } = await scrape(origin)
-    assert.ok(performance.now() - began < 4_000)
-    assert.equal(value('waitlist_store_takes_signups'), 0)
-    assert.equal(value('waitlist_counts_age_seconds'), undefined)
+    await within(4_000, async () => {
+      const { value } = await scrape(origin)
+      assert.equal(value('waitlist_store_takes_signups'), 0)
+      assert.equal(value('waitlist_counts_age_seconds'), undefined)
+    })
   })
 
   test('however often it is asked, it counts once in five seconds, and tries once in thirty', async t => {
@@ -209,9 +210,10 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
         },
       },
     })
-    const end = performance.now() + 1_000
-    while (performance.now() < end) await Promise.all([ask('GET', '/metrics'), scrape(origin), ask('GET', '/')])
-    assert.deepEqual([counted, tried], [1, 1])
+    const began = performance.now()
+    const elapsed = () => performance.now() - began
+    while (elapsed() < 1_000) await Promise.all([ask('GET', '/metrics'), scrape(origin), ask('GET', '/')])
+    assert.ok(counted <= 1 + elapsed() / 5_000 && tried <= 1 + elapsed() / 30_000, `${counted} and ${tried}`)
   })
 
   test('a count that takes long is waited for by nobody, and shown when it has ended', async t => {

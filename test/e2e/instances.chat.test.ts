@@ -7,14 +7,14 @@ import { promisify } from 'node:util'
 import { never, startReceiver } from '../contracts/destination.receiver.ts'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
 import { logOf, type Program, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const INTERVAL = 1
@@ -102,11 +102,9 @@ describe('chats that several instances tell', { concurrency: true, timeout: 60_0
       assert.equal(sumOf(told.map(each => each.people)), people)
       assert.equal(told.at(-1)?.total, people)
       assert.ok(told.every(({ doubtful }) => doubtful === 0))
-      assert.ok(messages.length >= 3 && messages.length < 8, texts().join('\n'))
-      for (const [i, { at }] of messages.entries()) {
-        // Clocks of two programs may differ by a moment.
-        assert.ok(i === 0 || at - messages[i - 1]!.at > INTERVAL * 1_000 - 100)
-      }
+      // One for each interval, and one more: the first may have been on its way for a while, where the machine is slow.
+      const elapsed = messages.at(-1)!.at - messages[0]!.at
+      assert.ok(messages.length >= 2 && messages.length <= 2 + elapsed / (INTERVAL * 1_000), texts().join('\n'))
     }
   })
 

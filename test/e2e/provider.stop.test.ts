@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { contactsIn } from '../harness/database.ts'
+import { exitInTime } from '../harness/exit.ts'
 import { hasSaid, type Program, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { assertOnce, CREATE, completed, HOOK, type Scene, SEND, signUp, stage } from './provider.scene.ts'
@@ -13,8 +13,8 @@ const crowd = (program: Program) =>
 
 /** It ends by itself within the 10 seconds that orchestrators wait before they kill. */
 async function stop(program: Program): Promise<void> {
-  const late = wait(10_000, 'late', { ref: false })
-  assert.equal(await Promise.race([program.end('SIGTERM'), late]), 0)
+  program.process.kill('SIGTERM')
+  assert.equal(await exitInTime(program), 0)
   assert.ok(hasSaid(program, 'stopped'), program.stdout().slice(-1_000) + program.stderr())
 }
 

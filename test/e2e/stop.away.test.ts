@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { exitInTime } from '../harness/exit.ts'
 import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
@@ -42,8 +43,9 @@ function crowd(t: TestContext, { baseUrl }: Program) {
 }
 
 /** Within the 10 seconds that orchestrators wait before they kill. */
-async function stop(program: Program): Promise<number | null | 'late'> {
-  return Promise.race([program.end('SIGTERM'), wait(10_000, 'late' as const, { ref: false })])
+function stop(program: Program): Promise<number | null | 'late'> {
+  program.process.kill('SIGTERM')
+  return exitInTime(program)
 }
 
 type Gone = (server: PostgresServer, proxy: FaultProxy) => unknown

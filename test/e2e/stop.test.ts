@@ -6,9 +6,9 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { contactsIn } from '../harness/database.ts'
+import { exitInTime } from '../harness/exit.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
@@ -58,17 +58,9 @@ const isRefused = ({ baseUrl }: Program): Promise<boolean> =>
     socket.on('connect', () => socket.destroy())
   })
 
-/** The exit code, which must come within the 10 seconds that orchestrators wait before they kill. */
-async function exitsInTime(program: Program): Promise<number | null> {
-  const late = wait(10_000, 'late', { ref: false })
-  const code = await Promise.race([program.exited, late])
-  assert.notEqual(code, 'late', 'still running after 10 seconds')
-  return code as number | null
-}
-
 describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '1000' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
     const agent = new Agent({ keepAlive: true })
     t.after(() => agent.destroy())
     assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
@@ -79,7 +71,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     const late = await fetchSignUp(program, 'late@quixote.example')
     assert.equal(late.status, 200)
     assert.equal(late.headers.get('connection'), 'close')
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
     assert.equal(await isRefused(program), true)
     assert.deepEqual(
       contactsIn(program.path).map(({ email, events }) => [email, events]),
@@ -108,7 +100,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     await until(() => isRefused(program))
     posted.end(body('slow@quixote.example').slice(10))
     assert.deepEqual(await answered.promise, [200, 'close'])
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
     assert.equal(contactsIn(program.path)[0]?.email, 'slow@quixote.example')
   })
 
@@ -129,7 +121,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     for (const [i, received] of (await Promise.all(answers)).entries()) {
       assert.match(received, /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, requests[i]!)
     }
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
   })
 
   test('HTTP/2 sessions are told at once: what is under way is answered, and nothing more is taken', async t => {
@@ -152,7 +144,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
 
     stream.end(body('h2@quixote.example').slice(10))
     assert.equal((await answered)[0][':status'], 200)
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
     assert.equal(contactsIn(program.path).length, 2)
   })
 
@@ -176,7 +168,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     await until(() => acknowledged.length > 200)
     program.process.kill('SIGTERM')
     await Promise.all(clients)
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
     const stored = contactsIn(program.path)
     const emails = new Set(stored.map(({ email }) => email))
     assert.ok(acknowledged.every(email => emails.has(email)))
@@ -202,7 +194,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     const raw = await open(t, tls)
 
     for (const program of [clear, tls]) program.process.kill('SIGTERM')
-    assert.deepEqual(await Promise.all([exitsInTime(clear), exitsInTime(tls)]), [0, 0])
+    assert.deepEqual(await Promise.all([exitInTime(clear), exitInTime(tls)]), [0, 0])
     for (const socket of [idle, half, silent, raw]) if (!socket.closed) await once(socket, 'close')
     if (!session.closed) await once(session, 'close')
     assert.deepEqual(
@@ -221,7 +213,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     idle.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await once(idle, 'data')
     for (const program of [clear, tls]) program.process.kill('SIGTERM')
-    assert.deepEqual(await Promise.all([exitsInTime(clear), exitsInTime(tls)]), [0, 0])
+    assert.deepEqual(await Promise.all([exitInTime(clear), exitInTime(tls)]), [0, 0])
     for (const program of [clear, tls]) assert.ok(hasSaid(program, 'stopped'))
   })
 
@@ -245,13 +237,13 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
 
 describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
   test('without TLS, as from a terminal that is closed, stops it like SIGTERM; another one changes nothing', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '1500' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
     assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
     program.process.kill('SIGHUP')
     await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)
     program.process.kill('SIGHUP')
     assert.equal((await fetchSignUp(program, 'late@quixote.example')).status, 200)
-    assert.equal(await exitsInTime(program), 0)
+    assert.equal(await exitInTime(program), 0)
     assert.ok(hasSaid(program, 'stopped'))
     assert.equal(contactsIn(program.path).length, 2)
   })
@@ -295,6 +287,12 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
   }
   const goOn = (folder: string) => writeFileSync(join(folder, 'go on'), '')
 
+  /** The signal may be heard only when the service is up, which then stops as it should. */
+  function assertStopped(program: Pick<Program, 'stdout'>): void {
+    const told = logOf(program)
+    assert.ok(told.length === 0 || told.at(-1)?.msg === 'stopped', program.stdout())
+  }
+
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} before its code is loaded ends it with 0`, async t => {
       const cwd = temporaryFolder(t)
@@ -303,9 +301,7 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
       program.process.kill(signal)
       goOn(cwd)
       assert.equal(await program.exited, 0)
-      // It may be heard only when the service is up, which then stops as it should.
-      const told = logOf(program)
-      assert.ok(told.length === 0 || told.at(-1)?.msg === 'stopped', program.stdout())
+      assertStopped(program)
     })
   }
 
@@ -329,7 +325,7 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
     process.kill(Number(first), 'SIGTERM')
     goOn(cwd)
     assert.equal(await program.exited, 0)
-    assert.equal(program.stdout(), '')
+    assertStopped(program)
   })
 })
 

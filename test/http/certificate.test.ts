@@ -98,6 +98,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
         }
       }
       const visitors = [visitor(), visitor(), visitor()]
+      await until(() => seen.length > 0)
       renew(order[0], ecdsa)
       await setTimeout(NOTICED)
       assert.equal(seen.at(-1), 'CN=rsa', 'half of a pair is not used')

@@ -10,6 +10,7 @@ import { readAnswers } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { ca, http2, http2Session, post, startTls } from '../harness/tls.ts'
+import { within } from '../harness/within.ts'
 
 const head = 'POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
 const body = '{"name":"Ada","email":"ada@example.com"}'
@@ -69,29 +70,29 @@ for (const [scheme, start] of [
     test('a connection that its client ends between two requests is not kept', async t => {
       const { baseUrl } = await start(t)
       for (const bytes of ['', get, get + get]) {
-        const { socket, closed, received } = await open(t, baseUrl)
-        if (bytes !== '') {
-          socket.write(bytes)
-          await until(() => received().length > 0 && statuses(received()).length === bytes.length / get.length)
-        }
-        const ended = performance.now()
-        socket.end()
-        await closed
-        assert.ok(performance.now() - ended < 2_000)
+        await within(2_000, async () => {
+          const { socket, closed, received } = await open(t, baseUrl)
+          if (bytes !== '') {
+            socket.write(bytes)
+            await until(() => received().length > 0 && statuses(received()).length === bytes.length / get.length)
+          }
+          socket.end()
+          await closed
+        })
       }
     })
 
     test('a client that goes on sending garbage reads the refusal first, and has two seconds for it', async t => {
       const { baseUrl } = await start(t)
+      const begun = performance.now()
       const { socket, closed, received } = await open(t, baseUrl)
       const timer = setInterval(() => socket.writable && socket.write('GARBAGE\r\n'.repeat(1_000)), 1)
       t.after(() => clearInterval(timer))
       await once(socket, 'end')
-      const ended = performance.now()
       assert.deepEqual(statuses(received()), [501])
       await closed
-      // A little less, as the answer takes a moment to arrive.
-      assert.ok(performance.now() - ended > 1_500)
+      // Not since the answer came, which may take its time. A timer may be early by a moment.
+      assert.ok(performance.now() - begun > 1_990)
     })
 
     const chunked = 'Transfer-Encoding: chunked\r\n\r\n'

@@ -5,7 +5,7 @@ import { alone, calling, classOf, create, impatient, never, patient, serving } f
 
 const count = (classes: readonly string[], name: string) => classes.filter(each => each === name).length
 
-describe('the bounds of a caller', { timeout: 60_000 }, () => {
+describe('the bounds of a caller', { concurrency: true, timeout: 60_000 }, () => {
   test('1,000 calls to a side that hangs: few are sent, few wait, and all end in their time', async t => {
     const { base, received, connections } = await serving(t, () => {})
     const call = calling(t, base, { rate: { calls: 10, per: 1_000, connections: 10 } })
@@ -42,8 +42,8 @@ describe('the bounds of a caller', { timeout: 60_000 }, () => {
 
   test('waiting for a turn costs nothing of the time for the call itself', async t => {
     const { base, received } = await serving(t, response => response.end('{}'))
-    const call = calling(t, base, { rate: { calls: 1, per: 500, connections: 1 } })
-    const outcomes = await Promise.all([1, 2, 3].map(() => call(create, 400)))
+    const call = calling(t, base, { rate: { calls: 1, per: 1_500, connections: 1 } })
+    const outcomes = await Promise.all([1, 2, 3].map(() => call(create, 1_400)))
     assert.deepEqual(outcomes.map(classOf), Array(3).fill('answered'))
     assert.equal(received.length, 3)
   })
@@ -62,19 +62,19 @@ describe('the bounds of a caller', { timeout: 60_000 }, () => {
     let left = () => Number.NaN
     let leftForSecond = Number.NaN
     const { base, received } = await serving(t, (response, { url }) => {
-      if (url === '/first') setTimeout(() => response.end('{}'), 300)
+      if (url === '/first') setTimeout(() => response.end('{}'), 1_000)
       else leftForSecond = left()
     })
     const { caller } = await import('../../src/outbound/caller.ts')
     const rate = { calls: 100, per: 1_000, connections: 2 }
     const { call, close } = caller({ base, headers: {}, rate })
     t.after(close)
-    const outcome = await attempting(600, never, async attempt => {
+    const outcome = await attempting(2_500, never, async attempt => {
       left = attempt.left
       assert.equal((await call({ ...create, path: '/first' }, attempt)).is, 'answered')
       return call(create, attempt)
     })
-    assert.ok(leftForSecond <= 300, `${leftForSecond} ms were left`)
+    assert.ok(leftForSecond <= 1_500, `${leftForSecond} ms were left`)
     assert.equal(classOf(outcome), 'unclear')
     assert.equal(received.length, 2)
   })

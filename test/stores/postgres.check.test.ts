@@ -12,7 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { own } from '../harness/postgres-prepared.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
@@ -21,7 +21,7 @@ import { recordingLog, startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { openedOn, session, stagesOn } from './postgres.stage.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const opened = openedOn(server)
 
@@ -200,10 +200,16 @@ describe('a check without signups', { timeout: 60_000, concurrency: 2 }, () => {
 
   test('after a stored signup adds nothing for a second', async t => {
     const { store, url } = await opened(t)
-    await store.admit(signup('Ada', 'ada@example.com'))
-    const before = await added(url)
-    await Promise.all(Array.from({ length: 20 }, () => store.check()))
-    assert.equal(await added(url), before)
+    let before: string | undefined
+    for (let visitor = 1, elapsed = Infinity; elapsed >= 1_000; visitor++) {
+      // A busy machine may need longer than the second for this: then it proves nothing, and is tried again.
+      const started = performance.now()
+      await store.admit(signup('Ada', `ada-${visitor}@example.com`))
+      before = await added(url)
+      await Promise.all(Array.from({ length: 20 }, () => store.check()))
+      elapsed = performance.now() - started
+      if (elapsed < 1_000) assert.equal(await added(url), before)
+    }
     await until(async () => {
       await store.check()
       return (await added(url)) !== before
