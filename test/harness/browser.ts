@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import chromium, { inflate } from '@sparticuz/chromium'
 import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
+import { inFolder, unpacked } from './browser-unpacked.ts'
 import { temporaryFolder } from './folder.ts'
 
 /**
@@ -14,27 +15,22 @@ const flags = chromium.args.filter(flag => !/web-security|insecure|site-isolatio
 
 /**
  * Starts a real Chromium: the one that npm brings, else one of this machine; where there is none, says why.
- * Call it once for a file: unpacking takes seconds. All it writes lies in a folder that is removed at the end.
+ * Call it once for a file: to start it takes a second, and to unpack it seconds. All it writes is removed at the end.
  */
 export async function startBrowser(test: Pick<TestContext, 'after'>): Promise<Browser | { readonly missing: string }> {
   const folder = temporaryFolder(test)
   const failures: string[] = []
-  const { TMPDIR } = process.env
-  process.env.TMPDIR = folder // where the package unpacks itself
-  try {
-    for (const candidate of [packed, packedWithLibraries, installed]) {
-      try {
-        const { path, env } = await candidate(folder)
-        const browser = await playwright.launch({ executablePath: path, args: flags, env: { ...process.env, ...env } })
-        test.after(() => browser.close())
-        return browser
-      } catch (error) {
-        failures.push((error as Error).message.split('\n', 1)[0]!)
-      }
+  for (const candidate of [packed, packedWithLibraries, installed]) {
+    try {
+      const { path, env } = await candidate(folder)
+      const browser = await inFolder(folder, () =>
+        playwright.launch({ executablePath: path, args: flags, env: { ...process.env, ...env } }),
+      )
+      test.after(() => browser.close())
+      return browser
+    } catch (error) {
+      failures.push((error as Error).message.split('\n', 1)[0]!)
     }
-  } finally {
-    if (TMPDIR === undefined) delete process.env.TMPDIR
-    else process.env.TMPDIR = TMPDIR
   }
   return { missing: `no Chromium starts here: ${failures.join('; ')}` }
 }
@@ -45,23 +41,24 @@ interface Candidate {
 }
 
 /** Its own configuration looks for the fonts in a fixed place; without any font the browser crashes. */
-async function packed(folder: string): Promise<Candidate> {
-  const path = await chromium.executablePath()
-  const configuration = join(folder, 'fonts.conf')
-  const [dir, cache] = [join(folder, 'fonts'), join(folder, 'fonts-cache')]
+async function packed(own: string): Promise<Candidate> {
+  const folder = await unpacked(own, 'browser', () => chromium.executablePath())
+  const configuration = join(own, 'fonts.conf')
+  const [dir, cache] = [join(folder, 'fonts'), join(own, 'fonts-cache')]
   writeFileSync(
     configuration,
     `<?xml version="1.0"?><fontconfig><dir>${dir}</dir><cachedir>${cache}</cachedir></fontconfig>`,
   )
-  return { path, env: { FONTCONFIG_FILE: configuration } }
+  return { path: join(folder, 'chromium'), env: { FONTCONFIG_FILE: configuration } }
 }
 
 /** The same with the libraries that some machines lack (NSS). */
-async function packedWithLibraries(folder: string): Promise<Candidate> {
-  const { path, env } = await packed(folder)
+async function packedWithLibraries(own: string): Promise<Candidate> {
+  const { path, env } = await packed(own)
   const main = createRequire(import.meta.url).resolve('@sparticuz/chromium')
-  const libraries = await inflate(join(dirname(main), '..', 'bin', 'al2023.tar.br'))
-  return { path, env: { ...env, LD_LIBRARY_PATH: join(libraries, 'lib') } }
+  const archive = join(dirname(main), '..', 'bin', 'al2023.tar.br')
+  const libraries = await unpacked(own, 'libraries', () => inflate(archive))
+  return { path, env: { ...env, LD_LIBRARY_PATH: join(libraries, 'al2023', 'lib') } }
 }
 
 async function installed(): Promise<Candidate> {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { shareUnpacked } from './browser-unpacked.ts'
 import { prepareForAll } from './postgres-prepared.ts'
 
 /** What `npm test` does once, before all files (`--test-global-setup`). A file that runs without it does well too. */
@@ -7,5 +8,6 @@ export async function globalSetup(): Promise<void> {
   // Each file runs in a process of its own, which would compile what all of them share again. This is the folder that
   // the program uses.
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
+  shareUnpacked()
   await prepareForAll()
 }
