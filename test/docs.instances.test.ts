@@ -13,7 +13,7 @@ import { signup } from './contracts/store.place.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { noHaproxy } from './harness/haproxy.ts'
 import { freePort } from './harness/port.ts'
-import { startPostgres } from './harness/postgres.ts'
+import { startPostgres, unsynced } from './harness/postgres.ts'
 import { until } from './harness/program.ts'
 import { noRedis, redisProgram, startRedis } from './harness/redis.ts'
 import { recordingLog, startService } from './harness/service.ts'
@@ -61,7 +61,7 @@ test('the user of Redis has all the rights that are needed', {
 })
 
 describe('the statements for PostgreSQL', { timeout: 60_000 }, async () => {
-  const server = await startPostgres()
+  const server = await startPostgres({ settings: unsynced })
   after(() => server.remove())
   const at = (user: string, database: string) => `postgres://${user}:secret@127.0.0.1:${server.port}/${database}`
   const open = (url: string) => postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { readConfig } from '../src/config.ts'
 import { temporaryFolder } from './harness/folder.ts'
-import { startPostgres } from './harness/postgres.ts'
+import { startPostgres, unsynced } from './harness/postgres.ts'
 import { isSlow } from './harness/slow.ts'
 import { listIn, query } from './stores/move.scene.ts'
 
@@ -16,7 +16,7 @@ const text = readFileSync(join(root, 'docs', 'moving.md'), 'utf8')
 const blocks = (language: string) =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, block]) => block!.trim())
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const environment = {

@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config.ts'
 import { operatorOf } from '../../src/operator.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { signUp } from '../harness/load.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { runProgram, spawnProgram, until } from '../harness/program.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -18,7 +18,7 @@ const skip = !isSlow && 'it takes a minute; it runs in .ci/run'
 const LINES = 60_000
 const KILLS = 5
 
-const server = skip ? undefined : await startPostgres()
+const server = skip ? undefined : await startPostgres({ settings: unsynced })
 after(() => server?.remove())
 
 for (const engine of ['sqlite', 'postgres'] as const) {

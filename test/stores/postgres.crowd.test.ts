@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Delivery, Store } from '../../src/waitlist/ports.ts'
 import { DAY, idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -14,7 +14,7 @@ const listed = { is: 'listed', joined: true } as const
 const removed = { is: 'removed', why: 'no such domain' } as const
 
 // A deadlock is found at once, and counted at once.
-const server = await startPostgres({ settings: { deadlock_timeout: '10ms' } })
+const server = await startPostgres({ settings: { ...unsynced, deadlock_timeout: '10ms' } })
 after(() => server.remove())
 
 const open = (url: string, provider: string | null = null) =>

@@ -8,13 +8,13 @@ import { postgres } from '../../src/stores/postgres/client.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { type Delivery, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { BOUND, openedOn, session } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: { max_connections: '20' } })
+const server = await startPostgres({ settings: { ...unsynced, max_connections: '20' } })
 after(() => server.remove())
 
 const opened = openedOn(server)

@@ -5,12 +5,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { idOf, signup } from '../contracts/store.place.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { BOUND, openedOn } from './postgres.stage.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 
 const opened = openedOn(server)
