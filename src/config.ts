@@ -1,16 +1,16 @@
-import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import type { MailSettings } from './destinations/mail-settings.ts'
+import { readEnvFile } from './env-file.ts'
 import type { ServerSettings } from './http/server.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
+import { misnamed } from './misnamed.ts'
 import { isLoopback, isMetadata, isPrivate } from './outbound/private-address.ts'
-import { type Choice, providerWarnings, readProvider, vendorOf } from './providers/settings.ts'
+import { type Choice, providerWarnings, readProvider } from './providers/settings.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './setting.ts'
-import { settings } from './settings.ts'
+import { settings, vendorNames, vendors } from './settings.ts'
 import { type StoreLocation, storeName } from './stores/location.ts'
-import { OperatorError } from './waitlist/ports.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
+export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
 export type KnownContacts = ValuesOf<typeof settings>['KNOWN_CONTACTS']
 
 /** The configuration of the service: complete and free of contradictions. */
@@ -41,6 +41,7 @@ export interface Config {
   /** A second listener, never the public one, for the operator; null: there is none. */
   readonly admin: { readonly host: string; readonly port: number } | null
   readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
   /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
   readonly warnings: readonly string[]
 }
@@ -48,25 +49,33 @@ export interface Config {
 /** Either a configuration or all mistakes in the settings, one sentence each. */
 export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
 
+/** Where the settings of this process come from. */
+export interface Surroundings {
+  readonly env: Environment
+  /** The file `.env` that was read (absolute); null: there is none. */
+  readonly file: string | null
+  /** One sentence for each name that looks like a setting and is none. */
+  readonly misnamed: readonly string[]
+}
+
 /**
  * The process's environment, which takes precedence over the file `.env` in the working directory.
  *
  * @throws {OperatorError} when that file cannot be read.
  */
-export function environment(): { env: Environment; unknown: readonly string[] } {
-  const fromFile = readEnvFile()
-  const unknown = Object.keys(fromFile).filter(name => !(name in settings) && vendorOf(name) === undefined)
-  const given = Object.entries(process.env).filter(([, value]) => value !== '')
-  return { env: { ...fromFile, ...Object.fromEntries(given) }, unknown }
-}
-
-function readEnvFile(): Environment {
-  try {
-    return parseEnv(readFileSync('.env', 'utf8'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw new OperatorError(`The file .env cannot be read: ${(error as Error).message}`)
-  }
+export function environment(): Surroundings {
+  const file = readEnvFile()
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
+  const env = { ...file?.values, ...given }
+  const own = Object.keys(settings)
+  const known = [...own, ...vendorNames.flatMap(vendor => Object.keys(vendors[vendor].settings))]
+  const chosen = vendorNames.find(vendor => vendor === env.PROVIDER?.trim())
+  const useful = chosen === undefined ? own : [...own, ...Object.keys(vendors[chosen].settings)]
+  const unassigned = (file?.unassigned ?? [])
+    .filter(name => known.includes(name))
+    .map(name => `.env has a line with ${name} that sets nothing; write ${name}=<value>`)
+  const names = { inFile: Object.keys(file?.values ?? {}), inEnvironment: given, known, useful }
+  return { env, file: file?.path ?? null, misnamed: [...misnamed(names), ...unassigned] }
 }
 
 /** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
@@ -76,9 +85,9 @@ export function readConfig(env: Environment): ConfigResult {
 
   const certFile = values.TLS_CERT_FILE
   const keyFile = values.TLS_KEY_FILE
-  if ((certFile === undefined) !== (keyFile === undefined)) {
-    const missing = certFile === undefined ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE'
-    mistakes.push(`${missing} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
+  const missing = (['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const).filter(name => given(env, name) === undefined)
+  if (missing.length === 1) {
+    mistakes.push(`${missing[0]} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
   }
   const tls = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
 
@@ -152,6 +161,7 @@ export function readConfig(env: Environment): ConfigResult {
     keepDeliveries: values.KEEP_DELIVERIES_DAYS ?? null,
     admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
     logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT,
     warnings: [],
   }
   return mistakes.length > 0
@@ -178,6 +188,7 @@ const CHAT_HOSTS = {
   slack: /^hooks\.slack(?:-gov)?\.com$/,
   discord: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/,
 } as const
+const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
 
 function warningsFor(
   { server, store, storeConnections, provider, knownContacts, webhook, mail, channels, admin }: Config,
@@ -186,6 +197,13 @@ function warningsFor(
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
+  }
+  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
+    if (webhook === null || !host.test(new URL(webhook.url).hostname)) continue
+    warnings.push(
+      `WEBHOOK_URL is an address of ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]}, which does not understand events: ` +
+        `set ${chat.toUpperCase()}_WEBHOOK_URL to it instead.`,
+    )
   }
   if (webhook !== null && isMetadata(webhook.url)) {
     warnings.push(
@@ -198,7 +216,7 @@ function warningsFor(
     if (url === undefined || isPrivate(url) || host.test(new URL(url).hostname)) continue
     warnings.push(
       `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
-        `only ${chat === 'slack' ? 'Slack' : 'Discord'} understands what is sent there.`,
+        `only ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]} understands what is sent there.`,
     )
   }
   if (mail !== null && mail.service === settings.SERVICE_NAME.default) {

@@ -32,8 +32,8 @@ program
   .description('take signups over HTTP until stopped; what waitlist alone does, too')
   .addHelpText('after', examples('serve'))
   .action(async () => {
-    const { config, warnings } = configured()
-    await (await import('./cli/serve.ts')).serve(config, warnings)
+    const { config, warnings, file } = configured()
+    await (await import('./cli/serve.ts')).serve(config, warnings, file)
   })
 
 /** Which contacts a command is about. Times are in UTC unless they say otherwise. */
@@ -101,6 +101,7 @@ filtered(program.command('export').description('write contacts to standard outpu
     new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(exportFormats).default('csv'),
   )
   .option('-o, --output <file>', 'write there instead; it must not exist, and appears when it is complete')
+  .option('--no-bom', 'CSV without the byte order mark that tells Excel it is UTF-8')
   .addHelpText('after', examples('export > contacts.csv', 'export --format json --output contacts.jsonl --since 7d'))
   .action(async (options: ExportOptions) =>
     (await import('./cli/export.ts')).exportContacts(configured().config, options),
@@ -231,15 +232,14 @@ try {
   fail(error.message)
 }
 
-/** The configuration. If there are mistakes, lists them all and ends the process. */
-function configured(): { config: Config; warnings: readonly string[] } {
-  const { env, unknown } = environment()
-  const unknownNames = unknown.map(name => `.env has ${name}, which is not a setting of Waitlist`)
+/** The configuration, and the file that it comes from too. If there are mistakes, lists them all and ends the process. */
+function configured(): { config: Config; warnings: readonly string[]; file: string | null } {
+  const { env, file, misnamed } = environment()
   const result = readConfig(env)
   if ('mistakes' in result) {
-    complain('the settings are not right:', [...result.mistakes, ...unknownNames])
+    complain('the settings are not right:', [...result.mistakes, ...misnamed])
     process.exit(1)
   }
   const { config } = result
-  return { config, warnings: [...config.warnings, ...unknownNames] }
+  return { config, warnings: [...config.warnings, ...misnamed], file }
 }

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+import { misplaced } from './misplaced.ts'
 import { httpUrl } from './outbound/http-url.ts'
 
 /** How a text is read. */
@@ -58,7 +60,7 @@ export function readSettings<Table extends SettingsTable>(table: Table, env: Env
     const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
     if (text === undefined && required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
     const wish = text === undefined ? undefined : read(text)
-    if (text !== undefined && wish === undefined) mistakes.push(`${name} ${allowed}${hint}`)
+    if (text !== undefined && wish === undefined) mistakes.push(`${name} ${allowed}${misplaced(name, text)}${hint}`)
     const value = wish ?? (standard === undefined ? undefined : read(standard))
     if (value !== undefined) values[name] = value
     const needed = needs === undefined ? [] : [needs].flat()
@@ -107,7 +109,16 @@ export const line = (most: number): Kind<string> => ({
   read: text => (text.length <= most && !/\p{Cc}/u.test(text) ? text : undefined),
 })
 
-export const file: Kind<string> = { allowed: 'must be the path of a file', read: text => text }
+export const file: Kind<string> = {
+  allowed: 'must be the path of a file',
+  read: text => (text.startsWith('-----BEGIN ') ? undefined : text),
+}
+
+/** Where to listen. A name is looked up later; what can be none would be looked up in vain. */
+export const host: Kind<string> = {
+  allowed: 'must be a host name or an address, such as localhost, 0.0.0.0 or ::, without scheme and port',
+  read: text => (isIP(text) !== 0 || /^(?!\d+$)[^\s:/@?#[\]\p{Cc}]{1,255}$/u.test(text) ? text : undefined),
+}
 
 /** A key or an identifier. Only visible ASCII, since it becomes part of a header field or a path. */
 export const word: Kind<string> = {

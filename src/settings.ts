@@ -15,7 +15,7 @@ import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
 import { vendorNames } from './providers/catalogue.ts'
-import { file, line, listOf, oneOf, origin, type SettingsTable, whole, yesOrNo } from './setting.ts'
+import { file, host, line, listOf, oneOf, origin, type SettingsTable, whole, yesOrNo } from './setting.ts'
 import { readStoreLocation } from './stores/location.ts'
 
 /** `10/8` and octal parts do not mean what they seem to; IPv4-mapped peers are compared as IPv4. */
@@ -55,7 +55,7 @@ export const settings = {
     unset: 'http://localhost:<PORT> (https with TLS)',
     ...origin,
   },
-  HOST: { meaning: 'Where to listen: a host name or an address; 0.0.0.0 for all.', default: 'localhost', ...line(255) },
+  HOST: { meaning: 'Where to listen: a host name or an address; 0.0.0.0 for all.', default: 'localhost', ...host },
   PORT: { meaning: 'TCP port; 0 takes any free one.', default: '8080', ...whole(0, 65_535) },
   TLS_CERT_FILE: {
     meaning: 'Certificate chain (PEM). With TLS_KEY_FILE the service speaks HTTPS itself. Reloaded when it changes.',
@@ -263,12 +263,18 @@ export const settings = {
     meaning: 'Where that port listens. Everybody who can reach it sees the counts.',
     default: 'localhost',
     needs: 'ADMIN_PORT',
-    ...line(255),
+    ...host,
   },
   LOG_LEVEL: {
     meaning: 'The least severe log lines that are written; debug has one for each request.',
     default: 'info',
     ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
+  },
+  LOG_FORMAT: {
+    meaning:
+      'How they are written: text is for people, json for programs; auto is text on a terminal and json elsewhere.',
+    default: 'auto',
+    ...oneOf('auto', 'json', 'text'),
   },
 } satisfies SettingsTable
 

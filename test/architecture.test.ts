@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * The parts of the house. `settings.ts` belongs to the configuration, `setting.ts` is what every table of settings is
- * made of; `operator.ts`, `removal.ts` and `trials.ts` compose, too.
+ * The parts of the house. `settings.ts`, `env-file.ts` and `misnamed.ts` belong to the configuration; `setting.ts`, with
+ * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts` and `trials.ts` compose, too.
  */
 type Part =
   | 'main'
@@ -103,9 +103,17 @@ function importsOf(file: string, { types = true } = {}): string[] {
 function partOf(file: string): Part {
   const first = file.split('/')[1]!.replace(/\.ts$/, '')
   const part =
-    ({ settings: 'config', operator: 'compose', removal: 'compose', trials: 'compose' } as Record<string, Part>)[
-      first
-    ] ?? first
+    (
+      {
+        settings: 'config',
+        'env-file': 'config',
+        misnamed: 'config',
+        misplaced: 'setting',
+        operator: 'compose',
+        removal: 'compose',
+        trials: 'compose',
+      } as Record<string, Part>
+    )[first] ?? first
   assert.ok(part in law, `${file} belongs to no part of the house`)
   return part as Part
 }

@@ -30,7 +30,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
     'https://host?seCret',
     '//seCret',
   ],
-  HOST: ['se\u0007Cret', 'seCret'.repeat(50)],
+  HOST: ['se\u0007Cret', 'seCret'.repeat(50), 'seCret:80', 'http://seCret', 'seCret/', '8080', '[::1]'],
   PORT: ['seCret', '-1', '65536', '80.5', '1e3', '0x50', '８０'],
   HSTS_INCLUDE_SUBDOMAINS: ['seCret', 'yes', '1', 'TRUE'],
   DATABASE_URL: [
@@ -83,6 +83,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
   SHUTDOWN_DELAY: ['seCret', '2001', '1s'],
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
+  LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
 }
 
 describe('the configuration', () => {
@@ -120,6 +121,7 @@ describe('the configuration', () => {
       keepDeliveries: null,
       admin: null,
       logLevel: 'info',
+      logFormat: 'auto',
       warnings: configured({}).warnings,
     })
   })
@@ -136,11 +138,63 @@ describe('the configuration', () => {
     test(`${name}: what is not allowed is refused, with what is, and is not repeated`, () => {
       const { allowed } = settings[name as SettingName]
       for (const text of texts) {
-        assert.deepEqual(mistakes({ [name]: text }), [`${name} ${allowed}`], JSON.stringify(text))
+        const [told = '', ...more] = mistakes({ [name]: text })
+        assert.deepEqual(
+          [told.split(/; (?=it |name |for )/)[0], more],
+          [`${name} ${allowed}`, []],
+          JSON.stringify(text),
+        )
         assert.doesNotMatch(mistakes({ [name]: text }).join(), /se.?Cret/)
       }
     })
   }
+
+  const elsewhere: readonly (readonly [name: SettingName, text: string, clue: RegExp])[] = [
+    ['DATABASE_URL', 'redis://me:seCret@host', /; it looks like an address of Redis, which belongs in REDIS_URL$/],
+    ['REDIS_URL', 'postgres://me:seCret@host/list', /; it looks like .* PostgreSQL, which belongs in DATABASE_URL$/],
+    ['SMTP_URL', 'whsec_seCret', /belongs in WEBHOOK_SECRET$/],
+    ['WEBHOOK_SECRET', 'https://seCret.example/hook', /; it looks like the address of a receiver, .* WEBHOOK_URL$/],
+    ['WEBHOOK_URL', 'whsec_seCret', /; it looks like a secret, which belongs in WEBHOOK_SECRET$/],
+    ['WEBHOOK_URL', 'smtps://me:seCret@host', /belongs in SMTP_URL$/],
+    ['WEBHOOK_URL', 'seCret.example/hook', /; its https:\/\/ is missing$/],
+    ['WEBHOOK_SECRET', 'https://hooks.slack.com/services/seCret', /belongs in SLACK_WEBHOOK_URL$/],
+    ['HOST', '8080', /; it looks like a port, which belongs in PORT$/],
+    ['HOST', 'https://seCret.example', /; it looks like the public address, which belongs in BASE_URL$/],
+    ['ADMIN_HOST', '9464', /belongs in ADMIN_PORT$/],
+    ['PORT', '0.0.0.0', /; it looks like a host, which belongs in HOST$/],
+    ['PORT', 'seCret.example:80', /belongs in HOST$/],
+    ['PORT', '::', /belongs in HOST$/],
+    ['ADMIN_PORT', 'localhost', /belongs in ADMIN_HOST$/],
+    ['ADMIN_PORT', 'tcp://10.0.0.7:80', /; Kubernetes and Docker set it .* so set it yourself$/],
+    ['BASE_URL', 'seCret.example', /; its https:\/\/ is missing$/],
+    ['BASE_URL', 'localhost:8080', /; its https:\/\/ is missing$/],
+    ['CORS_ORIGINS', '*', /; name each one that may send signups$/],
+    ['TRUST_PROXY', 'true', /; for a single proxy set 1$/],
+    ['TLS_KEY_FILE', '-----BEGIN PRIVATE KEY-----\nseCret', /path of a file; it looks like what is in the file$/],
+  ]
+  for (const [name, text, clue] of elsewhere) {
+    test(`${name}=${text.split('\n')[0]} is refused with a word on what was meant`, () => {
+      const told = mistakes({ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem', [name]: text })
+      assert.equal(told.length, 1)
+      assert.match(told[0]!, clue)
+      assert.doesNotMatch(told[0]!, /seCret/)
+    })
+  }
+
+  test('a value of the right kind that is wrong in itself gets no such word', () => {
+    for (const [name, text] of [
+      ['DATABASE_URL', 'postgres://me@host'],
+      ['REDIS_URL', 'redis://'],
+      ['SMTP_URL', 'smtp://me:x@host/path'],
+      ['WEBHOOK_SECRET', 'whsec_x'],
+      ['SLACK_WEBHOOK_URL', 'http://hooks.slack.com/services/x'],
+      ['BASE_URL', 'https://a.example/path'],
+      ['PORT', '80.5'],
+      ['PORT', '70000'],
+    ] as const) {
+      assert.deepEqual(mistakes({ [name]: text }), [`${name} ${settings[name].allowed}`])
+    }
+  })
 
   test('every setting that has a rule was tried', () => {
     const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE']

@@ -35,6 +35,16 @@ describe('warnings', () => {
       { ...tls, WEBHOOK_URL: 'https://metadata.google.internal/', WEBHOOK_SECRET: secret },
       [/^WEBHOOK_URL is a link-local or metadata address/],
     ],
+    [
+      'a webhook that is a channel',
+      { ...tls, WEBHOOK_URL: slack, WEBHOOK_SECRET: secret },
+      [/^WEBHOOK_URL is an address of Slack, .* set SLACK_WEBHOOK_URL to it instead/],
+    ],
+    [
+      'a webhook that is another channel',
+      { ...tls, WEBHOOK_URL: discord, WEBHOOK_SECRET: secret },
+      [/^WEBHOOK_URL is an address of Discord, .* set DISCORD_WEBHOOK_URL to it instead/],
+    ],
     ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
     ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],
     [

@@ -11,6 +11,7 @@ interface Locked {
   readonly integrity?: string
   readonly license?: string
   readonly dev?: true
+  readonly deprecated?: string
 }
 
 const { '': _, ...packages } = (read('package-lock.json') as { packages: Record<string, Locked> }).packages
@@ -57,6 +58,11 @@ describe('the dependencies', () => {
       assert.match(locked.integrity ?? '', /^sha512-[\w+/]{86}==$/, path)
       assert.equal('resolved' in locked && /^https?:/.test(String(locked.resolved)), false, path)
     }
+  })
+
+  test('none is deprecated, which npm would not say here (.npmrc)', () => {
+    const deprecated = entries.filter(([, locked]) => locked.deprecated !== undefined)
+    assert.deepEqual(deprecated, [])
   })
 
   for (const [what, isHere, allowed] of [

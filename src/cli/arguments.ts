@@ -27,8 +27,12 @@ export function moment(text: string): Date {
   if (Number.isNaN(time.getTime())) {
     throw new InvalidArgumentError('It must be a time such as 2026-11-22, 2026-11-22T09:30Z, 24h or 7d.')
   }
+  if (iso && !isDay(text.slice(0, 10))) throw new InvalidArgumentError('There is no such day.')
   return time
 }
+
+/** `Date` takes 30 February for the second of March. */
+const isDay = (text: string): boolean => new Date(text).toISOString().startsWith(text)
 
 /** As it was typed: the runtime would call Asia/Kathmandu by its older name. */
 export function timeZone(text: string): string {

@@ -12,18 +12,24 @@ import { untilStopped } from './stopping.ts'
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat
   readonly output?: string
+  /** Whether CSV begins with a byte order mark. */
+  readonly bom: boolean
 }
+
+/** Excel reads a CSV file without it in the code page of the computer, and garbles names. */
+const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
  * Writes contacts to standard output or a new file: CSV (RFC 4180), or JSON with one object a line. A file is complete
  * when it appears; Ctrl-C leaves nothing of it.
  */
-export async function exportContacts(config: Config, { format, output, ...filter }: ExportOptions): Promise<void> {
+export async function exportContacts(config: Config, { format, output, bom, ...filter }: ExportOptions): Promise<void> {
   giveWay()
   const operator = await operatorOf(config)
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
-  const texts = format === 'csv' ? csv(contacts) : json(contacts)
+  const isMarked = bom && (output !== undefined || !process.stdout.isTTY)
+  const texts = format === 'csv' ? csv(contacts, isMarked ? BYTE_ORDER_MARK : '') : json(contacts)
   if (output === undefined) return print(texts)
   await untilStopped(async signal => {
     try {
@@ -56,8 +62,8 @@ async function withProgress(operator: Operator, filter: ContactFilter): Promise<
   })()
 }
 
-async function* csv(contacts: Contacts): AsyncGenerator<string> {
-  yield `${csvColumns.join(',')}\r\n`
+async function* csv(contacts: Contacts, mark: string): AsyncGenerator<string> {
+  yield `${mark}${csvColumns.join(',')}\r\n`
   for await (const { id, name, email, state, createdAt, source } of contacts) {
     const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
     yield `${id},${csvField(name)},${csvField(email)},${state},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`

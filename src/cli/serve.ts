@@ -10,16 +10,16 @@ const LONGEST_STOP = 9_500
 
 /**
  * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,
- * could not stop in time, or could no longer be trusted.
+ * could not stop in time, or could no longer be trusted. `file`: where settings were read from beside the environment.
  *
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
-export async function serve(config: Config, warnings: readonly string[]): Promise<void> {
+export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
   const hasTls = config.server.tls !== null
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))
   listenTo(['SIGHUP'], () => hasTls || process.exit(0))
-  const log = openLog(config.logLevel)
+  const { log, shown } = await openLog(config.logLevel, config.logFormat)
   endOnBugs(log)
 
   const service = await start(config, log)
@@ -35,7 +35,8 @@ export async function serve(config: Config, warnings: readonly string[]): Promis
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
-  process.stderr.write(welcome(service, config))
+  // On a terminal both are one text.
+  shown().then(() => process.stderr.write(welcome(service, config, file)))
   tellBacklog(config, service.destinations, log).catch(error =>
     log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
   )
@@ -58,10 +59,12 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
 }
 
 /** On standard error for the person who started it: standard output is only for the log. */
-function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config): string {
+function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config, file: string | null): string {
   return [
     '',
-    `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`} and keeps its list in ${inForce(config).store}`,
+    `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`}`,
+    `and keeps its list in ${inForce(config).store}`,
+    ...(file === null ? [] : [`with settings of ${file}`]),
     '',
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,

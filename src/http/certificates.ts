@@ -30,6 +30,9 @@ const EXPIRES_SOON = 14 * DAY
 /** @throws when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
   const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+  if (isKey(pair.cert) && pair.key.includes(CERTIFICATE)) {
+    throw new Error('TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them')
+  }
   const leaf = parsed('TLS_CERT_FILE is not a certificate in PEM', () => new X509Certificate(pair.cert))
   const key = parsed('TLS_KEY_FILE is not a private key in PEM without a passphrase', () => createPrivateKey(pair.key))
   // OpenSSL accepts a certificate and a key of different kinds, and then fails every handshake.
@@ -40,6 +43,12 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
   createSecureContext(pair)
   return pair
 }
+
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----'
+
+/** A key alone: some keep both in one file. */
+const isKey = (pem: Buffer): boolean =>
+  !pem.includes(CERTIFICATE) && /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem.toString('latin1'))
 
 function parsed<Result>(otherwise: string, parse: () => Result): Result {
   try {

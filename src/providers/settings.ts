@@ -8,10 +8,6 @@ export interface Choice<Name extends VendorName = VendorName> {
   readonly settings: SettingsOf<Name>
 }
 
-/** The vendor that this setting belongs to. */
-export const vendorOf = (setting: string): VendorName | undefined =>
-  vendorNames.find(name => Object.hasOwn(vendors[name].settings, setting))
-
 /**
  * The settings of a vendor. Adds every mistake to `mistakes`, with the variable and where to find its value; the result is
  * only valid if there was none.

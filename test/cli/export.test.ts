@@ -41,7 +41,9 @@ async function listed(t: TestContext, contacts: readonly (readonly [string, stri
 
 const entry = new URL('../../bin/waitlist.js', import.meta.url)
 const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
-const HEADING = 'id,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref'
+const hasPython = spawnSync('python3', ['--version']).status === 0
+/** How CSV begins: with a byte order mark, for Excel. */
+const HEADING = '\uFEFFid,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref'
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
 describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
@@ -84,6 +86,39 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
       assert.match(contact.id!, new RegExp(`^${id}$`))
       assert.match(contact.createdAt!, new RegExp(`^${time}$`))
     }
+  })
+
+  test('--no-bom leaves out the byte order mark, which JSON never has', async t => {
+    const cwd = await listed(t)
+    const [marked, plain, json] = await Promise.all([
+      run(t, cwd, ['export']),
+      run(t, cwd, ['export', '--no-bom']),
+      run(t, cwd, ['export', '-f', 'json']),
+    ])
+    assert.equal(marked.stdout, `\uFEFF${plain.stdout}`)
+    assert.match(plain.stdout, /^id,name,/)
+    assert.match(json.stdout, /^\{"id":/)
+    assert.equal((await run(t, cwd, ['export', '--no-bom', '-o', 'plain.csv'])).code, 0)
+    assert.equal(readFileSync(join(cwd, 'plain.csv'), 'utf8'), plain.stdout)
+  })
+
+  test('readers that know the mark, such as Python, find every column and every name', {
+    skip: !hasPython && 'it needs python3',
+  }, async t => {
+    const cwd = await listed(t)
+    assert.equal((await run(t, cwd, ['export', '-o', 'list.csv'])).code, 0)
+    const read = `
+import csv, json
+with open('list.csv', encoding='utf-8-sig', newline='') as file:
+    print(json.dumps([[row['id'], row['name'], row['email']] for row in csv.DictReader(file)]))`
+    const { stdout, stderr } = spawnSync('python3', ['-c', read], { cwd, encoding: 'utf8' })
+    assert.equal(stderr, '')
+    const rows = JSON.parse(stdout) as string[][]
+    assert.deepEqual(
+      rows.map(([, name, email]) => [withoutApostrophe(name!), email]),
+      people,
+    )
+    for (const [first] of rows) assert.match(first!, new RegExp(`^${id}$`))
   })
 
   test('the filters say which; sources have columns of their own, and members in the JSON where they are known', async t => {
@@ -227,7 +262,9 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     const bar = /^(?:\r\[[# ]+\] exporting: [^\n\r]+\x1b\[K)*\r\[#+\] exporting: 6,003 of 6,003 rows, 100 %\x1b\[K\r\n$/
     assert.match(await onTerminal('--output list.csv'), bar)
     assert.match(await onTerminal('> piped.csv'), bar)
-    assert.doesNotMatch(await onTerminal(''), /exporting/)
+    const shown = await onTerminal('')
+    assert.doesNotMatch(shown, /exporting/)
+    assert.match(shown, /^id,name,/, 'no byte order mark is shown to people')
   })
 
   test('a reader that has enough (`| head`) is no failure', async t => {

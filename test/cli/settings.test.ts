@@ -7,7 +7,8 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Setting } from '../../src/setting.ts'
 import { settings } from '../../src/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, runProgram, spawnProgram } from '../harness/program.ts'
+import { logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { pairIn } from '../harness/tls.ts'
 
 async function run(t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) {
   const program = spawnProgram(t, env, { cwd, args })
@@ -96,6 +97,32 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     withoutStack(stderr)
   })
 
+  test('a certificate and a key in the place of each other are told so', async t => {
+    const { TLS_CERT_FILE = '', TLS_KEY_FILE = '' } = pairIn(t).env
+    const swapped = { TLS_CERT_FILE: TLS_KEY_FILE, TLS_KEY_FILE: TLS_CERT_FILE, PORT: '0' }
+    const { code, stderr } = await run(t, [], swapped)
+    assert.equal(code, 1)
+    assert.match(stderr, /TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them\n$/)
+    withoutStack(stderr)
+  })
+
+  test('a variable that is nearly a setting is told, also beside a mistake, and without its value', async t => {
+    const env = {
+      CORS_ORIGIN: 'https://hunter2.example',
+      RATE_LIMT: '5',
+      HOSTNAME: 'web',
+      SSL_CERT_FILE: '/x',
+      PORT: 'x',
+    }
+    const { code, stderr } = await run(t, [], env)
+    assert.equal(code, 1)
+    assert.deepEqual(stderr.split('\n').slice(1, -1), [
+      `  - PORT ${settings.PORT.allowed}`,
+      '  - CORS_ORIGIN is not a setting of Waitlist; did you mean CORS_ORIGINS?',
+      '  - RATE_LIMT is not a setting of Waitlist; did you mean RATE_LIMIT?',
+    ])
+  })
+
   test('a certificate that cannot be read is named by its settings', async t => {
     const { code, stderr } = await run(t, [], { TLS_CERT_FILE: 'missing.pem', TLS_KEY_FILE: 'missing.key', PORT: '0' })
     assert.equal(code, 1)
@@ -105,7 +132,7 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
 })
 
 describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
-  const start = (t: TestContext, content: string, env: Record<string, string> = {}) => {
+  const start = (t: TestContext, content: string | Buffer, env: Record<string, string> = {}) => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, '.env'), content)
     return runProgram(t, { SHUTDOWN_DELAY: '0', ...env }, { cwd })
@@ -122,16 +149,50 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
     const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
     assert.equal(health.service, 'From the file')
     assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'from.environment')
+    await until(() => /\nwith settings of \/.*\/\.env\n/.test(program.stderr()))
     assert.equal(await program.end('SIGTERM'), 0)
   })
 
+  test('is read as the editors of other systems write it', async t => {
+    const text = 'export HOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nEVENT_NAME=last\r\n'
+    for (const bytes of [
+      Buffer.from(`\uFEFF${text}`),
+      Buffer.from(`\uFEFF${text}`, 'utf16le'),
+      Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
+    ]) {
+      const program = await start(t, bytes)
+      const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
+      assert.equal(health.service, 'Früh dabei')
+      assert.equal(await program.end('SIGTERM'), 0)
+      assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'last')
+      assert.deepEqual(
+        warnings(program).filter(warning => warning.startsWith('.env')),
+        [],
+      )
+    }
+  })
+
+  test('that is no text is told so', async t => {
+    for (const bytes of [Buffer.from('PORT=0\n', 'utf16le'), Buffer.from('SERVICE_NAME=Fr\xfch\n', 'latin1')]) {
+      const cwd = temporaryFolder(t)
+      writeFileSync(join(cwd, '.env'), bytes)
+      const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
+      assert.equal(code, 1)
+      assert.match(stderr, /^waitlist: The file .*\.env is not UTF-8 text\. Save it as UTF-8\.\n$/)
+    }
+  })
+
   test('a name in it that is no setting is warned of, without its value', async t => {
-    const program = await start(t, 'HOST=127.0.0.1\nPORT=0\nRATE_LIMITS=5\nSMTP_PASSWORD=hunter2\n')
+    const program = await start(
+      t,
+      'HOST=127.0.0.1\nPORT=0\nRATE_LIMITS=5\nSMTP_PASSWORD=hunter2\nSERVICE_NAME: hunter2\n',
+    )
     await program.end('SIGTERM')
     const unknown = warnings(program).filter(warning => warning.startsWith('.env has '))
     assert.deepEqual(unknown, [
-      '.env has RATE_LIMITS, which is not a setting of Waitlist',
+      '.env has RATE_LIMITS, which is not a setting of Waitlist; did you mean RATE_LIMIT?',
       '.env has SMTP_PASSWORD, which is not a setting of Waitlist',
+      '.env has a line with SERVICE_NAME that sets nothing; write SERVICE_NAME=<value>',
     ])
     assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2/)
   })
@@ -149,7 +210,7 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
     mkdirSync(join(cwd, '.env'))
     const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
     assert.equal(code, 1)
-    assert.match(stderr, /\.env cannot be read/)
+    assert.match(stderr, /^waitlist: The file \/.*\/\.env cannot be read: it is a folder\n$/)
     withoutStack(stderr)
   })
 })

@@ -75,12 +75,14 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     const isSeen = [/^NativeModule http2$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
     assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
     // The client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines; what
-    // makes the documentation; what the operator watches.
+    // makes the documentation; what the operator watches; the log of a terminal.
     const parts = [
       /deps\/undici/,
       /node_modules.(undici|pg|ioredis|marked|@prometheus-io)\b/,
       /discovery.docs.page\b/,
-      /src.(admin|telemetry)\b/,
+      /src.(admin|telemetry|charts)\b/,
+      /cli.log-text\b/,
+      /^NativeModule tty$/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
   })
@@ -92,7 +94,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     const [ready] = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
     assert.equal(ready!.url, BASE_URL)
     assert.match(String(ready!.listening), /^http:\/\/[^/]+:\d+$/)
-    assert.ok(program.stderr().includes(`listening on ${ready!.listening}, for ${BASE_URL}, and keeps`))
+    assert.ok(program.stderr().includes(`listening on ${ready!.listening}, for ${BASE_URL},\nand keeps`))
   })
 
   test('there is one warning for each unsafe setting, and none when all are safe', async t => {

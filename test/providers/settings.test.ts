@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { type Vendor, vendorNames, vendors } from '../../src/providers/catalogue.ts'
-import { vendorOf } from '../../src/providers/settings.ts'
 
 const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
 
@@ -22,7 +21,8 @@ function allowed(name: string): string {
     'pub_7',
     `${'0'.repeat(24)}:${'0'.repeat(64)}`,
   ]
-  const { read } = (vendors[vendorOf(name)!] as Vendor).settings[name]!
+  const vendor = vendorNames.find(each => Object.hasOwn(vendors[each].settings, name))!
+  const { read } = (vendors[vendor] as Vendor).settings[name]!
   return texts.find(text => read(text) !== undefined)!
 }
 

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Environment } from './setting.ts'
+import { OperatorError } from './waitlist/ports.ts'
+
+export interface EnvFile {
+  /** Absolute. */
+  readonly path: string
+  readonly values: Environment
+  /** Names at the beginning of lines that are no assignments, such as `PORT: 8080`. */
+  readonly unassigned: readonly string[]
+}
+
+const UTF_16: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' }
+
+/**
+ * The file `.env` in the working directory; null if there is none. It is UTF-8, or UTF-16 if its first bytes say so.
+ *
+ * @throws {OperatorError} when it cannot be read, or is not text.
+ */
+export function readEnvFile(): EnvFile | null {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync('.env')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    const why = { EISDIR: 'it is a folder', EACCES: 'this user has no right to' }[String(code)] ?? message
+    throw new OperatorError(`The file ${resolve('.env')} cannot be read: ${why}`)
+  }
+  const path = resolve('.env')
+  const text = decoded(bytes)
+  if (text === undefined) throw new OperatorError(`The file ${path} is not UTF-8 text. Save it as UTF-8.`)
+  const values = parseEnv(text)
+  const unassigned = [...text.matchAll(/^[ \t]*(?:export[ \t]+)?([A-Z][A-Z0-9_]+)(?:[ \t]*:|[ \t]+[^\s=])/gm)]
+    .map(([, name]) => name!)
+    .filter(name => !(name in values))
+  return { path, values, unassigned }
+}
+
+function decoded(bytes: Buffer): string | undefined {
+  try {
+    const text = new TextDecoder(UTF_16[bytes.toString('hex', 0, 2)] ?? 'utf-8', { fatal: true }).decode(bytes)
+    // UTF-16 without its mark looks like this.
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined
+  }
+}

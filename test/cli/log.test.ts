@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { textOf } from '../../src/cli/log-text.ts'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { spawnProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
+
+const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0', TZ: 'UTC' }
+
+describe('a line of the log as text', () => {
+  const line = (members: object, level = 30) =>
+    JSON.stringify({ level, time: '2026-11-22T09:30:01.234Z', pid: 7, hostname: 'here', ...members })
+  const shown = (members: object, columns?: number) => {
+    const text = textOf(line(members), { columns, colours: false })
+    const { 0: time } = /^\d\d:\d\d:\d\d /.exec(text)!
+    assert.equal(time, `${new Date('2026-11-22T09:30:01.234Z').toTimeString().slice(0, 8)} `)
+    return text.slice(time.length)
+  }
+
+  test('has the level, the message, and the rest as key=value, quoted where it has to be', () => {
+    const members = { msg: 'something is so', url: 'http://a.example', count: 3, ok: false, none: null, list: [1, 'b'] }
+    assert.equal(
+      shown({ ...members, why: 'it "is" so', empty: '', sum: '1=1' }),
+      'info   something is so url=http://a.example count=3 ok=false none=null list=[1,"b"] why="it \\"is\\" so" empty="" sum="1=1"\n',
+    )
+    for (const [level, name] of [
+      [20, 'debug'],
+      [40, 'warn'],
+      [50, 'error'],
+      [60, 'fatal'],
+      [35, '35'],
+    ] as const) {
+      const text = textOf(line({ msg: 'so' }, level), { colours: false })
+      assert.equal(text.slice(9), `${name.padEnd(7)}so\n`)
+    }
+  })
+
+  test('has the stack of an error below it, and what else is known of it', () => {
+    const err = {
+      type: 'Error',
+      message: 'no',
+      stack: 'Error: no\n    at here (a.ts:1)\n    at \u001b[31mthere',
+      code: 'EIO',
+    }
+    assert.equal(
+      shown({ msg: 'a bug', err }),
+      `info   a bug code=EIO\n${['Error: no', 'at here (a.ts:1)', 'at [31mthere'].map(each => `${' '.repeat(16)}${each}\n`).join('')}`,
+    )
+  })
+
+  test('controls neither the terminal nor the order of letters, whatever is in it', () => {
+    const evil = '\u001b[2J\u009b31m\r\n\u0007\u202Eevil\u2066\u200F\u2028\u0000\u007F\ud800'
+    const err = { type: evil, message: evil, stack: `Error: ${evil}\n at ${evil}`, [evil]: evil }
+    const text = shown({ msg: evil, why: evil, [evil]: [evil, { [evil]: evil }], err })
+    assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|\p{Cs}/u)
+    assert.match(text, /^info .*evil.*\n {16}Error: /)
+    assert.ok(
+      text
+        .split('\n')
+        .slice(1, -1)
+        .every(each => each.startsWith(' '.repeat(16))),
+    )
+  })
+
+  test('goes on in the next line, under the message, where the screen ends', () => {
+    const members = {
+      msg: 'a message of several words that needs more than a single line',
+      why: 'so it is',
+      url: 'x'.repeat(60),
+    }
+    const text = `12:34:56 ${shown(members, 60)}`
+    assert.deepEqual(text.split('\n'), [
+      '12:34:56 info   a message of several words that needs more',
+      `${' '.repeat(16)}than a single line why="so it is"`,
+      `${' '.repeat(16)}url=${'x'.repeat(60)}`,
+      '',
+    ])
+    assert.equal(shown(members, 0).split('\n').length, 2, 'a terminal that does not say how wide it is')
+    const wide = shown({ msg: '李'.repeat(20).replaceAll(/(..)/g, '$1 ') }, 60).split('\n')
+    assert.equal(wide.length, 3, 'characters of two cells')
+  })
+
+  test('is the same in colour', () => {
+    const plain = textOf(line({ msg: 'so', why: 'it is' }), { columns: 60, colours: false })
+    const coloured = textOf(line({ msg: 'so', why: 'it is' }), { columns: 60, colours: true })
+    assert.notEqual(coloured, plain)
+    assert.equal(stripVTControlCharacters(coloured), plain)
+  })
+})
+
+const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
+const skip = !hasScript && 'it needs script(1) of util-linux'
+const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+
+/** What somebody sees who starts the service on a terminal of 80 columns, and stops it with Ctrl-C. */
+async function seen(t: TestContext, env: Record<string, string> = {}): Promise<string> {
+  const command = `stty cols 80 rows 24 && exec '${process.execPath}' '${entry}' serve`
+  const script = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd: temporaryFolder(t),
+    env: { PATH: process.env.PATH, SHELL: '/bin/sh', TERM: 'xterm-256color', ...common, ...env },
+  })
+  t.after(() => script.kill('SIGKILL'))
+  let text = ''
+  script.stdout.setEncoding('utf8').on('data', chunk => {
+    text += chunk
+  })
+  await until(() => text.includes('Export the list'))
+  script.stdin.write('\x03')
+  const [code] = await once(script, 'close')
+  assert.equal(code, 0, text)
+  return text.replaceAll('\r\n', '\n')
+}
+
+describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
+  test('is text on a terminal: in colour, within its columns, and before the welcome', { skip }, async t => {
+    const coloured = await seen(t)
+    assert.match(coloured, /\x1b\[33mwarn/)
+    const text = stripVTControlCharacters(coloured)
+    assert.match(
+      text,
+      /^\d\d:\d\d:\d\d info {3}waitlist is ready url=.*\n\d\d:\d\d:\d\d warn {3}Signups travel in the clear.*\n\nWaitlist is listening on .*\d\d:\d\d:\d\d info {3}stopped\n$/s,
+    )
+    assert.doesNotMatch(text, /\{"level"/)
+    const long = text.split('\n').filter(each => each.length > 80)
+    assert.deepEqual(
+      long.map(each => each.slice(0, 20)),
+      ['  Sign somebody up: '],
+      'a command is one line, so that it can be copied',
+    )
+  })
+
+  test('has no colour there with NO_COLOR', { skip }, async t => {
+    const text = await seen(t, { NO_COLOR: '1' })
+    assert.match(text, /^\d\d:\d\d:\d\d info {3}waitlist is ready/)
+    assert.ok(!text.includes('\x1b'))
+  })
+
+  test('has none on a dumb terminal either, and is JSON there if LOG_FORMAT says so', {
+    skip: skip || (!isSlow && 'slow: WAITLIST_SLOW_TESTS=1'),
+  }, async t => {
+    assert.ok(!(await seen(t, { TERM: 'dumb' })).includes('\x1b'))
+    assert.match(await seen(t, { LOG_FORMAT: 'json' }), /^\{"level":30,.*"msg":"waitlist is ready"\}\n/)
+  })
+
+  test('is text in a pipe if LOG_FORMAT says so: without colour, and in one line each', async t => {
+    const program = spawnProgram(t, { ...common, LOG_FORMAT: 'text' }, { cwd: temporaryFolder(t), args: ['serve'] })
+    await until(() => program.stderr().includes('listening on'))
+    program.process.kill('SIGTERM')
+    assert.equal(await program.exited, 0)
+    const lines = program.stdout().split('\n')
+    assert.equal(lines.pop(), '')
+    for (const each of lines) assert.match(each, /^\d\d:\d\d:\d\d (info|warn) {3}\S/)
+    assert.match(lines.at(-1)!, /stopped$/)
+  })
+
+  test('as text loses its lines alone where it cannot be written: signups are stored, and a stop ends with 0', {
+    skip: !existsSync('/dev/full') && 'it needs /dev/full',
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
+    const env = { ...common, LOG_LEVEL: 'debug', LOG_FORMAT: 'text' }
+    const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
+    await until(() => program.stderr().includes('listening on'))
+    const answer = await fetch(`${/http:\/\/[\d.:]+/.exec(program.stderr())![0]}/api/waitlist`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Ada', email: 'ada@example.com' }),
+    })
+    assert.equal(answer.status, 200)
+    program.process.kill('SIGTERM')
+    assert.equal(await program.exited, 0)
+    assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
+  })
+})
