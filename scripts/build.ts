@@ -6,4 +6,4 @@ const target = process.argv[2] ?? 'dist'
 rmSync(target, { recursive: true, force: true })
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', target], { stdio: 'inherit' })
 // Files that are read at run time, which the compiler does not copy.
-for (const file of globSync('**/*.{sql,css}', { cwd: 'src' })) cpSync(`src/${file}`, `${target}/${file}`)
+for (const file of globSync('**/*.{sql,css,html}', { cwd: 'src' })) cpSync(`src/${file}`, `${target}/${file}`)

@@ -19,7 +19,7 @@ const permission = (origin: string) => ({
   'access-control-allow-origin': origin,
   'access-control-allow-credentials': 'true',
 })
-const exposure = { 'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy' }
+const exposure = { 'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy, Waitlist-Signup' }
 const preflightPermission = {
   'access-control-allow-methods': 'GET, HEAD, POST',
   'access-control-allow-headers': 'Content-Type',

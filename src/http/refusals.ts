@@ -70,15 +70,23 @@ const invalidSignups = new Map<string, Refusal>()
 /** HTTP would suggest 503; the API's contract says 500, for which RFC 9110 defines no Retry-After. */
 export const unavailable = refusal(500, 'the waitlist service is temporarily unavailable, please try again')
 
+/**
+ * Tells an error after which the signup is stored from all others, without reading its sentence. A Token (RFC 9651 §3.3.4)
+ * rather than a Boolean, so that it reads as what it says.
+ */
+const saved = { 'waitlist-signup': 'saved' }
+
 /** Also if the provider's answer is late (not 504) or makes no sense. The signup is stored, and its hand-over retried. */
 export const providerUnreachable = refusal(
   502,
   'the email provider could not be reached; your signup is saved and will be completed',
+  saved,
 )
 /** The provider refuses our key or settings, which visitors need not know. */
 export const savedForLater = refusal(
   500,
   'the waitlist service is temporarily unavailable; your signup is saved and will be completed',
+  saved,
 )
 /** `reason` is one of the few sentences in `providers/`, never made of what a visitor sent. */
 export const addressRefused = (reason: string): Refusal =>

@@ -16,7 +16,7 @@ const corsOf = ({ headers }: Answer) =>
 const allowed = (origin: string) => ({
   'access-control-allow-credentials': 'true',
   'access-control-allow-origin': origin,
-  'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy',
+  'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy, Waitlist-Signup',
 })
 
 test('C-50, C-51, C-53: a listed origin may read every answer to POST, errors too', async t => {

@@ -120,7 +120,7 @@ test('an address that the provider refuses is a 400 with the reason, and can be 
 })
 
 test(
-  'a key that is refused is a 500 and a loud log line; with the right one what waited is completed',
+  'C-20: a key that is refused is a 500 and a loud log line; with the right one what waited is completed',
   options,
   async t => {
     const fake = loopsFake()

@@ -118,14 +118,14 @@ export function openapi(installation: Installation) {
               { 'Retry-After': retryAfter('Seconds until the next attempt is admitted.', 30), ...rateLimit },
             ),
             500: error(
-              'The service is temporarily unavailable. Try again: a signup that was stored after all is not stored twice.',
-              { unavailable: refusals.unavailable.error },
-              rateLimit,
+              'The service is temporarily unavailable. Unless `Waitlist-Signup` says that the signup is saved, try again: a signup that was stored after all is not stored twice.',
+              { unavailable: refusals.unavailable.error, saved: refusals.savedForLater.error },
+              { 'Waitlist-Signup': saved(false), ...rateLimit },
             ),
             502: error(
-              'The upstream provider could not be reached.',
+              'The upstream provider could not be reached. The signup is saved and will be completed.',
               { upstream: refusals.providerUnreachable.error },
-              rateLimit,
+              { 'Waitlist-Signup': saved(true), ...rateLimit },
             ),
             '4XX': anyError,
           },
@@ -255,6 +255,13 @@ const header = (description: string, schema: object, required = false) => ({ des
 
 const retryAfter = (description: string, example: number) =>
   header(description, { type: 'integer', format: 'int32', minimum: 1, examples: [example] }, true)
+
+const saved = (always: boolean) =>
+  header(
+    '`saved`: the signup is stored and will be completed, so it need not be sent again.',
+    { type: 'string', const: 'saved' },
+    always,
+  )
 
 const SOURCES =
   '\n\nThe query may say where the person came from. It is kept with a new contact: of each parameter the first ' +

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import type { Sample } from './commonmark.ts'
-import { type Call, firstMedia, type Schema } from './shape.ts'
+import { type Call, firstMedia } from './shape.ts'
 
 /** Examples that run unchanged: the tests copy them from the page and run them. */
 
@@ -93,45 +94,12 @@ except HTTPError as refusal:
     print(refusal.status, ${read('refusal')})`
 }
 
-/** A form to paste into a page: one input for each field of the request. It may hand on the query of its page. */
-export function formSample(url: string, schema: Schema, withQuery: boolean): Sample {
-  const inputs = Object.entries(schema.properties ?? {}).map(([name, field]) => {
-    const type = field['x-after-trimming']?.format === 'email' ? ' type="email"' : ''
-    const required = schema.required?.includes(name) ? ' required' : ''
-    const label = name[0]?.toUpperCase() + name.slice(1)
-    return `  <label>\n    ${label}\n    <input name="${name}"${type} autocomplete="${name}"${required}>\n  </label>`
-  })
-  const code = `<form id="waitlist">
-${inputs.join('\n')}
-  <button>Join the waitlist</button>
-  <p role="status"></p>
-</form>
+const form = readFileSync(new URL('./form.html', import.meta.url), 'utf8').trimEnd()
 
-<script type="module">
-  const form = document.querySelector('#waitlist')
-  const status = form.querySelector('[role=status]')
-  const service = ${scriptText(url)}${withQuery ? ' + location.search' : ''}
-
-  form.addEventListener('submit', async event => {
-    event.preventDefault()
-    status.textContent = 'One moment …'
-    try {
-      const signup = Object.fromEntries(new FormData(form))
-      const response = await fetch(service, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        credentials: 'include',
-        body: JSON.stringify(signup),
-      })
-      const { message, error } = await response.json()
-      status.textContent = response.ok ? message : error
-      if (response.ok) form.reset()
-    } catch {
-      status.textContent = 'That did not work. Please try again.'
-    }
-  })
-</script>`
-  return { language: 'html', code }
+/** A form to paste into a page. It may hand on the query of its page. */
+export function formSample(base: string, withQuery: boolean): Sample {
+  const code = form.replace('https://waitlist.example.com', base)
+  return { language: 'html', code: withQuery ? code : code.replace(/\$\{location\.search\}/, '') }
 }
 
 /** JSON with a space after each colon and comma, as people write it. With nothing but strings, it is Python too. */

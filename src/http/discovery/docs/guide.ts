@@ -23,16 +23,13 @@ export function start(api: OpenapiDocument, base: string): string {
     example('Request', ...request),
     answerExamples('200', post.responses[200])[0],
     '### A form for your page',
-    'Paste this where you want the form. It sends what the visitor typed and shows the sentence that comes back: the `message` of a success or the `error` of a refusal.',
-    'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first.',
-    'A page with a Content Security Policy has to allow this service in `connect-src` and the script in `script-src`.',
+    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style; on a page that declares a dark `color-scheme`, it is dark.',
+    'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
+    'A page with a Content Security Policy has to allow this service in `connect-src`, and the script and the style in `script-src` and `style-src`.',
     sources.length === 0
       ? undefined
       : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
-    example(
-      'A working form',
-      formSample(base + paths.waitlist, api.components.schemas.SignupRequest, sources.length > 0),
-    ),
+    example('A working form', formSample(base, sources.length > 0)),
   )
 }
 
@@ -49,6 +46,7 @@ export function basics(api: OpenapiDocument, base: string): string {
     '### Errors',
     `${prose(error.description)} One piece of code can therefore read every refusal.`,
     'Base decisions in your program on the status, and show the sentence to the visitor. The wording may improve over time; the statuses stay.',
+    'An error with the header `Waitlist-Signup: saved` is good news for the visitor: the signup is stored, and only its completion is late.',
     definitions('Error fields', members(api, error, 'always')),
     rawAnswer('400', responses[400]),
     '### Rate limits',
@@ -60,7 +58,7 @@ export function basics(api: OpenapiDocument, base: string): string {
     definitions('Fields', members(api, { properties: { alreadyExisted, automationTriggered } }, '')),
     ...answerExamples('200', added).slice(1),
     '### Membership cookie',
-    'New and known addresses get the same cookie, so it does not reveal who is on the list.',
+    'The cookie says that this browser has signed up, and nothing else. A server on the same host can read it, to greet a visitor instead of asking again; scripts and other hosts cannot. New and known addresses get the same one, so it does not reveal who is on the list.',
     definitions('Header', headers(cookie && { 'Set-Cookie': cookie })),
     rawAnswer('200', added),
     '### Pages on other origins',
