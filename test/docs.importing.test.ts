@@ -40,7 +40,7 @@ test('every command works as it stands there', { timeout: 120_000, skip: !isSlow
   assert.match(await type(announced!), /^1 added.*\nThe running service/)
 })
 
-test('the headings of the table are guessed, and every link leads somewhere', () => {
+test('the headings of the table are guessed', () => {
   const rows = [...text.matchAll(/^\| (email|name|time of the signup|source) \| (.*) \|$/gm)]
   assert.equal(rows.length, 4)
   const guess = (...heading: string[]) => {
@@ -53,7 +53,4 @@ test('the headings of the table are guessed, and every link leads somewhere', ()
     assert.deepEqual(guess('Email', name), ['email', 'name'])
   for (const time of headings(2)) assert.deepEqual(guess('Email', 'Name', time), ['email', 'name', 'createdAt'], time)
   for (const source of headings(3)) assert.deepEqual(guess('Email', 'Name', source), ['email', 'name', source])
-  for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
-    assert.ok(existsSync(join(root, 'docs', target)), target)
-  }
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -83,13 +83,10 @@ test('the switch works as it stands there, step by step, and so does the way bac
   assert.equal(listIn(join(cwd, 'data', 'waitlist.db')).contact.length, 2)
 })
 
-test('the settings are accepted, and every link leads somewhere', () => {
+test('the settings are accepted', () => {
   for (const line of [...blocks('ini'), 'DATABASE_URL=sqlite:./data/waitlist-again.db']) {
     const [name, ...value] = line.split('=')
     assert.ok('config' in readConfig({ [name!]: value.join('=') }), line)
-  }
-  for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
-    assert.ok(existsSync(join(root, 'docs', target)), target)
   }
 })
 

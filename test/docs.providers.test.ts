@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -175,21 +175,11 @@ test('the times are those in force', () => {
   assert.ok(flat.includes(`${Number(ownSettings.PROVIDER_TIMEOUT.default) / 1_000} seconds unless you set it`))
 })
 
-test('the example of settings is accepted, and every link leads somewhere', () => {
+test('the example of settings is accepted', () => {
   for (const block of blocks('ini')) {
     const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
-  }
-  const anchors = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replaceAll(/[^a-z ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-  for (const [, target = ''] of text.matchAll(/\]\((?!http)([^)]+)\)/g)) {
-    const found = target.startsWith('#') ? anchors.includes(target.slice(1)) : existsSync(join(root, 'docs', target))
-    assert.ok(found, target)
   }
 })
 

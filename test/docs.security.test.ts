@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 const root = new URL('../', import.meta.url)
-const text = readFileSync(new URL('SECURITY.md', root), 'utf8')
+const policy = readFileSync(new URL('SECURITY.md', root), 'utf8')
+const text = readFileSync(new URL('docs/engineering/security.md', root), 'utf8')
 
-test('every door of the security policy names a test, and each of them exists', () => {
+test('every door of docs/engineering/security.md names a test, and each of them exists', () => {
   const rows = text.split('\n').filter(line => /^\| (?!door|-)/.test(line) && !line.startsWith('|---'))
   assert.ok(rows.length > 15)
   for (const row of rows) {
@@ -15,8 +16,8 @@ test('every door of the security policy names a test, and each of them exists', 
   }
 })
 
-test('the settings that it names exist', () => {
+test('the settings that it and the security policy name exist', () => {
   const settings = readFileSync(new URL('.env.example', root), 'utf8')
-  for (const name of text.match(/(?<=`)[A-Z]+_[A-Z_]+(?=`)/g) ?? [])
+  for (const name of (policy + text).match(/(?<=`)[A-Z]+_[A-Z_]+(?=`)/g) ?? [])
     assert.match(settings, new RegExp(`^#${name}=`, 'm'))
 })
