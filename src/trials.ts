@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
+import { whyEphemeral } from './stores/sqlite/ephemeral.ts'
 import type { DeliveryCount } from './waitlist/counts.ts'
 import { OperatorError, type Provider } from './waitlist/ports.ts'
 
@@ -21,8 +22,10 @@ const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
     redis,
+    store,
     server: { tls },
   } = config
+  const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
   const operator = await operatorOf(config)
   const { provider, destinations, channels } = await openOutside(config)
   const outside = [provider, ...destinations, ...channels]
@@ -35,6 +38,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   try {
     const trials = await Promise.all([
       tried('database', operator.look),
+      ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
       provider

@@ -14,6 +14,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
+import { whyEphemeral } from './ephemeral.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
@@ -72,6 +73,8 @@ export function openSqliteFile({ path: given, maxPages }: OpenOptions, news?: Pi
       for (const ending of ['', '-wal', '-shm', '-lock']) makePrivate(path + ending, news)
       // SQLite would open it for reading, and only the first signup would tell.
       requireWritable(path)
+      const lost = whyEphemeral(path)
+      if (lost !== null) news?.warn({ folder: dirname(path) }, lost)
     }
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
     try {

@@ -1,0 +1,38 @@
+# docker build -t waitlist .
+# docker run --init --read-only --tmpfs /tmp -v waitlist:/data -p 127.0.0.1:8080:8080 waitlist
+#
+# The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell for
+# whoever looks after the list.
+
+FROM node:26.10.0-trixie-slim AS build
+WORKDIR /waitlist
+COPY package.json package-lock.json ./
+# Without scripts: `prepare` would start the program, which is not here yet.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && mkdir --mode=700 data
+
+FROM node:26.10.0-trixie-slim
+LABEL org.opencontainers.image.title="Waitlist" \
+      org.opencontainers.image.description="A self-hosted early-access waitlist service that never loses a signup." \
+      org.opencontainers.image.licenses="MIT"
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=8080 \
+    DATABASE_URL=sqlite:/data/waitlist.db
+WORKDIR /waitlist
+RUN ln -s /waitlist/bin/waitlist.js /usr/local/bin/waitlist
+COPY --from=build /waitlist/node_modules node_modules
+COPY package.json LICENSE ./
+COPY deploy/health.js deploy/
+COPY bin bin
+COPY src src
+# A new volume takes over owner and mode. There is no VOLUME, which would hide that `-v` was forgotten: each container would
+# get a volume without a name. The program warns instead.
+COPY --from=build --chown=1000:1000 /waitlist/data /data
+# Where backups and exports go.
+WORKDIR /data
+USER 1000:1000
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "/waitlist/deploy/health.js"]
+ENTRYPOINT ["node", "/waitlist/bin/waitlist.js"]
+CMD ["serve"]

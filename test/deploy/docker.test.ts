@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
+import { build, type Container, noContainers, run, volume } from './container.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Signs up from within the container: its network is its own. */
+async function signUp({ exec }: Container, email: string) {
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' } }
+  const body = JSON.stringify({ name: 'Ada Lovelace', email })
+  const { stdout } = await exec(
+    'node',
+    '--eval',
+    `fetch('http://localhost:8080/api/waitlist', ${JSON.stringify({ ...request, body })})
+      .then(answer => answer.text()).then(text => process.stdout.write(text))`,
+  )
+  return JSON.parse(stdout) as { success: boolean; alreadyExisted: boolean }
+}
+
+/** The entries of a lock file. */
+const locked = (path: string) =>
+  (JSON.parse(readFileSync(path, 'utf8')) as { packages: Record<string, { dev?: boolean }> }).packages
+
+const skip = !isSlow ? 'slow: WAITLIST_SLOW_TESTS=1' : noContainers
+
+test('the stages of the Dockerfile make an image that takes signups, keeps them, and is well only while it can', {
+  skip,
+  timeout: 170_000,
+}, async t => {
+  const image = build(t, root)
+  const inside = (...path: string[]) => readdirSync(join(image.tree, ...path)).sort()
+  assert.deepEqual(inside('waitlist'), ['LICENSE', 'bin', 'deploy', 'node_modules', 'package.json', 'src'])
+  const packages = locked(join(root, 'package-lock.json'))
+  const installed = locked(join(image.tree, 'waitlist/node_modules/.package-lock.json'))
+  assert.ok(Object.keys(installed).length > 20)
+  for (const name of Object.keys(installed)) assert.equal(packages[name]?.dev, undefined, name)
+
+  const data = { at: '/data', volume: volume(t, image, '/data') }
+  const ready = (container: Container) =>
+    until(() => {
+      assert.equal(container.process.exitCode, null, container.output())
+      return container.output().includes('"waitlist is ready"')
+    })
+
+  await t.test('with a volume, read only, and without rights', async t => {
+    const container = run(t, image, data)
+    await ready(container)
+    assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, false])
+    assert.equal((await container.exec(...image.health)).code, 0)
+    const status = readFileSync(`/proc/${container.process.pid}/status`, 'utf8')
+    assert.match(status, /^Uid:\t1000\t1000\t1000\t1000$/m)
+    for (const rights of ['CapEff', 'CapPrm', 'CapBnd']) assert.match(status, new RegExp(`^${rights}:\t0+$`, 'm'))
+    assert.match(status, /^NoNewPrivs:\t1$/m)
+    assert.equal((await container.exec('sh', '-c', 'touch /data/x && rm /data/x && touch /tmp/x')).code, 0)
+    for (const place of ['/', '/waitlist/', '/etc/', '/usr/local/bin/']) {
+      assert.notEqual((await container.exec('touch', `${place}x`)).code, 0, place)
+    }
+    assert.doesNotMatch(container.output(), /inside this container/)
+    // As the documentation has them.
+    assert.match((await container.exec('waitlist', 'export')).stdout, /ada@example\.com/)
+    assert.equal((await container.exec('waitlist', 'backup', 'waitlist-backup.db')).code, 0)
+    assert.ok(readdirSync(data.volume).includes('waitlist-backup.db'))
+
+    container.process.kill('SIGSTOP')
+    assert.equal((await container.exec(...image.health)).code, 1)
+    container.process.kill('SIGCONT')
+    await until(async () => (await container.exec(...image.health)).code === 0)
+    container.process.kill(image.stopSignal)
+    assert.equal(await container.exited, 0)
+  })
+
+  await t.test('another container on the same volume knows who joined', async t => {
+    const container = run(t, image, data)
+    await ready(container)
+    assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, true])
+    assert.deepEqual(pick(await signUp(container, 'bob@example.com')), [true, false])
+    container.process.kill(image.stopSignal)
+    assert.equal(await container.exited, 0)
+  })
+
+  await t.test('without a volume it works, and says that the list goes with the container', async t => {
+    const container = run(t, image)
+    await ready(container)
+    assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, false])
+    assert.match(container.output(), /"folder":"\/data","msg":"the list is kept inside this container/)
+  })
+})
+
+const pick = ({ success, alreadyExisted }: { success: boolean; alreadyExisted: boolean }) => [success, alreadyExisted]

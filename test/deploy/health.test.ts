@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../harness/port.ts'
+import { startService } from '../harness/service.ts'
+import { pairIn } from '../harness/tls.ts'
+
+const script = fileURLToPath(new URL('../../deploy/health.js', import.meta.url))
+
+/** The exit code of the health check of the image, with these settings. */
+async function health(env: Record<string, string>): Promise<number> {
+  const child = spawn(process.execPath, [script], { env, stdio: 'ignore' })
+  const [code] = await once(child, 'close')
+  return code
+}
+
+const portOf = (baseUrl: string) => new URL(baseUrl).port
+
+describe('the health check of the image', { concurrency: true, timeout: 60_000 }, () => {
+  for (const HOST of ['0.0.0.0', '']) {
+    test(`finds a healthy service where it listens, with HOST=${HOST}`, async t => {
+      const { baseUrl } = await startService(t, HOST === '' ? {} : { HOST })
+      assert.equal(await health({ HOST, PORT: portOf(baseUrl) }), 0)
+    })
+  }
+
+  test('over TLS too, whatever name the certificate is for', async t => {
+    const { env } = pairIn(t)
+    const { baseUrl } = await startService(t, env)
+    assert.equal(await health({ PORT: portOf(baseUrl), ...env }), 0)
+    assert.equal(await health({ PORT: portOf(baseUrl) }), 1, 'plain HTTP')
+  })
+
+  for (const status of [503, 302]) {
+    test(`fails on a ${status}`, async t => {
+      const server = createServer((_, response) => response.writeHead(status, { location: '/' }).end())
+      server.listen(0, '127.0.0.1')
+      t.after(() => server.close())
+      await once(server, 'listening')
+      assert.equal(await health({ HOST: '127.0.0.1', PORT: `${(server.address() as AddressInfo).port}` }), 1)
+    })
+  }
+
+  test('fails where nobody listens', async () => {
+    assert.equal(await health({ HOST: '127.0.0.1', PORT: `${await freePort()}` }), 1)
+  })
+})
