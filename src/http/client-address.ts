@@ -13,6 +13,17 @@ export interface ClientRule {
   readonly ipv6Prefix: number
 }
 
+/** What a request shows of a TRUST_PROXY that does not fit the proxies in front. */
+export type ForwardingSign =
+  /** It came from where a proxy should be, and nobody says for whom. */
+  | 'no address'
+  /** Fewer proxies spoke than there should be. */
+  | 'too few'
+  /** Somebody in a private network speaks for others, and is not trusted. */
+  | 'not trusted'
+  /** The same, behind proxies that are trusted. */
+  | 'one more'
+
 /**
  * Makes the function that returns the key under which a client's attempts are counted.
  *
@@ -21,23 +32,38 @@ export interface ClientRule {
  * socket no longer has an address.
  *
  * The list is read from the right, as long as each address is a trusted proxy. Everything further left may be forged.
+ *
+ * `notice` is called for each request that shows a sign. A visitor who comes through the right proxies can show none: what
+ * they wrote themselves stands further left than anything that is judged, and a longer list alone is no sign.
  */
-export function clientAddress({
-  proxies,
-  ipv6Prefix,
-}: ClientRule): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+export function clientAddress(
+  { proxies, ipv6Prefix }: ClientRule,
+  notice?: (sign: ForwardingSign) => void,
+): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
   const trusts = trustIn(proxies)
-  return (peer, forwardedFor) => {
+  const signOf = (address: string, hop: number, rest: string): ForwardingSign | null => {
+    if (hop === 0 && trusts(address, 0)) return 'no address'
+    if (proxies.kind === 'hops' && hop < proxies.hops) return 'too few'
+    // A public address may be a visitor's, who may send any field.
+    if (rest === '' || !isPrivate(address)) return null
+    return hop === 0 ? 'not trusted' : 'one more'
+  }
+  return (peer, forwardedFor = '') => {
     if (peer === undefined) return null
-    if (forwardedFor === undefined || proxies.kind === 'none') return clientKey(peer, ipv6Prefix)
     let address = peer
     let rest = forwardedFor
-    for (let hop = 0; rest !== '' && trusts(address, hop); hop++) {
+    let hop = 0
+    while (rest !== '' && trusts(address, hop)) {
       const comma = rest.lastIndexOf(',')
       const next = addressIn(rest.slice(comma + 1))
+      rest = comma === -1 || next === null ? '' : rest.slice(0, comma)
       if (next === null) break
       address = next
-      rest = comma === -1 ? '' : rest.slice(0, comma)
+      hop++
+    }
+    if (notice !== undefined) {
+      const sign = signOf(address, hop, rest)
+      if (sign !== null) notice(sign)
     }
     return clientKey(address, ipv6Prefix)
   }
@@ -95,6 +121,11 @@ function clientKey(address: string, ipv6Prefix: number): string {
 
 const networkKey = (address: string, bits: number): string =>
   `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`
+
+/** Where proxies stand, and the visitors of a public service do not (RFC 1918, 3927, 4193, 4291, 6598). */
+const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])
+
+const isPrivate = (address: string): boolean => privateRanges.has(ipaddr.process(withoutZone(address)).range())
 
 /** RFC 4007 §11: a zone names an interface, not a host. */
 function withoutZone(address: string): string {

@@ -8,6 +8,7 @@ import { type ClientRule, clientAddress, networkOf } from './client-address.ts'
 import { cors } from './cors.ts'
 import { serve } from './discovery/document.ts'
 import type { Site } from './discovery/site.ts'
+import { forwardingLog } from './forwarding-log.ts'
 import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
 import { outageLog } from './outage-log.ts'
@@ -66,7 +67,8 @@ export function createRouter(
 ): (request: Incoming, response: Outgoing) => void {
   const { store, join, limiter, documentLimiter, log, pages, isDraining, telemetry } = parts
   const landingPages = cors(settings.corsOrigins)
-  const addressOf = clientAddress(settings.client)
+  const clientOf = requestClient(clientAddress(settings.client))
+  const inNetwork = networkOf(settings.client)
   const logOutage = outageLog(log)
   const logsRequests = log.isLevelEnabled('debug')
   let requests = 0
@@ -77,14 +79,11 @@ export function createRouter(
     else log.error({ reqId: String(reqId), err: error }, 'a bug: a request failed')
     return refuse(unavailable)
   }
-  const clients = {
-    clientOf: ({ socket, headers }: Incoming) =>
-      addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined),
-    networkOf: networkOf(settings.client),
-  }
   const signup = signupRoute({
     ...settings,
-    ...clients,
+    // Documents are also fetched past the proxy, by what watches the service.
+    clientOf: requestClient(clientAddress(settings.client, forwardingLog(log))),
+    networkOf: inNetwork,
     sheds: overload(store.isBehind),
     join,
     limiter,
@@ -96,9 +95,9 @@ export function createRouter(
   const limited =
     (route: (request: Incoming) => Answer | Promise<Answer>): Route =>
     async request => {
-      const client = clients.clientOf(request)
+      const client = clientOf(request)
       if (client === null) return refuse(unavailable)
-      const { admitted, seconds } = await documentLimiter.take(client, clients.networkOf(client))
+      const { admitted, seconds } = await documentLimiter.take(client, inNetwork(client))
       return admitted ? route(request) : refuse(tooManyRequests(seconds))
     }
 
@@ -169,6 +168,12 @@ export function createRouter(
     }
   }
 }
+
+/** Several lines of a field are joined by Node. */
+const requestClient =
+  (addressOf: ReturnType<typeof clientAddress>) =>
+  ({ socket, headers }: Incoming): string | null =>
+    addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined)
 
 /** One line for each request, without anything that the visitor sent: only known paths are logged. */
 function logRequest(log: Logger, reqId: number, { method, url = '' }: Incoming, response: Outgoing): void {

@@ -1,4 +1,5 @@
-import { Agent, request } from 'node:http'
+import { Agent, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Ledger } from './ledger.ts'
 
@@ -17,6 +18,7 @@ export function signUp(
   email: string,
   more: Record<string, string> = {},
 ): Promise<SignupAnswer | null> {
+  const request = baseUrl.startsWith('https:') ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
     const posted = request(
       `${baseUrl}/api/waitlist`,
@@ -54,6 +56,8 @@ export interface Load {
   readonly ledger: Ledger
   /** Connections, each of which sends one signup after the other. */
   readonly clients: number
+  /** What connects, and is destroyed at the end. */
+  readonly agent?: Agent
   /** Addresses of its own are made from it. */
   readonly round: number
   /** Milliseconds between an answer and the next signup of a client. */
@@ -65,8 +69,15 @@ export interface Load {
 }
 
 /** Signs up on keep-alive connections: mostly new addresses, some that were sent before. */
-export async function load({ ledger, clients, round, rest = 0, to, goesOn }: Load): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: clients })
+export async function load({
+  ledger,
+  clients,
+  agent = new Agent({ keepAlive: true, maxSockets: clients }),
+  round,
+  rest = 0,
+  to,
+  goesOn,
+}: Load): Promise<void> {
   const client = async (number: number): Promise<void> => {
     for (let i = 0; ; i++) {
       // Every third address is shared: all clients, in all rounds, race for it.
