@@ -12,6 +12,7 @@ import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
 import { version } from './compose.ts'
 import { type Config, environment, readConfig } from './config.ts'
+import { typed } from './invocation.ts'
 import { operatorOf } from './operator.ts'
 import { contactStates, deliveryStates } from './waitlist/contact.ts'
 import { OperatorError } from './waitlist/ports.ts'
@@ -25,7 +26,7 @@ const program = new Command('waitlist')
   .addHelpText('after', () => `\nSettings (environment, or the file .env):\n${settingsHelp()}`)
 
 const examples = (...lines: readonly string[]): string =>
-  `\nExamples:\n${lines.map(line => `  waitlist ${line}\n`).join('')}`
+  `\nExamples:\n${lines.map(line => `  ${typed(`waitlist ${line}`)}\n`).join('')}`
 
 program
   .command('serve')

@@ -1,6 +1,7 @@
 import { lateness, openOutside } from './compose.ts'
 import type { Config } from './config.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
+import { typed } from './invocation.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
 import { whyEphemeral } from './stores/sqlite/ephemeral.ts'
@@ -118,7 +119,7 @@ function waiting({ destination, count, why }: DeliveryCount, milliseconds: numbe
 const givenUp = (count: number): Trial => ({
   what: 'given up',
   is: 'note',
-  why: `${number(count)}; waitlist deliveries list --state abandoned says why`,
+  why: `${number(count)}; ${typed('waitlist deliveries list --state abandoned')} says why`,
 })
 
 /** Bytes. With less the disk may be full before anybody has looked. */

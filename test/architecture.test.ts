@@ -19,6 +19,7 @@ type Part =
   | 'telemetry'
   | 'config'
   | 'setting'
+  | 'invocation'
   | 'http'
   | 'listen'
   | 'stores'
@@ -30,10 +31,24 @@ type Part =
 
 /** The import law: who may import from whom (beside itself), and which packages from npm. */
 const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
-  main: { parts: ['cli', 'compose', 'config', 'waitlist'], packages: ['commander'] },
-  cli: { parts: ['compose', 'config', 'charts', 'waitlist'], packages: ['pino', 'commander', 'csv-parse'] },
+  main: { parts: ['cli', 'compose', 'config', 'invocation', 'waitlist'], packages: ['commander'] },
+  cli: {
+    parts: ['compose', 'config', 'invocation', 'charts', 'waitlist'],
+    packages: ['pino', 'commander', 'csv-parse'],
+  },
   compose: {
-    parts: ['config', 'http', 'admin', 'stores', 'limiters', 'providers', 'destinations', 'telemetry', 'waitlist'],
+    parts: [
+      'config',
+      'invocation',
+      'http',
+      'admin',
+      'stores',
+      'limiters',
+      'providers',
+      'destinations',
+      'telemetry',
+      'waitlist',
+    ],
     packages: ['pino'],
   },
   config: {
@@ -41,7 +56,11 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     packages: ['ipaddr.js'],
   },
   setting: { parts: ['outbound'], packages: [] },
-  admin: { parts: ['listen', 'telemetry', 'charts', 'waitlist'], packages: ['pino', '@prometheus-io/client'] },
+  invocation: { parts: [], packages: [] },
+  admin: {
+    parts: ['invocation', 'listen', 'telemetry', 'charts', 'waitlist'],
+    packages: ['pino', '@prometheus-io/client'],
+  },
   charts: { parts: ['waitlist'], packages: [] },
   listen: { parts: ['waitlist'], packages: [] },
   telemetry: { parts: [], packages: [] },
@@ -50,7 +69,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
   providers: { parts: ['setting', 'outbound', 'waitlist'], packages: [] },
   destinations: {
-    parts: ['outbound', 'waitlist'],
+    parts: ['invocation', 'outbound', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },

@@ -47,7 +47,9 @@ test('the benchmark, run for a moment, fills a file, compares, prints its tables
 })
 
 for (const { name, run } of generators) {
-  test(`${name}: no address comes twice, not in another measurement either`, async t => {
+  test(`${name}: no address comes twice, not in another measurement either`, {
+    skip: !isSlow && 'it takes all processors for a second; it runs in .ci/run',
+  }, async t => {
     const bodies: string[] = []
     const server = createServer(async (request, response) => {
       const chunks = await request.toArray()

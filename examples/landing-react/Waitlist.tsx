@@ -25,7 +25,10 @@ function problemOf(field: Field, value: string): string {
 
 const offline = 'You are offline. Please try again when you are connected.'
 
-/** A form that signs a visitor up at a Waitlist, on this origin or another one. For React 19. */
+/**
+ * A form that signs a visitor up at a Waitlist, on this origin or another one: `<Waitlist service="https://…" />`. It needs
+ * React 19, which puts the style into the head, once.
+ */
 export function Waitlist({ service, label = 'Join the waitlist', onJoined }: WaitlistProps) {
   const id = useId()
   const status = useRef<HTMLParagraphElement>(null)
@@ -149,6 +152,7 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
       <style href="waitlist" precedence="default">
         {style}
       </style>
+      <noscript>This form needs JavaScript, which is off in this browser.</noscript>
       <label htmlFor={`${id}-name`}>Name</label>
       <input autoComplete="name" dir="auto" {...field('name')} />
       <p id={`${id}-name-hint`} className="hint">
@@ -165,7 +169,6 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
       <p role="status" tabIndex={-1} ref={status}>
         {sentence}
       </p>
-      <noscript>This form needs JavaScript, which is off in this browser.</noscript>
     </form>
   )
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { whole } from '../charts/axis.ts'
 import { type Plot, plot } from '../charts/svg.ts'
+import { typed } from '../invocation.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type DeliveryCount, type Stats, statsOf } from '../waitlist/counts.ts'
 import { clock, length, moment, share } from './figures.ts'
@@ -105,7 +106,7 @@ ${problems.map(
 <h3>${words(title, LONGEST_NAME)}</h3>
 <p>${text}</p>
 ${why === null ? null : html`<p class="why">${words(why, LONGEST_REASON)}</p>`}
-${commands.map(commandHtml)}
+${commands.map(command => commandHtml(typed(command)))}
 </li>`,
 )}
 </ul>

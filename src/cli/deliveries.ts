@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { typed } from '../invocation.ts'
 import { operatorOf } from '../operator.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
@@ -73,7 +74,9 @@ export async function replayDeliveries(
     return misused('Give either the numbers of deliveries, or --abandoned (with --destination, if you like), not both.')
   }
   if (numbers.length === 0 && abandoned === undefined) {
-    return misused('Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.')
+    return misused(
+      `Say what to replay: the numbers of deliveries (${typed('waitlist deliveries')} lists them), or --abandoned.`,
+    )
   }
   const operator = await operatorOf(config)
   const bar = progressOn(process.stderr)

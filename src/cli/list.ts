@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { typed } from '../invocation.ts'
 import { type ContactFilter, operatorOf } from '../operator.ts'
 import { type Contact, sourceLabel } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
@@ -17,7 +18,7 @@ const MOST = 10_000
 
 /** Writes the newest contacts to standard output, as a table or as JSON with one object a line, as an export has it. */
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
-  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; waitlist export writes any number.`)
+  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export')} writes any number.`)
   giveWay()
   // One more than requested, to know whether there are more.
   const found = await (await operatorOf(config)).newest(filter, limit + 1)

@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { typed } from '../invocation.ts'
 import { operatorOf } from '../operator.ts'
 import { print } from './print.ts'
 import { number } from './table.ts'
@@ -21,7 +22,9 @@ export async function restore(config: Config, file: string | undefined): Promise
   if (kept === null) return
   await print([`What was there before is kept: ${kept.file}\n`])
   if (kept.contacts === null) {
-    await print(['It is damaged, so nobody knows who was erased there: erase them again, with "waitlist remove".\n'])
+    await print([
+      `It is damaged, so nobody knows who was erased there: erase them again, with "${typed('waitlist remove')}".\n`,
+    ])
   }
   if (kept.forgotten > 0) {
     await print([
@@ -32,7 +35,7 @@ export async function restore(config: Config, file: string | undefined): Promise
   if (kept.missing > 0) {
     await print([
       `Only there: ${counted(kept.missing, 'contact')}. To bring them back:\n`,
-      `  DATABASE_URL=${quoted(`sqlite:${kept.file}`)} waitlist export --format json | waitlist import -\n`,
+      `  DATABASE_URL=${quoted(`sqlite:${kept.file}`)} ${typed('waitlist export --format json')} | ${typed('waitlist import -')}\n`,
     ])
   }
 }

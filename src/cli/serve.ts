@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type Service, start } from '../compose.ts'
 import { type Config, inForce } from '../config.ts'
+import { typed } from '../invocation.ts'
 import { operatorOf } from '../operator.ts'
 import { vendorNames } from '../settings.ts'
 import { openLog } from './log.ts'
@@ -54,7 +55,7 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
     log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
   }
   if (abandoned > 0) {
-    log.warn({ abandoned }, 'events were given up: see waitlist deliveries list --state abandoned')
+    log.warn({ abandoned }, `events were given up: see ${typed('waitlist deliveries list --state abandoned')}`)
   }
 }
 
@@ -69,7 +70,7 @@ function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config,
     `  Sign somebody up:   ${signupCommand(url)}`,
     `  Read the docs:      ${url}/docs/api`,
     ...(adminOrigin === null ? [] : [`  Watch it:           ${adminOrigin}`]),
-    '  Export the list:    npm run -s waitlist export',
+    `  Export the list:    ${typed('waitlist export')}`,
     '',
     '',
   ].join('\n')

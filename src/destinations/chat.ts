@@ -1,3 +1,4 @@
+import { typed } from '../invocation.ts'
 import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
@@ -76,7 +77,7 @@ function sentenceOf(news: News, quote: (text: string) => string): string {
   const called = quote(news.called)
   switch (news.is) {
     case 'late':
-      return `Deliveries to ${called} are late, the oldest by more than an hour: see waitlist deliveries`
+      return `Deliveries to ${called} are late, the oldest by more than an hour: see ${typed('waitlist deliveries')}`
     case 'on time':
       return `Deliveries to ${called} are on time again`
     case 'answering':

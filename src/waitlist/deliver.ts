@@ -136,8 +136,7 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
 
   const sayAbandoned = summary<Details>((deliveries, last) => {
     if (deliveries === 1) log.error(last, 'a delivery was given up; it can be replayed')
-    else
-      log.error({ destination, deliveries, why: last.why }, 'given up: see waitlist deliveries list --state abandoned')
+    else log.error({ destination, deliveries, why: last.why }, 'deliveries were given up; they can be replayed')
   }, clock)
   const sayFailed = summary<Details>((deliveries, last) => {
     if (deliveries === 1) log.warn(last, 'a delivery failed')

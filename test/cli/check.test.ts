@@ -98,6 +98,6 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     await sql("update delivery set state = 'abandoned', settled_at = due_at")
     const { ok, told } = await check()
     assert.deepEqual([ok, told('given up')!.is], [true, 'note'])
-    assert.match(told('given up')!.why!, /^1; waitlist deliveries list --state abandoned/)
+    assert.match(told('given up')!.why!, /^1; npm run -s waitlist -- deliveries list --state abandoned says why/)
   })
 })

@@ -49,7 +49,7 @@ describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('options that cannot be understood are refused', async t => {
-    await refused(t, 2, /at most 10,000; waitlist export/, '--limit', '10001')
+    await refused(t, 2, /at most 10,000; npm run -s waitlist export writes/, '--limit', '10001')
     await refused(t, 2, /must be 1 to 255 characters/, '--search', '')
   })
 

@@ -8,6 +8,7 @@ import type { Setting } from '../../src/setting.ts'
 import { settings } from '../../src/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 import { pairIn } from '../harness/tls.ts'
 
 async function run(t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) {
@@ -155,12 +156,13 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
 
   test('is read as the editors of other systems write it', async t => {
     const text = 'export HOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nEVENT_NAME=last\r\n'
-    for (const bytes of [
-      Buffer.from(`\uFEFF${text}`),
+    const bytes = [
       Buffer.from(`\uFEFF${text}`, 'utf16le'),
+      Buffer.from(`\uFEFF${text}`),
       Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
-    ]) {
-      const program = await start(t, bytes)
+    ]
+    for (const content of isSlow ? bytes : bytes.slice(0, 1)) {
+      const program = await start(t, content)
       const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
       assert.equal(health.service, 'Früh dabei')
       assert.equal(await program.end('SIGTERM'), 0)
@@ -173,9 +175,10 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('that is no text is told so', async t => {
-    for (const bytes of [Buffer.from('PORT=0\n', 'utf16le'), Buffer.from('SERVICE_NAME=Fr\xfch\n', 'latin1')]) {
+    const contents = [Buffer.from('SERVICE_NAME=Fr\xfch\n', 'latin1'), Buffer.from('PORT=0\n', 'utf16le')]
+    for (const content of isSlow ? contents : contents.slice(0, 1)) {
       const cwd = temporaryFolder(t)
-      writeFileSync(join(cwd, '.env'), bytes)
+      writeFileSync(join(cwd, '.env'), content)
       const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
       assert.equal(code, 1)
       assert.match(stderr, /^waitlist: The file .*\.env is not UTF-8 text\. Save it as UTF-8\.\n$/)

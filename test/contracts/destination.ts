@@ -117,7 +117,7 @@ export function destinationContract({ name, open, receiver, telling, can, secret
 
   const running = new AbortController().signal
 
-  describe(`the destination contract, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`the destination contract, kept by ${name}`, { concurrency: 4, timeout: 180_000 }, () => {
     test('its numbers make sense', async t => {
       const { destination } = await started(t, () => null)
       assertSensible(destination)

@@ -28,7 +28,7 @@ export function contactsContract(
   nowhere: (t: TestContext) => Promise<Operator>,
   longAgo: string,
 ): void {
-  describe(`contacts that an operator finds in ${name}`, { timeout: 60_000 }, () => {
+  describe(`contacts that an operator finds in ${name}`, { timeout: 180_000 }, () => {
     test('by state, time and source; those who joined first come first, or last', async t => {
       const desk = await open(t)
       await list(desk, [

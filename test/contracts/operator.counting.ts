@@ -38,7 +38,7 @@ export function countingContract(
   /** A time in milliseconds since 1970, as the engine keeps it. */
   timeOf: (milliseconds: number) => string,
 ): void {
-  describe(`what is counted in ${name}`, { timeout: 60_000 }, () => {
+  describe(`what is counted in ${name}`, { timeout: 180_000 }, () => {
     test('nothing in an empty list; without tables there is a sentence', async t => {
       const { at, ...counts } = await counted(await open(t))
       assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)

@@ -22,7 +22,7 @@ export function erasureContract(
   nowhere: (t: TestContext) => Promise<Operator>,
   longAgo: string,
 ): void {
-  describe(`erasing people from ${name}`, { timeout: 60_000 }, () => {
+  describe(`erasing people from ${name}`, { timeout: 180_000 }, () => {
     test('the contact goes with all deliveries, in any spelling; nobody else does; a keyed hash stays', async t => {
       const { place, operator, sql } = await make(t)
       const store = await opened(place, t, parts)

@@ -47,7 +47,7 @@ export function importContract(
   /** A moment in milliseconds since 1970, in the engine's SQL. */
   moment: (milliseconds: number) => string,
 ): void {
-  describe(`imports into ${name}`, { timeout: 60_000 }, () => {
+  describe(`imports into ${name}`, { timeout: 180_000 }, () => {
     test('ids, times to the millisecond, states and sources are kept, in the order of the entries; nobody is told', async t => {
       const desk = await open(t)
       const createdAt = new Date('2025-03-04T05:06:07.089Z')

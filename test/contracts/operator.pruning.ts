@@ -19,7 +19,7 @@ async function end(store: Store, destination: string, most: number, settlement: 
 }
 
 export function pruningContract(name: string, make: (t: TestContext) => Promise<Desk>): void {
-  describe(`pruning ${name}`, { timeout: 60_000 }, () => {
+  describe(`pruning ${name}`, { timeout: 180_000 }, () => {
     /** Six deliveries of three contacts: two delivered and one abandoned ten days ago, one delivered today, two waiting. */
     async function history(t: TestContext) {
       const desk = await make(t)

@@ -11,7 +11,7 @@ export function soundnessContract(
   nowhere: (t: TestContext) => Promise<Operator>,
   longAgo: string,
 ): void {
-  describe(`an examination of ${name}`, { timeout: 60_000 }, () => {
+  describe(`an examination of ${name}`, { timeout: 180_000 }, () => {
     test('finds nothing in a list that is sound', async t => {
       const { store, operator } = await open(t)
       await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })

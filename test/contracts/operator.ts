@@ -37,7 +37,7 @@ export function operatorContract(
   longAgo: string,
   nextYear: string,
 ): void {
-  describe(`what an operator asks, of ${name}`, { timeout: 60_000 }, () => {
+  describe(`what an operator asks, of ${name}`, { timeout: 180_000 }, () => {
     test('all contacts that joined before, in the order in which they did', async t => {
       const desk = await open(t)
       await busy(desk)

@@ -33,7 +33,7 @@ export function convergence(under: VendorUnderTest): void {
   const promises = { ...vendors[under.vendor].promises, ...under.promises }
   describe('a vendor that misbehaves', { concurrency: true }, () => {
     for (const seed of SEEDS) {
-      test(`seed ${seed}: ends with every signup, each once`, { timeout: 60_000 }, async t => {
+      test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {
         const fake = under.fake()
         const server = await startVendor(t, fake.answer)
         const provider = await opened(t, under, under.settings(server.url), TIMEOUT)

@@ -3,11 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { vendors } from '../../src/providers/catalogue.ts'
 import type { Removal } from '../../src/waitlist/ports.ts'
 import { type Asked, type Misbehaviour, misbehaviours, startVendor, tookEffect } from '../harness/vendor.ts'
-import { contactOf, opened, type VendorUnderTest } from './provider.ts'
-
-/** Milliseconds for answers that come, on a machine that is busy; and for those that never come. */
-const PATIENT = 20_000
-const SHORT = 1_000
+import { contactOf, opened, PATIENT, SHORT, type VendorUnderTest } from './provider.ts'
 
 /** Each could be taken for another one, by a search, a pattern or an encoding. */
 // biome-ignore format: a list to be read as one

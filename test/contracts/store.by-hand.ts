@@ -54,7 +54,7 @@ export function byHandContract(name: string, place: MakePlace): void {
       await body({ here, sql, clock, open: more => opened(here, t, { ...options, ...more }) }, t)
     })
 
-  describe(`rows edited by hand, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`rows edited by hand, kept by ${name}`, { timeout: 180_000 }, () => {
     edits('half an event, or the event of a pending contact, is refused', async ({ sql, open }) => {
       const store = await open()
       await pendingNow(store, 'pending@example.com')

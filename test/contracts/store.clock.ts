@@ -79,7 +79,7 @@ const ways = {
 
 /** What a store promises about deliveries when its clock, which may be the database's, is set. */
 export function clockContract(name: string, make: MakePlace): void {
-  describe(`a clock that is set, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`a clock that is set, kept by ${name}`, { timeout: 180_000 }, () => {
     for (const [how, setting] of Object.entries(ways)) {
       const isOpen = how === 'while the store is open'
 

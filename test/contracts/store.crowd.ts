@@ -34,7 +34,7 @@ async function takeAll<Item>(stores: readonly Store[], all: number, take: (store
 
 /** What a store promises to several instances, or to a crowd at one where there can be no other. */
 export function crowdContract(name: string, place: MakePlace): void {
-  describe(`a crowd at several instances, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`a crowd at several instances, kept by ${name}`, { timeout: 180_000 }, () => {
     test('the same addresses, everywhere at once and in other orders: each is listed now once', async t => {
       const here = await place(t)
       const stores = await instances(here, t, INSTANCES)

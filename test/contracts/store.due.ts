@@ -28,7 +28,7 @@ async function waiting(store: Store, email: string, wait: number, doubt = false)
 
 /** What a store promises about hand-overs that are completed later, and about a provider that changes meanwhile. */
 export function dueContract(name: string, place: MakePlace): void {
-  describe(`hand-overs that are due, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`hand-overs that are due, kept by ${name}`, { timeout: 180_000 }, () => {
     test('the longest due come first, at most as many as asked for, and none that is leased', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { provider, clock: clock.read })
@@ -99,7 +99,7 @@ export function dueContract(name: string, place: MakePlace): void {
     })
   })
 
-  describe(`a provider that changes, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`a provider that changes, kept by ${name}`, { timeout: 180_000 }, () => {
     test('those who wait for an earlier provider are handed to the new one, and doubt stays with whom it is about', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)

@@ -32,7 +32,7 @@ const settlements: readonly Settlement[] = [
 
 /** What a store promises about contacts that a provider has yet to confirm. */
 export function handOverContract(name: string, place: MakePlace): void {
-  describe(`hand-overs, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`hand-overs, kept by ${name}`, { timeout: 180_000 }, () => {
     test('a new contact is pending now under a lease; then still pending; once listed, already listed', async t => {
       const [here, clock] = [await place(t), handClock()]
       const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })

@@ -32,7 +32,7 @@ const claimed = async (store: Store) => (await only(store)).contact.source
 
 /** What a store promises about where signups come from. */
 export function sourceContract(name: string, place: MakePlace): void {
-  describe(`sources, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`sources, kept by ${name}`, { timeout: 180_000 }, () => {
     for (const query of ['ref=ada', full, longest]) {
       test(`a source comes back as it was: ${query.slice(0, 40)}`, async t => {
         const here = await place(t)

@@ -211,3 +211,38 @@ describe('the Dockerfile', () => {
     for (const path of kept) assert.ok(existsSync(join(root, path)), path)
   })
 })
+
+/** The options that the documentation uses (https://docs.docker.com/reference/cli/docker/compose/). */
+const options: Readonly<Record<string, readonly string[]>> = {
+  up: ['--detach', '--build', '--wait', '--no-deps'],
+  build: ['--pull'],
+  exec: ['-T'],
+  run: ['--rm'],
+  stop: [],
+  down: ['--volumes'],
+}
+
+test('every line of the documentation that calls Compose names files, commands, options and services that exist', () => {
+  const lines = ['docs/deploy.md', 'docs/litestream.md', 'compose.yaml', 'deploy/compose.instances.yaml']
+    .flatMap(path => [...read(path).matchAll(/docker compose ([^`\n]*)/g)])
+    .map(([, line]) => line!.trim().split(/\s+/))
+  assert.ok(lines.length > 8)
+  for (const words of lines) {
+    const said = words.join(' ')
+    let file = 'compose.yaml'
+    while (words[0]?.startsWith('--')) {
+      const [option, value] = words.splice(0, 2)
+      assert.ok(option === '--file' || option === '--env-file', said)
+      if (option === '--file') file = value!
+      else assert.equal(value, '.env', said)
+    }
+    const command = words.shift()!
+    assert.ok(command in options, said)
+    const isOption = (word: string) => word.startsWith('-')
+    const behind = words.findIndex(word => !isOption(word))
+    const given = behind === -1 ? words : words.slice(0, behind)
+    for (const option of given) assert.ok(options[command]!.includes(option), said)
+    const service = behind === -1 ? undefined : words[behind]
+    if (service !== undefined) assert.ok(service in compose(file).services, said)
+  }
+})

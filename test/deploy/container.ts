@@ -26,15 +26,24 @@ export interface Image {
   readonly folder: string
   /** `uid:gid` */
   readonly user: string
+  readonly entrypoint: readonly string[]
   readonly command: readonly string[]
   readonly health: readonly string[]
   readonly stopSignal: NodeJS.Signals
 }
 
 /** Why nothing can be built here; false: it can. */
-export const noContainers: string | false =
-  spawnSync('unshare', ['--mount', '--net', 'sh', '-c', 'ip link set lo up && setpriv --version']).status !== 0 &&
-  'containers are made of namespaces, which need root on Linux, with util-linux and iproute2'
+export const noContainers = (): string | false =>
+  spawnSync('unshare', ['--mount', '--net', 'sh', '-c', TRIAL]).status !== 0 &&
+  'containers are made of namespaces and overlays, which need root on Linux, with util-linux and iproute2'
+
+const TRIAL = `
+ip link set lo up && setpriv --version >/dev/null || exit 1
+folder=$(mktemp -d) && cd "$folder" && mkdir lower upper work merged
+mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && umount merged
+status=$?
+cd / && rm -r "$folder"
+exit $status`
 
 /** What a base image has, taken from this machine: programs and libraries, read only. */
 const LENT = ['usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64', 'usr/share', 'etc', 'dev', 'proc']
@@ -141,8 +150,7 @@ export function build(t: Pick<TestContext, 'after'>, checkout: string): Image {
       if (how === undefined) throw new Error(`${instruction.word} is not known here`)
       how(instruction)
     }
-    const { entrypoint, command, stopSignal } = made
-    image = { ...made, tree, command: [...entrypoint, ...command], stopSignal: stopSignal as NodeJS.Signals }
+    image = { ...made, tree, stopSignal: made.stopSignal as NodeJS.Signals }
   }
   return image!
 }
@@ -160,8 +168,10 @@ export interface Container {
   readonly process: ChildProcess
   readonly output: () => string
   readonly exited: Promise<number | null>
-  /** Runs a command inside, as the same user; resolves with its exit code and what it wrote to standard output. */
-  exec(...command: readonly string[]): Promise<{ code: number; stdout: string }>
+  /** What stands before a command that runs inside, as the same user. */
+  readonly into: readonly string[]
+  /** Resolves with the exit code of such a command, and what it wrote to standard output. */
+  exec(...command: string[]): Promise<{ code: number; stdout: string }>
 }
 
 /**
@@ -172,7 +182,7 @@ export function run(
   t: Pick<TestContext, 'after'>,
   image: Image,
   data?: { readonly at: string; readonly volume: string },
-) {
+): Container {
   const layer = join(temporaryFolder(t), 'overlay2', 'a1b2c3')
   const [upper, work, root] = [join(layer, 'diff'), join(layer, 'work'), join(layer, 'merged')]
   for (const each of [upper, work, root]) mkdirSync(each, { recursive: true })
@@ -187,10 +197,10 @@ ${data === undefined ? '' : `mount --bind ${data.volume} "$tree${data.at}"; moun
 exec chroot "$tree" "$@"`
   const [uid, gid] = image.user.split(':')
   const user = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs', '--bounding-set=-all']
-  const inside = ['setpriv', ...user, '--inh-caps=-all', 'env', '-C', image.folder, ...image.command]
-  const child = spawn('unshare', ['--mount', '--net', 'sh', '-c', script, 'sh', image.tree, ...lent(), ...inside], {
-    env: image.env,
-  })
+  const { entrypoint, command } = image
+  const inside = ['setpriv', ...user, '--inh-caps=-all', 'env', '-C', image.folder, ...entrypoint, ...command]
+  const args = ['--mount', '--net', 'sh', '-c', script, 'sh', image.tree, ...lent(), ...inside]
+  const child = spawn('unshare', args, { env: image.env })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', chunk => {
@@ -202,15 +212,17 @@ exec chroot "$tree" "$@"`
     child.kill('SIGKILL')
     await exited
   })
-  const into = ['--target', `${child.pid}`, '--mount', '--net', '--root', '--setuid', uid!, '--setgid', gid!]
+  const target = ['--target', `${child.pid}`, '--mount', '--net', '--root', '--setuid', uid!, '--setgid', gid!]
+  const into = ['nsenter', ...target, 'env', '-C', image.folder]
   return {
     process: child,
     output: () => output,
     exited,
+    into,
     exec: (...command) =>
-      promisify(execFile)('nsenter', [...into, 'env', '-C', image.folder, ...command], { env: image.env }).then(
+      promisify(execFile)(into[0]!, [...into.slice(1), ...command], { env: image.env }).then(
         ({ stdout }) => ({ code: 0, stdout }),
         ({ code, stdout }) => ({ code, stdout }),
       ),
-  } satisfies Container
+  }
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { build, type Container, noContainers, run, volume } from './container.ts'
@@ -22,15 +24,18 @@ async function signUp({ exec }: Container, email: string) {
   return JSON.parse(stdout) as { success: boolean; alreadyExisted: boolean }
 }
 
+/** The lines of a page that call Docker. */
+const docker = (page: string) => readFileSync(join(root, page), 'utf8').match(/^docker .*$/gm) ?? []
+
 /** The entries of a lock file. */
 const locked = (path: string) =>
   (JSON.parse(readFileSync(path, 'utf8')) as { packages: Record<string, { dev?: boolean }> }).packages
 
-const skip = !isSlow ? 'slow: WAITLIST_SLOW_TESTS=1' : noContainers
+const skip = !isSlow ? 'slow: WAITLIST_SLOW_TESTS=1' : noContainers()
 
 test('the stages of the Dockerfile make an image that takes signups, keeps them, and is well only while it can', {
   skip,
-  timeout: 170_000,
+  timeout: 300_000,
 }, async t => {
   const image = build(t, root)
   const inside = (...path: string[]) => readdirSync(join(image.tree, ...path)).sort()
@@ -47,11 +52,13 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
       return container.output().includes('"waitlist is ready"')
     })
 
+  const healthy = ({ exec }: Container) => until(async () => (await exec(...image.health)).code === 0)
+
   await t.test('with a volume, read only, and without rights', async t => {
     const container = run(t, image, data)
     await ready(container)
     assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, false])
-    assert.equal((await container.exec(...image.health)).code, 0)
+    await healthy(container)
     const status = readFileSync(`/proc/${container.process.pid}/status`, 'utf8')
     assert.match(status, /^Uid:\t1000\t1000\t1000\t1000$/m)
     for (const rights of ['CapEff', 'CapPrm', 'CapBnd']) assert.match(status, new RegExp(`^${rights}:\t0+$`, 'm'))
@@ -61,15 +68,40 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
       assert.notEqual((await container.exec('touch', `${place}x`)).code, 0, place)
     }
     assert.doesNotMatch(container.output(), /inside this container/)
-    // As the documentation has them.
     assert.match((await container.exec('waitlist', 'export')).stdout, /ada@example\.com/)
-    assert.equal((await container.exec('waitlist', 'backup', 'waitlist-backup.db')).code, 0)
-    assert.ok(readdirSync(data.volume).includes('waitlist-backup.db'))
 
     container.process.kill('SIGSTOP')
     assert.equal((await container.exec(...image.health)).code, 1)
     container.process.kill('SIGCONT')
-    await until(async () => (await container.exec(...image.health)).code === 0)
+    await healthy(container)
+    container.process.kill(image.stopSignal)
+    assert.equal(await container.exited, 0)
+  })
+
+  await t.test('the backup of docs/deploy.md, and how it is put back', async t => {
+    const cwd = temporaryFolder(t)
+    let container = run(t, image, data)
+    await ready(container)
+    const lines = docker('docs/deploy.md').filter(line => !line.includes('--file'))
+    for (const line of lines.slice(2)) {
+      if (line.startsWith('docker compose exec -T waitlist ')) {
+        const typed = line.replace('docker compose exec -T waitlist', container.into.join(' '))
+        execFileSync('sh', ['-c', typed], { cwd, env: image.env })
+      } else if (line === 'docker compose stop waitlist') {
+        await signUp(container, 'later@example.com')
+        container.process.kill(image.stopSignal)
+        assert.equal(await container.exited, 0)
+      } else if (line.startsWith('docker compose run --rm waitlist ')) {
+        const restored = run(t, { ...image, command: line.split(' ').slice(5) }, data)
+        assert.equal(await restored.exited, 0, restored.output())
+      } else {
+        assert.equal(line, 'docker compose up --detach --wait')
+        container = run(t, image, data)
+        await ready(container)
+      }
+    }
+    assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, true])
+    assert.deepEqual(pick(await signUp(container, 'later@example.com')), [true, false])
     container.process.kill(image.stopSignal)
     assert.equal(await container.exited, 0)
   })

@@ -23,6 +23,8 @@ export interface ProxyKind {
   readonly missing: string | null
   /** Its configuration, for other ports and a certificate for tests. */
   configure(places: Places): string
+  /** The same behind a CDN, and the TRUST_PROXY that belongs to it. */
+  readonly behindCdn: { configure(text: string, cdn: string): string; readonly trust: string }
   /** The command that runs it in the foreground, until SIGTERM or what `ends` it. */
   command(file: string, folder: string): readonly [string, ...string[]]
   /** What lets it finish what it has. */
@@ -152,7 +154,7 @@ export const warningsOf = (program: Program): string[] =>
 export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: string) => string): void {
   const skip = kind.missing ?? (!isSlow && 'slow: WAITLIST_SLOW_TESTS=1')
 
-  async function stage(t: TestContext, env: Record<string, string> = {}) {
+  async function stage(t: TestContext, env: Record<string, string> = {}, change = (text: string) => text) {
     const cwd = temporaryFolder(t)
     const port = await freePort()
     const start = () =>
@@ -169,7 +171,7 @@ export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: s
       )
     const program = await start()
     const places = await placesFor(t, port)
-    const file = write(kind.configure(places), places.folder)
+    const file = write(change(kind.configure(places)), places.folder)
     const open = () => runProxy(t, kind, places, file)
     return { program, start, proxy: await open(), open, database: join(cwd, 'data', 'waitlist.db') }
   }
@@ -206,6 +208,18 @@ export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: s
       if (hasIpv6) assert.deepEqual(await attempts({ from: '::1' }, { from: '::1' }), [400, 400])
       if (hasIpv6) assert.deepEqual(await attempts({ from: '::1' }), [429])
       assert.deepEqual(warningsOf(program), [])
+    })
+
+    test('behind a CDN that it knows, the visitor is whom the CDN names, and nobody else is believed', async t => {
+      const [cdn, stranger] = ['127.0.0.5', '127.0.0.6']
+      const env = { RATE_LIMIT: '1', TRUST_PROXY: kind.behindCdn.trust }
+      const { proxy } = await stage(t, env, text => kind.behindCdn.configure(text, cdn))
+      const attempt = (from: string, forwarded: string) => signUpFrom(proxy.baseUrl, { from, forwarded }, '{}')
+      assert.equal(await attempt(cdn, '192.0.2.1'), 400)
+      assert.equal(await attempt(cdn, '192.0.2.2'), 400)
+      assert.equal(await attempt(cdn, '198.51.100.1, 192.0.2.1'), 429, 'forged before the CDN')
+      assert.equal(await attempt(stranger, '192.0.2.3'), 400)
+      assert.equal(await attempt(stranger, '192.0.2.4'), 429, 'forged past the CDN')
     })
 
     test('a body over the limit is a 413 with a JSON error, however large', async t => {

@@ -24,7 +24,7 @@ async function pageOf(example: Example): Promise<string> {
   const stdin = { contents, loader: 'tsx', resolveDir: fileURLToPath(new URL('.', import.meta.url)) } as const
   // Not minified, so that React warns of what it does not like.
   const { outputFiles } = await build({ stdin, bundle: true, write: false, jsx: 'automatic', format: 'esm' })
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>React</title>
+  return `<!doctype html><html lang="en" style="background: Canvas"><head><meta charset="utf-8"><title>React</title>
     <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
     <link rel="icon" href="data:,"></head><body><main></main>
     <script type="module">${outputFiles[0]!.text}</script></body></html>`

@@ -40,14 +40,14 @@ export async function startRedis(more: readonly string[] = []): Promise<RedisSer
   return serverOf((port, folder) => ['--port', String(port), '--dir', folder, ...settings], /ready to accept/i)
 }
 
-/** A server that watches over `master` and what follows it, under the name `main`, and is quick to replace it. */
+/** A server that watches over `master` and what follows it, under the name `main`. It is patient, as the machine may be slow, until it is told otherwise. */
 export async function startSentinel(master: RedisServer): Promise<RedisServer> {
   const settings = (port: number, folder: string) => `
 port ${port}
 bind 127.0.0.1
 dir ${folder}
 sentinel monitor main 127.0.0.1 ${master.port} 1
-sentinel down-after-milliseconds main 500
+sentinel down-after-milliseconds main 60000
 sentinel failover-timeout main 2000
 `
   return serverOf((port, folder) => {

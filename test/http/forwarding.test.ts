@@ -65,7 +65,7 @@ const rows: readonly [
 ]
 
 for (const [what, proxies, peer, forwarded, sign] of rows) {
-  test(`${what}: ${sign === null ? 'no sign' : `"${sign}"`}`, () => {
+  test(`C-42: ${what}: ${sign === null ? 'no sign' : `"${sign}"`}`, () => {
     const signs: ForwardingSign[] = []
     const rule = { proxies, ipv6Prefix: 64 }
     const key = clientAddress(rule, sign => signs.push(sign))(peer, forwarded)
@@ -91,7 +91,7 @@ const scenes: readonly [TRUST_PROXY: string, fields: string[], sentence: RegExp 
 
 for (const [TRUST_PROXY, fields, sentence] of scenes) {
   const what = `TRUST_PROXY=${TRUST_PROXY} and ${fields.join('; ') || 'no field'}`
-  test(`${what}: ${sentence === null ? 'no warning' : 'one warning, without an address'}`, async t => {
+  test(`C-42: ${what}: ${sentence === null ? 'no warning' : 'one warning, without an address'}`, async t => {
     const { baseUrl, logged } = await startService(t, { TRUST_PROXY })
     for (let i = 0; i < 3; i++) await send(baseUrl, signUpHead(...fields))
     const warnings = logged.filter(({ level }) => Number(level) >= 40).map(({ msg }) => String(msg))

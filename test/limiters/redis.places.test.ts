@@ -215,6 +215,7 @@ describe('servers under a sentinel', { skip, timeout: 90_000 }, async () => {
     assert.equal((await limiter.take(client)).remaining, 2)
     assert.equal(Number(await master.command('exists', `waitlist:limit:${client}`)), 1)
     await until(async () => Number(await replica.command('exists', `waitlist:limit:${client}`)) === 1)
+    await sentinel.command('sentinel', 'set', 'main', 'down-after-milliseconds', 500)
     await master.stop()
     await until(() => answers(limiter))
     assert.match(String(await replica.command('info', 'replication')), /role:master/)

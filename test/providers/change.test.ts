@@ -5,7 +5,7 @@ import type { VendorName } from '../../src/providers/catalogue.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { handOver } from '../../src/waitlist/handover.ts'
 import { join } from '../../src/waitlist/join.ts'
-import { opened } from '../contracts/provider.ts'
+import { opened, PATIENT } from '../contracts/provider.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -29,12 +29,12 @@ test('an attempt that took effect unheard is not forgotten while another provide
 
   /** The service from its start to its stop: she signs up, and what `met` says happens to the call. */
   async function once(test: TestContext, vendor: VendorName, server: typeof atLoops, met: readonly Misbehaviour[]) {
-    const provider = await opened(test, { vendor }, settings[vendor]!, 600)
+    const provider = await opened(test, { vendor }, settings[vendor]!)
     const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider: vendor, destinations: [] })
     const announce = () => {}
     const handing = handOver({ store, log: recordingLog().log, announce, provider })
     server.next(...met)
-    const parts = { store, handOver: handing, timeout: 600, leave: new AbortController().signal, announce }
+    const parts = { store, handOver: handing, timeout: PATIENT, leave: new AbortController().signal, announce }
     const told = await join(signup('Ada Lovelace', EMAIL), parts)
     await store.close()
     return told.is

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
-import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
+import { contactOf, eventOf, opened, providerContract, SHORT } from '../contracts/provider.ts'
 import { type Asked, misbehaviours, type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, exchanged } from '../harness/wire.ts'
 import { kitCalls } from './kit.contract.ts'
@@ -126,7 +126,8 @@ describe('what a new contact was kept from is made up for, and it stays new, aft
       for (const done of [1, 3]) {
         const { fake, server, provider } = await started(t, kitJoined)
         server.next(...Array.from({ length: 1 + done }, () => 'slow' as const), what)
-        const first = await provider.createContact(ada, false, AbortSignal.timeout(1_500))
+        const leave = what.startsWith('hang') ? AbortSignal.timeout(SHORT) : never
+        const first = await provider.createContact(ada, false, leave)
         if (what === 'slow') {
           assert.equal(first.is, 'created')
           continue

@@ -8,7 +8,7 @@ import { OperatorError, type Store } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { freePort } from '../harness/port.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { grants, makeRole, PASSWORD, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { spawnProgram } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -86,7 +86,7 @@ describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
   })
 
   test('a server that starts meanwhile is used', async t => {
-    const other = await startPostgres()
+    const other = await startPostgres({ settings: unsynced })
     t.after(() => other.remove())
     const url = await other.database()
     await other.stop('fast')

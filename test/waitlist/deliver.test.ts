@@ -102,7 +102,7 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.ok(asked >= 100 && asked <= 200, `${asked} in 20 seconds`)
     assert.ok(here.lines.length >= 2 && here.lines.length <= 4)
     const { level, message, details } = here.lines[1]!
-    assert.deepEqual([level, message], ['error', 'given up: see waitlist deliveries list --state abandoned'])
+    assert.deepEqual([level, message], ['error', 'deliveries were given up; they can be replayed'])
     const { deliveries, ...rest } = details as { deliveries: number }
     assert.ok(deliveries > 100)
     assert.deepEqual(rest, { destination: 'webhook', why: 'answered with 422' })

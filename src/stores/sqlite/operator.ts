@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { OperatorError } from '../../waitlist/ports.ts'
 import type { Operator } from '../operator.ts'
 import { contacts } from './operator/contacts.ts'
 import { copies } from './operator/copies.ts'
@@ -8,6 +9,7 @@ import { erasure } from './operator/erasure.ts'
 import { imports } from './operator/imports.ts'
 import { pruning } from './operator/pruning.ts'
 import { soundness } from './operator/soundness.ts'
+import { lackingRight } from './rights.ts'
 
 /** The operator's side of a database file. Each call opens it separately; a service goes on meanwhile. */
 export function sqliteOperator(path: string): Operator {
@@ -23,7 +25,11 @@ export function sqliteOperator(path: string): Operator {
     ...soundness(path),
     ...imports(path),
     async look() {
-      if (!existsSync(path)) return `${path}, which is made at the first start`
+      if (!existsSync(path)) {
+        const lacking = lackingRight(path)
+        if (lacking !== undefined) throw new OperatorError(`${path} cannot be made: ${lacking}`)
+        return `${path}, which is made at the first start`
+      }
       // If nothing can be counted, the file cannot be used.
       await backlog()
       return path

@@ -15,6 +15,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
 import { whyEphemeral } from './ephemeral.ts'
+import { reasonOf } from './rights.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
@@ -264,7 +265,7 @@ function requireWritable(path: string): void {
   try {
     accessSync(path, constants.W_OK)
   } catch (error) {
-    throw new OperatorError(`${path} cannot be written: ${(error as Error).message}`)
+    throw new OperatorError(`${path} cannot be written: ${reasonOf(path, error)}`)
   }
 }
 

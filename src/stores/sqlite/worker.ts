@@ -8,6 +8,7 @@ import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
+import { reasonOf } from './rights.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
 import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings, trying } from './signups.ts'
 
@@ -184,6 +185,9 @@ try {
   const { message, errcode = 0 } = error as Error & { errcode?: number }
   const { path } = workerData as SqliteOptions
   const full = saysNoRoom(error) || (CANNOT_WRITE.includes(errcode & 0xff) && hasNoRoom(path))
-  reply({ is: error instanceof OperatorError ? 'refused' : 'failed', why: full ? noRoom(message) : message })
+  reply({
+    is: error instanceof OperatorError ? 'refused' : 'failed',
+    why: full ? noRoom(message) : reasonOf(path, error),
+  })
   port.close()
 }

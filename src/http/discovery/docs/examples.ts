@@ -98,7 +98,7 @@ const form = readFileSync(new URL('./form.html', import.meta.url), 'utf8').trimE
 
 /** A form to paste into a page. It may hand on the query of its page. */
 export function formSample(base: string, withQuery: boolean): Sample {
-  const code = form.replace('https://waitlist.example.com', base)
+  const code = form.replace('https://waitlist.example.com', () => base)
   return { language: 'html', code: withQuery ? code : code.replace(/\$\{location\.search\}/, '') }
 }
 

@@ -1,22 +1,24 @@
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../../waitlist/ports.ts'
+import { reasonOf } from '../rights.ts'
 import { requireReleased } from '../schema.ts'
 
 /** @throws {OperatorError} when there is no such file, or it is not ours. */
 export function openForReading(path: string): DatabaseSync {
-  if (!existsSync(path)) {
-    throw new OperatorError(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
-  }
   let database: DatabaseSync | undefined
   try {
+    statSync(path)
     database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
     requireReleased(database, path)
     return database
   } catch (error) {
     database?.close()
     if (error instanceof OperatorError) throw error
-    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`)
+    if (['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code))) {
+      throw new OperatorError(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
+    }
+    throw new OperatorError(`${path} cannot be read: ${reasonOf(path, error)}`)
   }
 }
 
@@ -42,4 +44,4 @@ export async function lend<T>(
 }
 
 export const cannotUse = (path: string, error: unknown) =>
-  new OperatorError(`${path} cannot be used: ${(error as Error).message}`)
+  new OperatorError(`${path} cannot be used: ${reasonOf(path, error)}`)
