@@ -1,6 +1,7 @@
 /**
  * Runs after `npm ci`: starts the program once, in memory, to fill Node's compile cache. The first real start is then as
- * fast and as small as later ones. Everything works without it too.
+ * fast and as small as later ones. Everything works without it too. It is `postprepare` since npm warns of a `prepare`
+ * where the package is installed.
  */
 import { spawn } from 'node:child_process'
 

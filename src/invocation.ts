@@ -1,15 +1,14 @@
 /** How this program was started: Node's own words for it. */
 export interface Invocation {
-  /** The file that was run; the executable itself, if it brings its Node.js. */
-  readonly entry: string
-  readonly execPath: string
-  /** The executable as it was typed. */
+  /** As Node.js was typed, or an executable that brings it. */
   readonly argv0: string
+  /** The file that is run; for such an executable the same as above. */
+  readonly entry: string
 }
 
 /** What somebody types here instead of `waitlist …`, the text of a command. */
-export function typedIn({ entry, execPath, argv0 }: Invocation): (command: string) => string {
-  const program = programIn(entry, execPath, argv0)
+export function typedIn({ argv0, entry }: Invocation): (command: string) => string {
+  const program = entry === argv0 ? argv0 : programFor(entry)
   return command => {
     const args = command.replace(/^waitlist/, '')
     // npm takes options for its own unless they follow two dashes.
@@ -17,8 +16,7 @@ export function typedIn({ entry, execPath, argv0 }: Invocation): (command: strin
   }
 }
 
-function programIn(entry: string, execPath: string, argv0: string): string {
-  if (entry === execPath) return argv0
+function programFor(entry: string): string {
   const folders = entry.split(/[/\\]/)
   if (folders.includes('node_modules')) return 'npx waitlist'
   // The file itself is what npm runs in a clone. A link to it has the name that it was given on the PATH.
@@ -26,4 +24,4 @@ function programIn(entry: string, execPath: string, argv0: string): string {
 }
 
 /** The same where this process runs. */
-export const typed = typedIn({ entry: process.argv[1] ?? '', execPath: process.execPath, argv0: process.argv0 })
+export const typed = typedIn({ argv0: process.argv0, entry: process.argv[1] ?? '' })

@@ -2,9 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { typedIn } from '../src/invocation.ts'
 
-const execPath = '/usr/bin/node'
-const node = { execPath, argv0: 'node' }
-
 const ways = [
   [
     'in a clone',
@@ -22,7 +19,7 @@ const ways = [
 describe('what is typed', () => {
   for (const [where, entry, plain, withOption] of ways) {
     test(`${where}: ${plain}`, () => {
-      const typed = typedIn({ ...node, entry })
+      const typed = typedIn({ argv0: 'node', entry })
       assert.equal(typed('waitlist export'), plain)
       if (withOption !== undefined) assert.equal(typed('waitlist list -l 5'), withOption)
     })
@@ -30,13 +27,13 @@ describe('what is typed', () => {
 
   test('for the executable it is what was typed for it', () => {
     for (const argv0 of ['./waitlist', 'waitlist', '/opt/waitlist']) {
-      const typed = typedIn({ entry: '/opt/waitlist', execPath: '/opt/waitlist', argv0 })
+      const typed = typedIn({ argv0, entry: argv0 })
       assert.equal(typed('waitlist list -l 5'), `${argv0} list -l 5`)
     }
   })
 
   test('npm is kept from taking options, and a lone dash, for its own', () => {
-    const typed = typedIn({ ...node, entry: '/home/ada/waitlist/bin/waitlist.js' })
+    const typed = typedIn({ argv0: 'node', entry: '/home/ada/waitlist/bin/waitlist.js' })
     assert.equal(typed('waitlist import -'), 'npm run -s waitlist -- import -')
     assert.equal(typed('waitlist show ada@first-list.example'), 'npm run -s waitlist show ada@first-list.example')
   })

@@ -68,10 +68,9 @@ test('Litestream, killed like the service, keeps every acknowledged signup, and 
     }
     await killed
     logged.push(...logOf(program))
-    if (round % 3 === 0) {
-      await litestream.kill()
-      litestream = replicate()
-    }
+    // As the page says: while anybody has the file open, SQLite drops a commit that was cut short, which the copy may have.
+    await litestream.kill()
+    litestream = replicate()
   }
   // What was acknowledged is there after a while, at the latest when this test times out.
   const program = await run()

@@ -18,7 +18,8 @@ import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 import { type Example, landing, pathOf } from './landing.pages.ts'
 
 const forAll = { after: after as TestContext['after'] }
-const started = await startBrowser(forAll)
+// In `npm test` the same form is tried from the documentation page, by test/http/docs.browser.test.ts.
+const started = isSlow ? await startBrowser(forAll) : { missing: 'takes longer than npm test may' }
 const skip = 'missing' in started && started.missing
 const browser = started as Browser
 
@@ -157,15 +158,11 @@ async function visit(t: Pick<TestContext, 'after'>, url: string, options: Browse
   }
 }
 
-const schemes = isSlow ? (['light', 'dark'] as const) : (['dark'] as const)
-
-/** axe looks at everything, which takes a while: in `npm test` only where there is most to see. */
+/** On a phone and at a desk, in light and dark: nothing sticks out, and axe finds no violation. */
 async function looksRight({ page }: Visit, state: string): Promise<void> {
-  if (!isSlow && state !== 'invalid') return
-  const sizes = isSlow ? [320, 768, 1280] : [320]
   await page.evaluate(axe.source)
-  for (const colorScheme of schemes) {
-    for (const width of sizes) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [320, 768, 1280]) {
       await page.setViewportSize({ width, height: 800 })
       // Without motion, so that no colour is looked at on its way.
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -185,7 +182,7 @@ async function looksRight({ page }: Visit, state: string): Promise<void> {
   }
 }
 
-const examples: Example[] = isSlow ? ['landing/index.html', 'landing-react/Waitlist.tsx'] : ['landing/index.html']
+const examples: Example[] = ['landing/index.html', 'landing-react/Waitlist.tsx']
 
 for (const example of examples) {
   describe(`${example} in a browser, on another origin than the service`, { skip, timeout: 240_000 }, () => {
@@ -252,7 +249,7 @@ for (const example of examples) {
       ['a provider that is not reached', 502, (url: string) => loopsSettings(url)],
       ['a key that the provider refuses', 500, (url: string) => ({ ...loopsSettings(url), LOOPS_API_KEY: 'wrong' })],
     ] as const
-    for (const [title, status, settings] of isSlow ? outages : outages.slice(0, 1)) {
+    for (const [title, status, settings] of outages) {
       test(`saved but late is a success: ${status}, ${title}`, async t => {
         const vendor = await startVendor(t, loopsFake().answer)
         if (status === 502) vendor.chaos(1, 1, ['503'])
@@ -266,9 +263,6 @@ for (const example of examples) {
         await looksRight(visitor, 'saved')
       })
     }
-
-    // The rest takes longer than `npm test` may.
-    if (!isSlow) return
 
     test('what only the service can tell is said at its field, and what was typed stays', async t => {
       const vendor = await startVendor(t, loopsFake().answer)
@@ -458,9 +452,7 @@ const settings = [
   ['https', page1, other, 'none', 'kept'],
 ] as const
 
-describe('the cookie of a signup on another origin', {
-  skip: skip || (!isSlow && 'takes longer than npm test may'),
-}, () => {
+describe('the cookie of a signup on another origin', { skip }, () => {
   for (const [scheme, pageHost, serviceHost, sameSite, expected] of settings) {
     const where = `${scheme}, from ${pageHost} to ${serviceHost}`
     test(`is ${expected} with COOKIE_SAME_SITE=${sameSite}: ${where}; the signup is stored all the same`, async t => {
@@ -489,9 +481,7 @@ describe('the cookie of a signup on another origin', {
   }
 })
 
-test('without JavaScript the form says what it needs, and sends nothing anywhere', {
-  skip: skip || (!isSlow && 'takes longer than npm test may'),
-}, async t => {
+test('without JavaScript the form says what it needs, and sends nothing anywhere', { skip }, async t => {
   const { originAt } = await landing(t, 'landing/index.html')
   const { page, sent } = await visit(t, originAt('localhost'), { javaScriptEnabled: false })
   const words = page.locator('noscript')

@@ -9,19 +9,22 @@ export interface NpmStart {
   /** The base URL of the start-up line. */
   readonly baseUrl: string
   readonly stdout: () => string
+  readonly stderr: () => string
   /** The exit code of npm, once everything that it started has ended. */
   readonly ended: Promise<number | null>
   /** Sends a signal to npm alone, or to its whole group as a terminal does. */
   send(signal: NodeJS.Signals, to?: 'npm' | 'group'): void
 }
 
-/** Types `npm start` in `cwd` and waits until the service listens. Whatever is left of it ends with the test. */
+/** Types `npm start`, or another command, in `cwd` and waits until the service listens. What is left of it ends with the test. */
 export async function npmStart(
   t: Pick<TestContext, 'after'>,
   cwd: string,
   env: Record<string, string> = {},
+  command = 'npm start',
 ): Promise<NpmStart> {
-  const npm = spawn('npm', ['start'], {
+  const [program, ...args] = command.split(' ')
+  const npm = spawn(program!, args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...env },
     detached: true,
@@ -49,7 +52,7 @@ export async function npmStart(
       const url = /"url":"([^"]+)"/.exec(stdout)?.[1]
       if (url !== undefined) resolve(url)
     })
-    ended.then(code => reject(new Error(`npm start ended with ${code}:\n${stdout}${stderr}`)))
+    ended.then(code => reject(new Error(`${command} ended with ${code}:\n${stdout}${stderr}`)))
   })
-  return { npm, baseUrl, stdout: () => stdout, ended, send }
+  return { npm, baseUrl, stdout: () => stdout, stderr: () => stderr, ended, send }
 }

@@ -24,6 +24,8 @@ export interface Surroundings {
   readonly through?: readonly string[]
   /** The program of another folder: a changed copy, or another release. */
   readonly entry?: string
+  /** One that brings its Node.js. */
+  readonly executable?: string
 }
 
 /** Runs the program as a user does, with nothing of this process's settings, and waits until it listens. */
@@ -60,9 +62,10 @@ export async function runProgram(
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = [], through = [], entry = ours }: Surroundings,
+  { cwd, args = [], through = [], entry = ours, executable }: Surroundings,
 ) {
-  const [command, ...rest] = [...through, process.execPath, entry, ...args]
+  const program = executable === undefined ? [process.execPath, entry] : [executable]
+  const [command, ...rest] = [...through, ...program, ...args]
   const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, ...env } })
   let out = ''
   let err = ''

@@ -9,6 +9,8 @@ import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
+import { startVendor } from '../harness/vendor.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const forAll = { after: after as TestContext['after'] }
 const started = await startBrowser(forAll)
@@ -234,6 +236,37 @@ test('C-49, C-50, C-51: the form of the page works on a landing page of another 
   assert.deepEqual([cookie?.name, cookie?.value, cookie?.httpOnly], ['waitlist', '1', true])
   await signUp('Grace', 'GRACE@example.com', 'You are already on the waitlist.')
   assert.deepEqual(contacts(), [{ name: 'Grace', email: 'grace@example.com' }])
+})
+
+test('C-20, C-53: the form of the page tells a signup that is saved but late from one that failed, and sends it once', {
+  skip,
+}, async t => {
+  let form = ''
+  const landing = await landingPage(t, () => `<!doctype html><html lang="en"><meta charset="utf-8">${form}</html>`)
+  const vendor = await startVendor(t, loopsFake().answer)
+  vendor.chaos(1, 1, ['503'])
+  const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), CORS_ORIGINS: landing }
+  const { baseUrl, databasePath } = await startService(t, env)
+  const docs = await openPage(t, browser, `${baseUrl}/docs/api`)
+  form = (await docs.page.locator('pre[data-language=html]').textContent())!
+
+  const { page } = await openPage(t, browser, landing)
+  let sent = 0
+  page.on('request', request => {
+    if (request.method() === 'POST') sent++
+  })
+  await page.getByLabel('Name').fill('Grace')
+  await page.getByLabel('Email').fill('grace@')
+  await page.getByLabel('Name').focus()
+  await page.getByText('Please check this email address.').waitFor()
+  await page.getByLabel('Email').fill('grace@example.com')
+  await page.getByRole('button').dblclick()
+  await page.getByRole('status').getByText('Your signup is saved. You will be on the waitlist shortly.').waitFor()
+  assert.equal(sent, 1)
+  assert.deepEqual(
+    contactsIn(databasePath).map(({ email, state }) => [email, state]),
+    [['grace@example.com', 'pending']],
+  )
 })
 
 test('with TRACK_SOURCES=true the form of the page hands on where the visitor came from', { skip }, async t => {
