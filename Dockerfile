@@ -7,7 +7,7 @@
 FROM node:26.10.0-trixie-slim AS build
 WORKDIR /waitlist
 COPY package.json package-lock.json ./
-# Without scripts: `prepare` would start the program, which is not here yet.
+# Without scripts: `postprepare` would start the program, which is not here yet.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && mkdir --mode=700 data
 
 FROM node:26.10.0-trixie-slim
@@ -34,5 +34,5 @@ USER 1000:1000
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "/waitlist/deploy/health.js"]
-ENTRYPOINT ["node", "/waitlist/bin/waitlist.js"]
+ENTRYPOINT ["waitlist"]
 CMD ["serve"]

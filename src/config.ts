@@ -143,6 +143,8 @@ export function readConfig(env: Environment): ConfigResult {
       cookie: { name: cookieName, sameSite, maxAge: values.COOKIE_MAX_AGE, secure },
       service: values.SERVICE_NAME,
       description: values.SERVICE_DESCRIPTION,
+      brandColor: values.BRAND_COLOR ?? null,
+      logoFile: values.LOGO_FILE ?? null,
       shutdownDelay: values.SHUTDOWN_DELAY,
     },
     store: values.DATABASE_URL,

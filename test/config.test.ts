@@ -81,6 +81,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
+  BRAND_COLOR: ['seCret', '#12345', 'red', '3547c8'],
   SHUTDOWN_DELAY: ['seCret', '2001', '1s'],
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
   LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
@@ -103,6 +104,8 @@ describe('the configuration', () => {
         cookie: { name: 'waitlist', sameSite: 'lax', maxAge: 31_536_000, secure: false },
         service: 'waitlist',
         description: 'Early-access waitlist',
+        brandColor: null,
+        logoFile: null,
         shutdownDelay: 1_000,
       },
       store: { kind: 'sqlite', path: './data/waitlist.db' },
@@ -197,7 +200,7 @@ describe('the configuration', () => {
   })
 
   test('every setting that has a rule was tried', () => {
-    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE']
+    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'LOGO_FILE']
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })
 

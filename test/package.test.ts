@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const brought = [
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|\.env\.example)$/,
   /^bin\/waitlist\.js$/,
-  /^dist\/[\w./-]+\.(?:js|sql|css|svg)$/,
+  /^dist\/[\w./-]+\.(?:js|sql|css|html|svg)$/,
   /^docs\/[\w-]+\.md$/,
   /^(?:deploy|examples)\/[\w./-]+$/,
 ]

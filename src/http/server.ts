@@ -35,6 +35,10 @@ export interface ServerSettings {
   readonly trackSources: boolean
   readonly service: string
   readonly description: string
+  /** `#rrggbb`; null: the documentation has its own colour. */
+  readonly brandColor: string | null
+  /** Path of the logo; null: the documentation has its own. */
+  readonly logoFile: string | null
   readonly version: string
   /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */
   readonly shutdownDelay: number
@@ -73,7 +77,7 @@ interface Listener {
 /**
  * Starts to listen. Requests are answered from then on.
  *
- * @throws {OperatorError} when the address or the certificate cannot be used.
+ * @throws {OperatorError} when the address, the certificate or the logo cannot be used.
  */
 export async function openServer(
   settings: ServerSettings,
@@ -81,6 +85,7 @@ export async function openServer(
 ): Promise<HttpServer> {
   const { tls, quota, publishQuota } = settings
   const certificate = tls && firstCertificate(tls)
+  const logo = settings.logoFile === null ? null : (await import('./logo.ts')).readLogo(settings.logoFile)
   const cookie = membershipCookie(settings.cookie)
   const listeners: Listener[] = []
   let isDraining = false
@@ -89,7 +94,7 @@ export async function openServer(
   const baseUrl = () => settings.baseUrl ?? origin()
   // Made by the first request, or below: the port may be known only once the server listens.
   let made: Site | undefined
-  const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie }))
+  const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie, logo }))
 
   const route = createRouter(
     {

@@ -8,13 +8,17 @@ const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 const textOf = (html: string): string =>
   html.replaceAll(/<[^>]+>/g, '').replaceAll(/&([\w#]+);/g, (_, name) => entities[name]!)
 
-/** The examples of the page in one language, as a reader would copy them; each one once. */
+/** The examples in one language, as a reader would copy them; each one once. The Markdown has those of the page and more. */
 async function examples(baseUrl: string, language: string): Promise<string[]> {
-  const html = await (await fetch(`${baseUrl}/docs/api`)).text()
-  const blocks = html.matchAll(new RegExp(`<pre [^>]*data-language="${language}"><code>(.*?)</code></pre>`, 'gs'))
-  const found = new Set([...blocks].map(([, code]) => textOf(code!)))
-  assert.ok(found.size > 0, `examples in ${language}`)
-  return [...found]
+  const read = async (accept: string, pattern: RegExp) => {
+    const text = await (await fetch(`${baseUrl}/docs/api`, { headers: { accept } })).text()
+    return new Set([...text.matchAll(pattern)].map(([, code]) => code!))
+  }
+  const inMarkdown = await read('text/markdown', new RegExp(`^\`\`\`${language}\n(.*?)\n\`\`\`$`, 'gms'))
+  const inPage = await read('text/html', new RegExp(`<pre data-language="${language}"><code>(.*?)</code></pre>`, 'gs'))
+  assert.ok(inPage.size > 0, `examples in ${language}`)
+  for (const code of inPage) assert.ok(inMarkdown.has(textOf(code)), code)
+  return [...inMarkdown]
 }
 
 async function run([program = '', ...args]: string[], input: string): Promise<string> {
@@ -36,7 +40,7 @@ for (const { name, language, command, needs } of languages) {
   const isMissing = program !== undefined && spawnSync(program, args).status !== 0
   const skip = isMissing && `${program} is not on this machine`
 
-  test(`every ${name} example of the page runs as it stands and does what the page says`, {
+  test(`every ${name} example runs as it stands and does what the documentation says`, {
     skip,
   }, async t => {
     const { baseUrl } = await startService(t)
@@ -57,7 +61,7 @@ for (const { name, language, command, needs } of languages) {
   })
 }
 
-test('the preflight example of the page shows whether an origin is allowed', async t => {
+test('the preflight example shows whether an origin is allowed', async t => {
   if (spawnSync('curl', ['--version']).status !== 0) return t.skip('curl is not on this machine')
   for (const [origins, allowed] of [
     ['https://www.example.com', true],

@@ -2,6 +2,7 @@ import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
 import { paths } from '../paths.ts'
 import { catalog } from './catalog.ts'
+import type { Brand } from './docs/brand.ts'
 import { prefersMarkdown } from './docs/negotiate.ts'
 import { type Document, document } from './document.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
@@ -21,7 +22,7 @@ export interface Site {
 
 const HOUR = 'public, max-age=3600'
 
-export function site(installation: Installation): Site {
+export function site(installation: Installation & Brand): Site {
   const { base, service, description } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
@@ -47,7 +48,7 @@ export function site(installation: Installation): Site {
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
     async docs(accept) {
-      made ??= documentation(api, base, { ...discovery, vary: 'Accept' }).catch(error => {
+      made ??= documentation(api, installation, { ...discovery, vary: 'Accept' }).catch(error => {
         made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
         throw error
       })
@@ -76,12 +77,12 @@ interface Documentation {
 /** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
 async function documentation(
   api: OpenapiDocument,
-  base: string,
+  { base, brandColor, logo }: Installation & Brand,
   fields: Record<string, string>,
 ): Promise<Documentation> {
   const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
   const markdown = docsMarkdown(api, base)
-  const page = docsPage(api, base, markdown)
+  const page = docsPage(api, base, { brandColor, logo })
   return {
     markdown: document('text/markdown; charset=utf-8', markdown, fields),
     html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),

@@ -6,10 +6,13 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Safe as the content of an element and inside a quoted attribute. */
+/** Safe as the content of an element. In code, quotes are many. */
+export const escapeContent = (text: string): string => text.replaceAll(/[&<]/g, character => entities[character]!)
+
+/** The same, and inside a quoted attribute. */
 export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, character => entities[character]!)
 
-/** One pattern for all languages of the examples. The name of the group is the class of the token. */
+/** One pattern for all languages of the examples. The name of the group is the kind of the token. */
 const token = new RegExp(
   [
     String.raw`(?<comment>(?<=^|\s)(?:\/\/|#) .*|<!--.*?-->)`,
@@ -23,14 +26,26 @@ const token = new RegExp(
   'gm',
 )
 
+/** What marks a token. Short, since there are hundreds: the commonest kinds have an element that says nothing. */
+const marks: Readonly<Record<string, string>> = {
+  string: 'i',
+  key: 'b',
+  tag: 'b',
+  word: 'u',
+  comment: 'i class=c',
+  flag: 'var',
+  literal: 'var',
+}
+
 /** Colours an example. Its text stays the same, character by character. */
 export function highlight(code: string): string {
   let html = ''
   let end = 0
   for (const match of code.matchAll(token)) {
     const [name] = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined) ?? []
-    html += `${escapeHtml(code.slice(end, match.index))}<span class="${name}">${escapeHtml(match[0])}</span>`
+    const mark = marks[name!]!
+    html += `${escapeContent(code.slice(end, match.index))}<${mark}>${escapeContent(match[0])}</${mark.split(' ', 1)[0]}>`
     end = match.index + match[0].length
   }
-  return html + escapeHtml(code.slice(end))
+  return html + escapeContent(code.slice(end))
 }

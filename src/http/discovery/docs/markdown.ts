@@ -5,24 +5,14 @@ import { basics, start } from './guide.ts'
 import { endpoint } from './reference.ts'
 import { callsOf } from './shape.ts'
 
-/** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. `page.ts` turns it into a page. */
+/** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. Each call says all there is to say of it. */
 export function docsMarkdown(api: OpenapiDocument, base: string): string {
-  const { info, tags } = api
   const calls = callsOf(api)
-  const endpoints = calls.map(
-    ({ method, path, operation: { summary } }) =>
-      `- [${code(`${method} ${path}`)} ${escaped(summary)}](#${idOf(summary)})`,
-  )
   const document = blocks(
-    `# ${escaped(info.title)}`,
-    prose(info.summary),
-    prose(info.description),
-    example('Base URL', { language: 'http', code: base }),
-    '**Endpoints**',
-    endpoints.join('\n'),
+    introduction(api, base),
     start(api, base),
     basics(api, base),
-    ...tags.map(({ name, description }) =>
+    ...api.tags.map(({ name, description }) =>
       blocks(
         `## ${escaped(name)}`,
         prose(description),
@@ -30,7 +20,27 @@ export function docsMarkdown(api: OpenapiDocument, base: string): string {
       ),
     ),
     '---',
-    `Version ${code(info.version)}, ${escaped(info.license.name)} licence. Generated from the [OpenAPI document](${base}${paths.openapi}) of this service.`,
+    colophon(api, base),
   )
   return `${document}\n`
 }
+
+/** What it is, where it is, and its calls. */
+export function introduction(api: OpenapiDocument, base: string): string {
+  const { title, summary, description } = api.info
+  const endpoints = callsOf(api).map(
+    ({ method, path, operation: { summary } }) =>
+      `- [${code(`${method} ${path}`)} ${escaped(summary)}](#${idOf(summary)})`,
+  )
+  return blocks(
+    `# ${escaped(title)}`,
+    prose(summary),
+    prose(description),
+    example('Base URL', { language: 'http', code: base }),
+    '**Endpoints**',
+    endpoints.join('\n'),
+  )
+}
+
+export const colophon = ({ info }: OpenapiDocument, base: string): string =>
+  `Version ${code(info.version)}, ${escaped(info.license.name)} licence. Generated from the [OpenAPI document](${base}${paths.openapi}) of this service.`

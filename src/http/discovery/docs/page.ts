@@ -1,23 +1,40 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
+import type { Logo } from '../../logo.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { idOf } from './commonmark.ts'
-import { escapeHtml, highlight } from './html.ts'
+import { type Brand, brandStyle, onColour } from './brand.ts'
+import { blocks, idOf } from './commonmark.ts'
+import { basics, start } from './guide.ts'
+import { escapeContent, escapeHtml, highlight } from './html.ts'
+import { colophon, introduction } from './markdown.ts'
+import { pageSignup, type Reading, readings, shared } from './page-reference.ts'
+import { callsOf } from './shape.ts'
 
-const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
+/** Without comments and indentation, which nobody reads there. No string of either file spans lines. */
+const sent = (file: URL): string => readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|^\s+/gm, '')
+
+const ownStyle = sent(new URL('./page.css', import.meta.url)).replaceAll(
+  /;?\n(?=\})|(?<=[{},;])\n|(?<=[:,>]) | (?=[{>])|(?<=[ :(,-])0(?=\.)/g,
+  '',
+)
+const script = sent(new URL('./browser.js', import.meta.url))
+
+const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 /**
- * OWASP HTTP Headers cheat sheet. The style is allowed by its hash (CSP level 3 §2.3.1); nothing else can be loaded,
- * run, sent or framed.
+ * OWASP HTTP Headers cheat sheet. The style and the script are allowed by their hashes (CSP level 3 §2.3.1). The script
+ * may call this service, since it sends what a reader tries; nothing else can be loaded, run, sent or framed.
  */
-const securityFields: Record<string, string> = {
+const securityFields = (style: string): Record<string, string> => ({
   'x-content-type-options': 'nosniff',
   'content-security-policy': [
     "default-src 'none'",
-    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    `script-src ${hash(script)}`,
+    `style-src ${hash(style)}`,
+    "connect-src 'self'",
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
@@ -28,10 +45,24 @@ const securityFields: Record<string, string> = {
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+})
+
+/** The style gives it its colours where none are named. */
+const mark = (fill = '', stroke = ''): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9"${fill}/><path d="M9 10h14M9 16h14M9 22h7" stroke-width="3" stroke-linecap="round"${stroke}/></svg>`
+
+const icon = (colour: string | null): string => {
+  const fill = colour ?? '#3547c8'
+  return `data:image/svg+xml,${encodeURIComponent(mark(` fill="${fill}"`, ` stroke="${onColour(fill)}"`))}`
 }
 
-const mark = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='#3547c8'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
-const icon = `data:image/svg+xml,${encodeURIComponent(mark)}`
+const LOGO_HEIGHT = 26
+
+/** With its measures, so that nothing moves when it is drawn. A very wide one is made smaller. */
+function logoHtml({ url, ratio }: Logo): string {
+  const width = Math.min(160, LOGO_HEIGHT * ratio)
+  return `<img src="${url}" alt="" width="${Math.ceil(width)}" height="${Math.ceil(width / ratio)}">`
+}
 
 /** Plain CommonMark, so that only what is written as a link becomes one. */
 const marked = new Marked({
@@ -46,16 +77,16 @@ const marked = new Marked({
       if (method !== undefined) return `${methodBadge(method)} <code class="path">${escapeHtml(path!)}</code>`
       return /^[1-5](\d\d|XX)$/.test(text)
         ? `<code class="status s${text[0]}">${text}</code>`
-        : `<code>${escapeHtml(text)}</code>`
+        : `<code>${escapeContent(text)}</code>`
     },
     /** An item of several paragraphs is a name and its meaning. */
     list({ loose, items }) {
-      if (!loose) return `<ul>${items.map(({ tokens }) => `<li>${this.parser.parse(tokens)}</li>`).join('')}</ul>\n`
+      if (!loose) return `<ul>${items.map(({ tokens }) => `<li>${this.parser.parse(tokens)}</li>`).join('')}</ul>`
       const entries = items.map(({ tokens }) => {
         const [name, ...meaning] = tokens.filter(({ type }) => type !== 'space')
         return `<div><dt>${this.parser.parseInline((name as Tokens.Paragraph).tokens)}</dt><dd>${this.parser.parse(meaning)}</dd></div>`
       })
-      return `<dl>${entries.join('')}</dl>\n`
+      return `<dl>${entries.join('')}</dl>`
     },
   },
 })
@@ -66,22 +97,48 @@ const inline = ({ tokens = [] }: Block): string => parser.parseInline(tokens)
 /** A Markdown block as the library reads it. */
 type Block = Tokens.Generic
 
+const blocksOf = (markdown: string): Block[] => marked.lexer(markdown).filter(({ type }) => type !== 'space')
+
+const toHtml = (markdown: string): string => parser.parse(blocksOf(markdown))
+
 const methodBadge = (method: string): string => `<span class="method ${method.toLowerCase()}">${method}</span>`
 
-/** The Markdown as an HTML page without script, and the response fields to serve it with. */
+/**
+ * The documentation as one HTML page, and the response fields to serve it with. It says what the Markdown says, but what
+ * calls have in common only once.
+ */
 export function docsPage(
-  { info }: OpenapiDocument,
+  api: OpenapiDocument,
   base: string,
-  markdown: string,
-): { html: string; securityFields: typeof securityFields } {
-  const all: Block[] = marked.lexer(markdown).filter(({ type }) => type !== 'space')
-  const end = all.findLastIndex(({ type }) => type === 'hr')
-  const [[title, ...introduction], ...groups] = split(all.slice(0, end), 2)
+  { brandColor, logo }: Brand,
+): { html: string; securityFields: Record<string, string> } {
+  const style = brandColor === null ? ownStyle : ownStyle + brandStyle(ownStyle, brandColor)
+  const { info, tags } = api
+  const [signup, ...others] = tags
+  const [call, ...calls] = callsOf(api)
+  const markdown = blocks(
+    introduction(api, base),
+    start(api, base),
+    basics(api, base),
+    `## ${signup!.name}\n\n${signup!.description}`,
+    pageSignup(api, call!),
+  )
+  const [[title, ...opening], [heading, ...guide], ...more] = split(blocksOf(markdown), 2) as [
+    Titled,
+    Titled,
+    ...Titled[],
+  ]
+  const [about, first, ...next] = split(guide, 3)
+  const groups: Titled[] = [[heading, ...[about, first!, blocksOf(tryIt) as Titled, ...next].flat()], ...more]
+  const rest = {
+    title: others.map(({ name }) => name).join(' and '),
+    about: others.map(({ description }) => description).join(' '),
+    readings: readings(api, calls),
+  }
   const machineLinks = descriptions
     .filter(({ path }) => path !== paths.docs)
     .map(({ rel, path, type }) => `<link rel="${rel}" type="${type}" href="${escapeHtml(base + path)}">`)
-  const brand = `<a class="brand" href="#content">${mark}<span>${escapeHtml(info.title)}</span></a>`
-  const page = `<!doctype html>
+  const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -93,32 +150,53 @@ export function docsPage(
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
 ${machineLinks.join('\n')}
-<link rel="icon" href="${escapeHtml(icon)}">
+<link rel="icon" href="${escapeHtml(icon(brandColor))}">
 <style>${style}</style>
+<script>${script}</script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="bar" id="top">${brand}<a class="menu" href="#menu">Menu</a></header>
-<nav id="menu" aria-label="On this page">
-<p>${brand}<a class="close" href="#top">Close</a></p>
-<ul><li><a href="#introduction">Introduction</a></li></ul>
+<header class="bar"><a class="brand" href="#introduction">${logo === null ? mark() : logoHtml(logo)}<span>${escapeHtml(info.title)}</span></a><span class="here scripted" aria-hidden="true"></span><button class="menu" popovertarget="menu">Menu</button></header>
+<nav id="menu" popover aria-label="On this page">
+<select class="theme scripted" aria-label="Theme"><option value="">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
+<button class="close" popovertarget="menu" popovertargetaction="hide">Close</button>
+<div class="search scripted" role="search"><input type="search" aria-label="Search this page" aria-keyshortcuts="/" placeholder="Search ( / )" autocomplete="off"><p role="status"></p><ul></ul></div>
+<div class="links"><ul><li><a href="#introduction">Introduction</a></li></ul>
 ${groups.map(groupLinks).join('\n')}
-<h2>For programs</h2>
-<ul><li><a href="${paths.openapi}">OpenAPI document</a></li><li><a href="${paths.catalog}">API catalog</a></li><li><a href="${paths.health}">Health report</a></li></ul>
+<h2>${rest.title}</h2>
+<ul>${rest.readings.map(({ summary, method }) => linkTo(summary, escapeHtml(summary), method)).join('')}${linkTo(SHARED)}</ul></div>
 </nav>
 <main id="content">
 <section class="group" id="introduction">
 <h1>${inline(title)}</h1>
-${partsHtml('introduction', introduction)}
+${partsHtml('introduction', opening)}
 </section>
-${groups.map(groupHtml).join('\n')}
-<footer>${parser.parse(all.slice(end + 1))}</footer>
+${groups.map(group => groupHtml(group, tryHtml(api))).join('\n')}
+<section class="group">
+<div class="head">${headed(2, idOf(rest.title), escapeHtml(rest.title))}<p>${escapeHtml(rest.about)}</p></div>
+${tableHtml(rest.readings)}
+${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as Titled)}
+</section>
+<footer>${toHtml(colophon(api, base))}</footer>
 </main>
 </body>
 </html>
 `
-  return { html: page, securityFields }
+  return { html, securityFields: securityFields(style) }
 }
+
+const SHARED = 'Shared headers and errors'
+/** The headers that the guide explains. */
+const TOLD = ['Set-Cookie', 'RateLimit', 'RateLimit-Policy', 'Retry-After']
+const TRY_IT = 'Try it'
+
+const tryIt = `### ${TRY_IT}
+
+This sends a real request to this service and shows the real answer.
+
+A signup sent here is a real one: it is recorded, and counts towards your quota. Send it empty to see an error, or twice to see a duplicate.
+
+Browsers hide one header of the answer from pages: \`Set-Cookie\`.`
 
 /** The blocks before the first heading of this depth, then each such heading with the blocks that follow it. */
 function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {
@@ -129,38 +207,59 @@ function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {
 /** A heading and its content. */
 type Titled = [heading: Block, ...Block[]]
 
+const linkTo = (title: string, label = title, method?: string): string =>
+  `<li${title === TRY_IT ? ' class="scripted"' : ''}><a href="#${idOf(title)}">${label}${method === undefined ? '' : methodBadge(method)}</a></li>`
+
 function groupLinks(group: Titled): string {
   const [[heading], ...sections] = split(group, 3)
   const items = sections.map(([title, first]) => {
     const [, method] = /^`([A-Z]+) /.exec(first?.raw ?? '') ?? []
-    return `<li><a href="#${idOf(title.text)}"><span>${inline(title)}</span>${method === undefined ? '' : methodBadge(method)}</a></li>`
+    return linkTo(title.text, inline(title), method)
   })
   return `<h2>${inline(heading)}</h2>\n<ul>${items.join('')}</ul>`
 }
 
-function groupHtml(group: Titled): string {
+function groupHtml(group: Titled, form: string): string {
   const [[heading, ...about], ...sections] = split(group, 3)
   const id = idOf(heading.text)
-  return `<section class="group" aria-labelledby="${id}">
-<div class="head">${headingHtml(heading, id)}
-${parser.parse(about)}</div>
-${sections.map(sectionHtml).join('\n')}
+  return `<section class="group">
+<div class="head">${headingHtml(heading, id)}${parser.parse(about)}</div>
+${sections.map(section => sectionHtml(form, section)).join('')}
 </section>`
 }
 
-function sectionHtml([heading, ...list]: Titled): string {
+function sectionHtml(form: string, [heading, ...list]: Titled): string {
   const id = idOf(heading.text)
-  return `<section class="section">
+  const isTry = heading.text === TRY_IT
+  const parts = partsHtml(id, list, isTry ? form : '')
+  return `<section class="section${isTry ? ' scripted' : ''}">
 ${headingHtml(heading, id)}
-${partsHtml(id, list)}
+${parts}
 </section>`
 }
 
-const headingHtml = (heading: Block, id: string): string =>
-  `<h${heading.depth} id="${id}"><a href="#${id}">${inline(heading)}</a></h${heading.depth}>`
+/** Without the script it is not shown, and a form could not be sent: the policy forbids it. */
+function tryHtml(api: OpenapiDocument): string {
+  const calls = callsOf(api).map(({ method, path, operation }) => {
+    const call = `${method} ${path}`
+    return `<option value="${call}">${call} – ${escapeHtml(operation.summary)}</option>`
+  })
+  return `<form class="card try" novalidate>
+<label>Call<select name="call">${calls.join('')}</select></label>
+<label class="person">Name<input name="name" autocomplete="off" placeholder="Ada Lovelace"></label>
+<label class="person">Email<input name="email" type="email" autocomplete="off" placeholder="ada@example.com"></label>
+<button>Send</button>
+<div class="answer"><p role="status">The answer appears here.</p><pre tabindex="0" role="group" aria-label="Headers and body of the answer"></pre></div>
+</form>`
+}
+
+const headed = (depth: number, id: string, title: string): string =>
+  `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>`
+
+const headingHtml = (heading: Block, id: string): string => headed(heading.depth, id, inline(heading))
 
 /** Text, with the examples that follow it beside it. A line in bold is the title of an example. */
-function partsHtml(section: string, list: readonly Block[]): string {
+function partsHtml(section: string, list: readonly Block[], form = ''): string {
   const parts: { text: Block[]; examples: Titled[] }[] = [{ text: [], examples: [] }]
   for (const block of list) {
     const { text, examples } = parts.at(-1)!
@@ -174,14 +273,14 @@ function partsHtml(section: string, list: readonly Block[]): string {
   return parts
     .map(({ text, examples }, part) => {
       const cards = examples.map((example, index) => cardHtml(example, `${section}-${part}-${index}`))
-      const beside = cards.length === 0 ? '' : `<div class="beside">${cards.join('\n')}</div>`
-      return `<div class="part"><div class="text">${text.map(block => blockHtml(block, section)).join('')}</div>${beside}</div>`
+      const beside = cards.length === 0 ? form : cards.join('')
+      return `<div class="part"><div class="text">${text.map(blockHtml).join('')}</div>${beside && `<div class="beside">${beside}</div>`}</div>`
     })
     .join('\n')
 }
 
-const blockHtml = (block: Block, section: string): string =>
-  block.type === 'heading' ? headingHtml(block, `${section}-${idOf(block.text)}`) : parser.parse([block])
+const blockHtml = (block: Block): string =>
+  block.type === 'heading' ? `<h4>${inline(block)}</h4>` : parser.parse([block])
 
 const languages: Readonly<Record<string, string>> = {
   sh: 'curl',
@@ -191,6 +290,9 @@ const languages: Readonly<Record<string, string>> = {
   json: 'JSON',
   http: 'HTTP',
 }
+
+/** More lines than this are scrolled. */
+const LONG = 30
 
 /** Examples of the same thing in several languages are tabs: radio buttons, so that they need no script. */
 function cardHtml([heading, ...content]: Titled, id: string): string {
@@ -202,13 +304,29 @@ function cardHtml([heading, ...content]: Titled, id: string): string {
     if (block.type !== 'code') return parser.parse([block])
     const language = languages[block.lang]!
     const name = isAlone ? '' : `<p class="panel-title">${language}</p>`
-    return `${name}<pre tabindex="0" role="group" aria-label="${escapeHtml(`${title}, ${language}`)}" data-language="${block.lang}"><code>${highlight(block.text)}</code></pre>`
+    const isData = block.lang === 'json' || block.lang === 'http'
+    const isLong = block.text.split('\n').length > LONG
+    // What can be scrolled must be reachable by keyboard.
+    const scrolled = isLong ? ` class="long" tabindex="0" role="group" aria-label="${escapeHtml(title)}"` : ''
+    return `${name}<pre${isData ? '' : ` data-language="${block.lang}"`}${scrolled}><code>${highlight(block.text)}</code></pre>`
   })
   const visible = `<span class="title">${inline(bold)}</span>`
-  if (samples.length < 2) return `<div class="card">${visible}${blocks.join('')}</div>`
+  if (samples.length === 0) return `<div class="card">${visible}${blocks.join('')}</div>`
+  if (isAlone) return `<div class="card code">${visible}${blocks.join('')}</div>`
   const tabs = samples.map(({ lang }, index) => {
     const checked = index === 0 ? ' checked' : ''
-    return `<input type="radio" name="${id}" id="${id}-${index}"${checked}><label for="${id}-${index}">${languages[lang]}</label>`
+    return `<input type="radio" name="${id}" id="${id}-${index}" value="${lang}"${checked}><label for="${id}-${index}">${languages[lang]}</label>`
   })
-  return `<fieldset class="card tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${blocks.join('')}</fieldset>`
+  return `<fieldset class="card code tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${blocks.join('')}</fieldset>`
+}
+
+/** What can be read, a row each; fields and an example are folded away. */
+function tableHtml(list: readonly Reading[]): string {
+  const rows = list.map(({ summary, path, call, about, types, caching, details }) => {
+    const id = idOf(summary)
+    const fields = `<details><summary>Fields</summary>${partsHtml(id, blocksOf(details))}</details>`
+    const body = types.map(type => `<code>${escapeHtml(type.split(';')[0]!)}</code>`).join(' or ')
+    return `<tr><th scope="row"><a id="${id}" href="#${id}">${escapeHtml(summary)}</a>${toHtml(`[${call}](${path})`)}</th><td>${toHtml(about)}${details && fields}</td><td>${body}<br><code>${escapeHtml(caching)}</code></td></tr>`
+  })
+  return `<table><thead><tr><th scope="col">Call</th><th scope="col">Meaning</th><th scope="col">Content-Type and Cache-Control</th></tr></thead><tbody>${rows.join('')}</tbody></table>`
 }

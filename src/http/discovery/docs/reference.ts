@@ -21,7 +21,7 @@ export function endpoint(api: OpenapiDocument, base: string, call: Call): string
     example('Request', ...requestSamples(base, call)),
     success && successful(api, success),
     definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),
-    definitions('Headers of other responses', furtherHeaders(others, success)),
+    definitions('Headers of other responses', headerList(furtherHeaders(others, success), statusesOf)),
     body && refused && rawAnswer(...refused),
   )
 }
@@ -57,7 +57,7 @@ export function rawAnswer(status: string, answer: Answer): string {
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /** A status, its meaning, and the sentences of its examples. */
-function refusal([status, { description, content }]: [string, Answer]): string {
+export function refusal([status, { description, content }]: [string, Answer]): string {
   const examples = Object.values(firstMedia(content)?.media.examples ?? {})
   const sentences = examples.map(({ value }) => `- “${escaped((value as { error: string }).error)}”`)
   return definition(status, [], prose(description), sentences.join('\n'))
@@ -84,7 +84,7 @@ export function members(api: OpenapiDocument, schema: Schema, required: string):
   return entries(named === undefined ? schema : (api.components.schemas as Record<string, Schema>)[named]!, '')
 }
 
-const parameter = ({ name, description, schema }: Parameter): string =>
+export const parameter = ({ name, description, schema }: Parameter): string =>
   definition(name, [schema.type ?? 'any'], prose(description), `Example: ${code(String(schema.examples?.[0]))}`)
 
 /** Type and limits in a few words. */
@@ -100,30 +100,45 @@ function constraints(schema: Schema): string[] {
   return list
 }
 
-/** One entry for each response header. */
-export const headers = (fields: Readonly<Record<string, HeaderField>> = {}): string[] =>
-  Object.entries(fields).map(([name, field]) => header(name, field, []))
-
-function header(name: string, { description, required, schema }: HeaderField, statuses: readonly string[]): string {
-  const remarks = required ? [...statuses, 'always'] : statuses
-  const [label, value] = schema.const === undefined ? ['Example', schema.examples?.[0]] : ['Value', schema.const]
-  return definition(
-    name,
-    remarks,
-    prose(description),
-    value === undefined ? undefined : `${label}: ${code(String(value))}`,
-  )
+/** A header of an answer. */
+export interface Found {
+  readonly status: string
+  readonly name: string
+  readonly field: HeaderField
 }
 
-/** Headers that only other answers have, or have with another meaning, each with its statuses. */
-function furtherHeaders(others: Readonly<Record<string, Answer>>, success: Answer | undefined): string[] {
-  const all = Object.entries(others).flatMap(([status, { headers = {} }]) =>
-    Object.entries(headers)
-      .filter(([name, { description }]) => success?.headers?.[name]?.description !== description)
-      .map(([name, field]) => ({ status, name, field })),
-  )
-  return [...Map.groupBy(all, ({ name }) => name)].map(([name, found]) => {
-    const statuses = found.map(({ status }) => status)
-    return header(name, found[0]!.field, statuses)
+/** The headers of one answer. */
+export const headersOf = (status: string, { headers = {} }: Pick<Answer, 'headers'>): Found[] =>
+  Object.entries(headers).map(([name, field]) => ({ status, name, field }))
+
+/** One entry for each response header. */
+export const headers = (fields: Answer['headers']): string[] => headerList(headersOf('', { headers: fields ?? {} }))
+
+export const statusesOf = (found: readonly Found[]): string[] => found.map(({ status }) => status)
+
+/** One entry for each header of these, or for each meaning that it has among them. */
+export function headerList<F extends Found>(
+  all: readonly F[],
+  remarksOf: (found: readonly F[]) => readonly string[] = () => [],
+  keyOf: (found: F) => string = ({ name }) => name,
+): string[] {
+  return [...Map.groupBy(all, keyOf).values()].map(found => {
+    const [{ name, field }] = found as [F]
+    const remarks = field.required ? [...remarksOf(found), 'always'] : remarksOf(found)
+    const values = found.map(({ field: { schema } }) => schema.const ?? schema.examples?.[0])
+    const shown = [...new Set(values)].filter(value => value !== undefined).map(value => code(String(value)))
+    const label = (field.schema.const === undefined ? 'Example' : 'Value') + (shown.length === 1 ? '' : 's')
+    return definition(
+      name,
+      remarks,
+      prose(field.description),
+      shown.length > 0 ? `${label}: ${shown.join(', ')}` : undefined,
+    )
   })
 }
+
+/** Headers that only other answers have, or have with another meaning. */
+export const furtherHeaders = (others: Readonly<Record<string, Answer>>, success: Answer | undefined): Found[] =>
+  Object.entries(others)
+    .flatMap(([status, answer]) => headersOf(status, answer))
+    .filter(({ name, field }) => success?.headers?.[name]?.description !== field.description)
