@@ -1,8 +1,8 @@
 # docker build -t waitlist .
 # docker run --init --read-only --tmpfs /tmp -v waitlist:/data -p 127.0.0.1:8080:8080 waitlist
 #
-# The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell for
-# whoever looks after the list.
+# The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell, in
+# which you can look after the list.
 
 FROM node:26.10.0-trixie-slim AS build
 WORKDIR /waitlist

@@ -1,6 +1,6 @@
 /**
- * Makes `build/waitlist`, one file that runs without npm: this Node.js with the whole program in it, and beside it the
- * licences of the packages in it. Takes another folder as its argument.
+ * Makes `build/waitlist`, one file that runs without npm: this Node.js with the whole program in it, and beside it its
+ * licence and those of the packages in it. Takes another folder as its argument.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ try {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   writeFileSync(main, text)
-  writeFileSync(join(target, 'LICENSES.txt'), licences(packages))
+  writeFileSync(join(target, 'LICENSES.txt'), licences([root, ...packages]))
   copyFileSync(process.execPath, node)
   // A fifth of Node.js is the names of its functions, which only a debugger of C++ reads.
   if (spawnSync('strip', [node]).error !== undefined) console.error('There is no strip: the executable will be larger.')

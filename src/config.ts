@@ -75,7 +75,20 @@ export function environment(): Surroundings {
     .filter(name => known.includes(name))
     .map(name => `.env has a line with ${name} that sets nothing; write ${name}=<value>`)
   const names = { inFile: Object.keys(file?.values ?? {}), inEnvironment: given, known, useful }
-  return { env, file: file?.path ?? null, misnamed: [...misnamed(names), ...unassigned] }
+  const prefix = chosen === undefined ? {} : { prefix: `${chosen.toUpperCase()}_` }
+  return { env, file: file?.path ?? null, misnamed: [...misnamed({ ...names, ...prefix }), ...unassigned] }
+}
+
+/**
+ * Those of a command's options that npm has kept for itself, since no `--` came before them: `npm run waitlist import
+ * --dry-run` would import. `--yes` may be meant for npm, and without it we only ask.
+ */
+export function keptByNpm(options: readonly string[]): readonly string[] {
+  if (process.env.npm_lifecycle_event !== 'waitlist') return []
+  return options.filter(option => {
+    const value = process.env[`npm_config_${option.replace(/^--/, '').replaceAll('-', '_')}`]
+    return option !== '--yes' && ![undefined, '', 'false'].includes(value)
+  })
 }
 
 /** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */

@@ -11,7 +11,7 @@ import type { ContactsOptions } from './cli/list.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
 import { version } from './compose.ts'
-import { type Config, environment, readConfig } from './config.ts'
+import { type Config, environment, keptByNpm, readConfig } from './config.ts'
 import { typed } from './invocation.ts'
 import { operatorOf } from './operator.ts'
 import { contactStates, deliveryStates } from './waitlist/contact.ts'
@@ -226,6 +226,13 @@ program
   })
 
 const given = process.argv.slice(2)
+const chosen = program.commands.find(command => command.name() === given[0])
+const options = [chosen, ...(chosen?.commands ?? [])].flatMap(command => command?.options ?? [])
+const kept = keptByNpm(options.map(({ long }) => long ?? '').filter(long => !given.some(each => each.startsWith(long))))
+if (kept.length > 0) {
+  complain(`npm has kept ${kept.join(' and ')} for itself. Type: ${typed(`waitlist ${given[0]} ${kept.join(' ')}`)} …`)
+  process.exit(MISUSED)
+}
 try {
   await program.parseAsync(given.length === 0 ? ['serve'] : given, { from: 'user' })
 } catch (error) {

@@ -9,18 +9,21 @@ export interface Named {
   readonly known: readonly string[]
   /** Those of them that would do something here. */
   readonly useful: readonly string[]
+  /** How the names of the chosen provider's settings begin: it has a sentence of its own for what else begins so. */
+  readonly prefix?: string
 }
 
 /** Shorter names of other programs differ by a letter: PORT and POST, HOST and HOME. */
 const TELLING = 8
 
-/** Variables of crontabs, which jobs get. */
-const OTHERS = ['MAILFROM']
+/** Of other programs: jobs get the first from crontabs, and many write their log to the second. */
+const OTHERS = ['MAILFROM', 'LOG_FILE']
 
 /** One sentence for each name that is no setting, with the one that was probably meant. */
-export function misnamed({ inFile, inEnvironment, known, useful }: Named): readonly string[] {
+export function misnamed({ inFile, inEnvironment, known, useful, prefix }: Named): readonly string[] {
   const sentences: string[] = []
-  for (const name of inFile.filter(each => !known.includes(each))) {
+  const isSettled = (name: string) => known.includes(name) || (prefix !== undefined && name.startsWith(prefix))
+  for (const name of inFile.filter(each => !isSettled(each))) {
     const meant = nearest(name, known, ({ length }) => (length < TELLING ? 1 : 2))
     sentences.push(
       `.env has ${name}, which is not a setting of Waitlist${meant === undefined ? '' : `; did you mean ${meant}?`}`,
@@ -28,7 +31,7 @@ export function misnamed({ inFile, inEnvironment, known, useful }: Named): reado
   }
   const candidates = useful.filter(each => each.length >= TELLING && !inEnvironment[each] && !inFile.includes(each))
   for (const [name, value] of Object.entries(inEnvironment)) {
-    if (known.includes(name) || inFile.includes(name) || OTHERS.includes(name)) continue
+    if (isSettled(name) || inFile.includes(name) || OTHERS.includes(name)) continue
     // Docker and Kubernetes tell each container where its neighbours are.
     if (!value || /^(?:tcp|udp|sctp):\/\//.test(value)) continue
     const meant = nearest(name, candidates, ({ length }) => (length < 2 * TELLING ? 1 : 2))

@@ -124,6 +124,12 @@ describe('names that are nearly those of settings', () => {
     assert.deepEqual(inEnvironment({ LOOP_API_KEY: 'x' }), [])
   })
 
+  test('what begins like the settings of the chosen provider is left to the sentence of that provider', () => {
+    const names = { inFile: ['LOOPS_API_KYE'], inEnvironment: { LOOPS_API_KY: 'x' }, known, useful: known }
+    assert.equal(misnamed(names).length, 2)
+    assert.deepEqual(misnamed({ ...names, prefix: 'LOOPS_' }), [])
+  })
+
   test('nothing is said where the right one is set too, of an empty one, and of what a neighbour sets', () => {
     assert.deepEqual(inEnvironment({ DATABASE_URI: 'x', DATABASE_URL: 'y' }), [])
     const both = { inFile: ['DATABASE_URL'], inEnvironment: { DATABASE_URI: 'x' }, known, useful: own }

@@ -98,10 +98,10 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
         signal: bound.signal,
       })
       const answer = await response.json().catch(() => ({}))
-      const { message = 'You are on the waitlist.', error = 'that did not work', alreadyExisted } = answer
+      const { success, message = 'You are on the waitlist.', error = 'that did not work', alreadyExisted } = answer
       const sentence = `${error[0].toUpperCase()}${error.slice(1)}.`
       const input = { name, email }[/\b(name|email)\b/.exec(error)?.[0] as Field]
-      if (response.ok) done(alreadyExisted ? 'known' : 'new', message)
+      if (success) done(alreadyExisted ? 'known' : 'new', message)
       // An error for us, but not for the visitor: the signup is stored, and only its completion is late.
       else if (response.headers.get('Waitlist-Signup') === 'saved') {
         done('saved', 'Your signup is saved. You will be on the waitlist shortly.')

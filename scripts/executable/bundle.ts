@@ -72,6 +72,8 @@ export async function bundle(contents: string, resolveDir: string): Promise<Bund
   const packages: string[] = []
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir },
+    // Else the paths in `metafile` begin where this process was started.
+    absWorkingDir: root,
     bundle: true,
     write: false,
     metafile: true,

@@ -6,7 +6,7 @@ import { fail, misused } from './complain.ts'
 import type { ListFormat } from './formats.ts'
 import { print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
-import { type Columns, facts, moment, table } from './table.ts'
+import { type Columns, facts, MOST, moment, number, table } from './table.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -17,6 +17,7 @@ export interface ListOptions {
 
 /** Writes the newest deliveries to standard output, as a table or as JSON with one object a line. */
 export async function listDeliveries(config: Config, { format, limit, ...which }: ListOptions): Promise<void> {
+  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; --state and --destination say which.`)
   // One more than requested, to know whether there are more.
   const found = await (await operatorOf(config)).deliveries({ ...which, limit: limit + 1 })
   const shown = found.slice(0, limit)

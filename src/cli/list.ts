@@ -6,15 +6,12 @@ import { fail, misused } from './complain.ts'
 import { exported } from './formats.ts'
 import { giveWay } from './give-way.ts'
 import { print } from './print.ts'
-import { type Columns, moment, number, table } from './table.ts'
+import { type Columns, MOST, moment, number, table } from './table.ts'
 
 export interface ContactsOptions extends ContactFilter {
   readonly limit: number
   readonly json?: true
 }
-
-/** Contacts in memory at once. */
-const MOST = 10_000
 
 /** Writes the newest contacts to standard output, as a table or as JSON with one object a line, as an export has it. */
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {

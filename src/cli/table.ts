@@ -2,6 +2,9 @@
 
 import { cells, padded, plain } from '../charts/text.ts'
 
+/** Records in memory at once. */
+export const MOST = 10_000
+
 /** For each column its heading and what it has of a record. */
 export type Columns<T> = Readonly<Record<string, (record: T) => string>>
 

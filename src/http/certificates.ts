@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { OperatorError } from '../waitlist/ports.ts'
 
@@ -29,7 +29,7 @@ const EXPIRES_SOON = 14 * DAY
 
 /** @throws when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
 export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
-  const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+  const pair = { cert: readPem('TLS_CERT_FILE', certFile), key: readPem('TLS_KEY_FILE', keyFile) }
   if (isKey(pair.cert) && pair.key.includes(CERTIFICATE)) {
     throw new Error('TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them')
   }
@@ -42,6 +42,12 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
   }
   createSecureContext(pair)
   return pair
+}
+
+/** Anything else, such as a device, may have no end. */
+function readPem(setting: string, path: string): Buffer {
+  if (!statSync(path).isFile()) throw new Error(`${setting} is not a file: ${path}`)
+  return readFileSync(path)
 }
 
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----'

@@ -21,8 +21,10 @@ export function readLogo(path: string): Logo {
   const wrong = (why: string) => new OperatorError(`LOGO_FILE: ${path} ${why}`)
   let bytes: Buffer
   try {
-    // Before it is read, since it may be something endless.
-    if (statSync(path).size > LARGEST) throw wrong(`is larger than ${LARGEST / 1024} KiB`)
+    // Before it is read: a device has no size, and perhaps no end.
+    const stats = statSync(path)
+    if (!stats.isFile()) throw wrong('is not a file')
+    if (stats.size > LARGEST) throw wrong(`is larger than ${LARGEST / 1024} KiB`)
     bytes = readFileSync(path)
   } catch (error) {
     throw error instanceof OperatorError ? error : wrong(`cannot be read: ${(error as Error).message}`)

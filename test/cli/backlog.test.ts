@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { pendingNow } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
 
 test('what waits for the operator is told at the start', { timeout: 60_000 }, async t => {
   const folder = temporaryFolder(t)
@@ -18,11 +18,7 @@ test('what waits for the operator is told at the start', { timeout: 60_000 }, as
   await store.close()
 
   const program = await runProgram(t, { DATABASE_URL: `sqlite:${path}` }, { cwd: folder })
-  // Nor of a folder for temporary files that is in memory.
-  const told = () =>
-    logOf(program).filter(
-      ({ level, msg, folder }) => level === 40 && folder === undefined && !String(msg).includes('plain HTTP'),
-    )
+  const told = () => complaintsIn(logOf(program)).filter(({ msg }) => !String(msg).includes('plain HTTP'))
   await until(() => told().length === 3)
   assert.deepEqual(
     told().map(({ pending, destination, deliveries, abandoned }) => ({ pending, destination, deliveries, abandoned })),

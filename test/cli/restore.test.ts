@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { chownSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
@@ -46,6 +47,27 @@ describe('waitlist restore', { concurrency: true, timeout: 60_000 }, () => {
       ['bob@example.com'],
     )
     assert.equal(contactsIn(kept).length, 4)
+  })
+
+  test('by root, the list belongs to whom it belonged to, or on a new machine to the owner of its folder', {
+    skip: process.geteuid?.() !== 0 && 'only root can give files away',
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const folder = join(cwd, 'data')
+    const path = join(folder, 'waitlist.db')
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+    await store.close()
+    assert.equal((await run(t, cwd, 'backup', 'copy.db')).code, 0)
+    const [service, group] = [65_533, 65_534]
+    for (const each of [folder, path]) chownSync(each, service, group)
+    for (const isNew of [false, true]) {
+      if (isNew) for (const ending of ['', '-lock']) rmSync(path + ending)
+      assert.equal((await run(t, cwd, 'restore', 'copy.db')).code, 0)
+      for (const ending of ['', '-lock']) {
+        const { uid, gid, mode } = statSync(path + ending)
+        assert.deepEqual([uid, gid, mode & 0o777], [service, group, 0o600], `new: ${isNew}, ${ending}`)
+      }
+    }
   })
 
   test('without a file there is nothing to restore', async t => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -54,6 +54,22 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
       assert.equal(existsSync(join(cwd, 'data')), false)
     })
   }
+
+  test('an option that npm has kept for itself is told, and nothing is done without it', async t => {
+    const cwd = temporaryFolder(t)
+    const npm = { npm_lifecycle_event: 'waitlist', npm_config_dry_run: 'true', npm_config_search: 'true' }
+    const { code, stdout, stderr } = await run(t, ['import', 'people.csv'], npm, cwd)
+    assert.equal(code, 2)
+    assert.equal(stdout, '')
+    assert.equal(
+      stderr,
+      'waitlist: npm has kept --dry-run for itself. Type: npm run -s waitlist -- import --dry-run …\n',
+    )
+    assert.equal((await run(t, ['import', '--dry-run', 'people.csv'], npm, cwd)).code, 1)
+    assert.equal((await run(t, ['import', 'people.csv'], { ...npm, npm_lifecycle_event: 'test' }, cwd)).code, 1)
+    assert.equal((await run(t, ['list'], npm, cwd)).code, 2)
+    assert.equal((await run(t, ['stats', '--help'], npm, cwd)).code, 0)
+  })
 
   test('wrong settings end every command with the list of all mistakes on standard error', async t => {
     const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', COOKIE_NAME: 'se;cret' }
@@ -215,5 +231,13 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(code, 1)
     assert.match(stderr, /^waitlist: The file \/.*\/\.env cannot be read: it is a folder\n$/)
     withoutStack(stderr)
+  })
+
+  test('one without an end is read no further than 64 KiB', async t => {
+    const cwd = temporaryFolder(t)
+    symlinkSync('/dev/zero', join(cwd, '.env'))
+    const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
+    assert.equal(code, 1)
+    assert.match(stderr, /^waitlist: The file \/.*\/\.env is larger than 64 KiB\.\n$/)
   })
 })

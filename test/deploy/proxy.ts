@@ -12,7 +12,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
-import { hasSaid, logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, hasSaid, logOf, type Program, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { ca, certificateOf, fixture, http1, http2, http2Session, json, post, someone } from '../harness/tls.ts'
 
@@ -145,10 +145,7 @@ export function signUpFrom(baseUrl: string, { from, forwarded }: Sender, body: s
 /** Where it listens, behind its proxy. */
 export const portOf = (program: Program): number => Number(new URL(String(logOf(program)[0]!.listening)).port)
 
-export const warningsOf = (program: Program): string[] =>
-  logOf(program)
-    .filter(({ level }) => Number(level) >= 40)
-    .map(({ msg }) => String(msg))
+export const warningsOf = (program: Program): string[] => complaintsIn(logOf(program)).map(({ msg }) => String(msg))
 
 /** What every proxy of deploy/ must do, with a real Waitlist behind it. */
 export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: string) => string): void {
@@ -240,7 +237,7 @@ export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: s
     })
 
     test('the answers of Waitlist are passed on as they are, its 502 too', async t => {
-      const env = { PROVIDER: 'loops', LOOPS_API_KEY: 'key', LOOPS_API_URL: 'http://127.0.0.1:1' }
+      const env = { PROVIDER: 'loops', LOOPS_API_KEY: 'key', LOOPS_BASE_URL: 'http://127.0.0.1:1' }
       const { proxy, program } = await stage(t, env)
       const through = await http1(proxy.baseUrl, '/api/waitlist', 'POST', json, someone('ada'))
       const straight = await fetch(`http://localhost:${portOf(program)}/api/waitlist`, {

@@ -5,13 +5,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { pairIn } from '../harness/tls.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
-/** Without that of a machine whose folder for temporary files is in memory. */
-const warningsOf = (program: Program) =>
-  logOf(program).filter(({ level, folder }) => level === 40 && folder === undefined)
+const warningsOf = (program: Program) => complaintsIn(logOf(program))
 
 const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
 

@@ -91,6 +91,10 @@ export function logOf({ stdout }: Pick<Program, 'stdout'>): Record<string, unkno
     .map(line => JSON.parse(line) as Record<string, unknown>)
 }
 
+/** The warnings and errors of a log, without that of a machine whose folder for temporary files does not last. */
+export const complaintsIn = (log: readonly Record<string, unknown>[]) =>
+  log.filter(({ level, folder }) => Number(level) >= 40 && folder === undefined)
+
 /** Whether this is in its log so far: what was being written when it ended may stand behind its last line. */
 export const hasSaid = (program: Pick<Program, 'stdout'>, message: string): boolean =>
   logOf(program).some(({ msg }) => msg === message)

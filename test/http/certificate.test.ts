@@ -8,7 +8,7 @@ import { tryAll } from '../../src/trials.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import {
   assertModernOnly,
@@ -108,7 +108,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
       await Promise.all(visitors)
 
       assert.deepEqual([...new Set(seen)], ['CN=rsa', 'CN=ecdsa'])
-      const warnings = service.logged.filter(({ level }) => Number(level) >= 40)
+      const warnings = complaintsIn(service.logged)
       assert.deepEqual(warnings, [])
     })
   }
@@ -152,6 +152,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
       [cert, join(folder, 'nonsense')],
       [key, cert],
       [folder, key],
+      [cert, '/dev/zero'],
     ] as [string, string][]) {
       await assert.rejects(startService(t, { TLS_CERT_FILE, TLS_KEY_FILE }), (error: Error) => {
         assert.ok(error instanceof OperatorError, String(error))
@@ -198,7 +199,7 @@ describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, (
     ] as const) {
       const service = await startService(t, pairUntil(t, inDays(days)).env)
       service.reloadCertificate()
-      const warnings = service.logged.filter(({ level }) => level === 40).map(({ msg }) => String(msg))
+      const warnings = complaintsIn(service.logged).map(({ msg }) => String(msg))
       assert.equal(warnings.length, says === null ? 0 : 2, warnings.join('\n'))
       const trial = (await tryAll(service.config)).find(({ what }) => what === 'certificate')!
       assert.equal(trial.is, result)

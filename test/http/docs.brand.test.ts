@@ -95,6 +95,9 @@ test('LOGO_FILE: what is no such picture stops the start, with a sentence that s
     assert.throws(() => readLogo(path), new OperatorError(`LOGO_FILE: ${path} ${why}`))
   }
   assert.throws(() => readLogo(join(folder, 'none')), /^OperatorError: LOGO_FILE: .* cannot be read: ENOENT/)
+  for (const other of [folder, '/dev/zero']) {
+    assert.throws(() => readLogo(other), new OperatorError(`LOGO_FILE: ${other} is not a file`))
+  }
   assert.throws(() => readLogo(folder), OperatorError)
   writeFileSync(path, 'hello')
   await assert.rejects(startService(t, { LOGO_FILE: path }), {

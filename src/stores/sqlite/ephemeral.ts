@@ -2,8 +2,8 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /**
- * What will become of a database whose folder does not last, and what to do: in memory, or in the layer that a container has
- * for itself. Null: it lasts, or nobody can tell, as only Linux does.
+ * Why a database in this folder does not last, and what to do: it is in memory, or in the layer of a container. Null: it
+ * lasts, or there is no way to tell, as there is only on Linux.
  */
 export function whyEphemeral(path: string): string | null {
   // The settings themselves say so.

@@ -1,4 +1,14 @@
-import { constants, copyFileSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  lchownSync,
+  linkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../../waitlist/ports.ts'
@@ -47,6 +57,8 @@ function replace(path: string, file: string, backup: DatabaseSync): Restored {
     backup.prepare('vacuum into ?').run(unfinished)
     old = existsSync(path) ? closeOff(path) : undefined
     const brought = bringUpToDate(unfinished, old?.erasures ?? NONE)
+    const before = existsSync(path) ? path : dirname(path)
+    for (const each of [unfinished, `${path}-lock`]) giveToOwnerOf(before, each)
     complete(unfinished)
     const name = `${path}.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
     const isKept = keep(path, name)
@@ -63,6 +75,15 @@ function replace(path: string, file: string, backup: DatabaseSync): Restored {
     old?.close()
     rmSync(unfinished, { force: true })
   }
+}
+
+/**
+ * Root restores for the service, which runs as a user of its own and could not open what belongs to root. A link is not
+ * followed: that user may have put it there to be given a file of root.
+ */
+function giveToOwnerOf(before: string, file: string): void {
+  const { uid, gid } = statSync(before)
+  if (process.geteuid?.() === 0 && uid !== 0) lchownSync(file, uid, gid)
 }
 
 /** What a database knows of the people who were erased. */
