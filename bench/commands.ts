@@ -24,13 +24,21 @@ interface Command {
   /** Seconds. */
   readonly goal: number
   /** Makes what a run needs. */
-  prepare?(folder: string, run: number, contacts: number): void
+  prepare?(
+    folder: string,
+    run: number,
+    contacts: number,
+    settings: Readonly<Record<string, string>>,
+  ): Promise<void> | void
   /** The most rounds of a command that takes long. */
   readonly rounds?: number
 }
 
 const OUTPUT = 'list.csv'
 const INPUT = 'others.csv'
+const HELD_INPUT = 'held.jsonl'
+/** Signups that are released or discarded at once. */
+const HELD = 100_000
 
 /** What finds nobody looks at everybody. */
 const commands: readonly Command[] = [
@@ -38,7 +46,29 @@ const commands: readonly Command[] = [
   { name: 'stats', args: ['stats', '--json'], code: 0, goal: commandGoals.stats },
   { name: 'export', args: ['export', '--output', OUTPUT], code: 0, goal: commandGoals.export },
   { name: 'import', args: ['import', INPUT], code: 0, goal: commandGoals.import, prepare: writeOthers, rounds: 2 },
+  { name: `release ${count(HELD)}`, args: ['release', '--all'], code: 0, goal: commandGoals.release, prepare: addHeld },
+  {
+    name: `discard ${count(HELD)}`,
+    args: ['discard', '--yes', '--all'],
+    code: 0,
+    goal: commandGoals.discard,
+    prepare: addHeld,
+  },
 ]
+
+/** Signups that are held, others for each run. */
+async function addHeld(
+  folder: string,
+  run: number,
+  _contacts: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const person = (i: number) =>
+    `{"name":"Person ${i}","email":"held-${run}-${i}-${process.hrtime.bigint()}@example.com","state":"held","heldFor":"above-limit"}\n`
+  writeFileSync(join(folder, HELD_INPUT), Array.from({ length: HELD }, (_, i) => person(i)).join(''))
+  const { code } = await runCommand(folder, settings, ['import', HELD_INPUT])
+  if (code !== 0) throw new Error(`the import of who is held ended with ${code}`)
+}
 
 /** People who are not on the list, others for each run. */
 function writeOthers(folder: string, run: number, contacts: number): void {
@@ -109,12 +139,12 @@ async function measureCommand(
     if (answers[200]?.count !== due) throw new Error(`not every signup beside ${name} was answered with 200`)
     return answers[200].p99
   }
-  const next = () => prepare(folder, runs++, contacts)
-  next()
+  const next = () => prepare(folder, runs++, contacts, settings)
+  await next()
   const seconds = Math.max(1, Math.ceil((await run()).seconds))
   const measured: Measured[] = []
   for (let round = 1; round <= Math.min(rounds, most); round++) {
-    next()
+    await next()
     const usual = await signups(seconds)
     const [beside, ended] = await Promise.all([signups(seconds), run()])
     measured.push({ ...ended, p99: beside / usual })

@@ -3,16 +3,18 @@ import { scenarios } from './scenarios.ts'
 
 export const usage = `npm run bench -- [scenario …] [options]
 
-Without a scenario it measures all but \`instances\`, in about ten minutes.
+Without a scenario it measures all but \`instances\`, in about fifteen minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same
   metrics                               a signup with the metrics on, against without
+  challenge                             a signup with each switch against bots, against without; altcha
   large                                 a new signup in a large file, against a small one
   commands                              what an operator types, with a million contacts, beside signups
   start memory provider                 starting; memory at rest; health beside a provider that hangs
   instances                             what a signup costs with several instances, PostgreSQL and Redis
 
+  --challenge     the same as \`challenge\`
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
   --contacts <n>  in the large file (5,000,000), and of a command's if they are fewer than a million
@@ -20,7 +22,7 @@ Without a scenario it measures all but \`instances\`, in about ten minutes.
   --json <file>   keeps every measurement
 `
 
-export const others = ['metrics', 'large', 'commands', 'start', 'memory', 'provider', 'instances'] as const
+export const others = ['metrics', 'challenge', 'large', 'commands', 'start', 'memory', 'provider', 'instances'] as const
 export const names: ReadonlySet<string> = new Set([...scenarios.map(({ group }) => group), ...others])
 
 export interface Plan {
@@ -42,17 +44,19 @@ export interface Options {
 
 /** Throws a sentence for the user. */
 export function readOptions(args: readonly string[]): Options {
-  const { values, positionals } = parseArgs({
+  const { values, positionals: named } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
       contacts: { type: 'string', default: '5000000' },
+      challenge: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       json: { type: 'string' },
     },
   })
+  const positionals = values.challenge ? [...named, 'challenge'] : named
   for (const name of positionals) if (!names.has(name)) throw new Error(`there is no scenario ${name}`)
   const number = (name: 'rounds' | 'seconds' | 'contacts') => {
     if (!/^[1-9]\d{0,8}$/.test(values[name])) throw new Error(`--${name} must be a whole number, at least 1`)

@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { altchaFigures, compareSwitches } from './challenge.ts'
 import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
 import { hangingProvider } from './hanging-provider.ts'
@@ -41,6 +42,10 @@ if (compared.length > 0) {
 if (chosen.has('provider')) figures.push(await hangingProvider(folder, plan))
 if (chosen.has('commands')) figures.push(...(await commandFigures(folder, plan)))
 if (chosen.has('metrics')) comparisons.push(...(await compareMetrics(folder, plan)))
+if (chosen.has('challenge')) {
+  comparisons.push(...(await compareSwitches(folder, plan)))
+  figures.push(...(await altchaFigures(plan)))
+}
 if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
 if (comparisons.length > 0) tables.push(comparisonTable(comparisons))
 if (figures.length > 0) tables.push(figureTable(figures))

@@ -1,6 +1,6 @@
 import { PLACE, type RequestShape } from './load.ts'
 
-const signup = (name: string, email: string): RequestShape => ({
+export const signup = (name: string, email: string): RequestShape => ({
   method: 'POST',
   path: '/api/waitlist',
   body: JSON.stringify({ name, email }),
@@ -84,6 +84,12 @@ export const fileSizeGoals: Goals = { rate: 0.8 }
 /** A signup with the metrics on, against one without them. */
 export const metricsGoals: Goals = { rate: 0.98, time: 1.02 }
 
+/** A signup with one of the switches against bots, against one without: it must not halve what can be taken. */
+export const switchGoals: Goals = { rate: 0.5, time: 2 }
+
+/** The same with a solution to verify, beside which a known address is cheap. */
+export const challengeGoals: Goals = { rate: 0.25, time: 5 }
+
 /** The p99 of a new signup, as a multiple of the bare server's. */
 export const waitGoal = 1.5
 
@@ -97,7 +103,16 @@ export const memoryGoals = { atRest: 85, peak: 200 }
 export const hangGoal = 50
 
 /** Seconds, millions of bytes, and the p99 of signups beside a command as a multiple of the usual. */
-export const commandGoals = { list: 2, stats: 1, export: 15, import: 60, memory: 200, p99: 3 }
+export const commandGoals = {
+  release: 60,
+  discard: 60,
+  list: 2,
+  stats: 1,
+  export: 15,
+  import: 60,
+  memory: 200,
+  p99: 3,
+}
 
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
 export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }

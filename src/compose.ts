@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from './admin/server.ts'
 import type { Config } from './config.ts'
+import type { Domains } from './domains/files.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
 import { vendors } from './providers/catalogue.ts'
@@ -11,13 +12,16 @@ import type { Announcement } from './stores/operator/imports.ts'
 import type { Commits, Telemetry } from './telemetry/telemetry.ts'
 import { digests } from './waitlist/digest.ts'
 import { events } from './waitlist/events.ts'
-import { type HandOver, handOver } from './waitlist/handover.ts'
-import { type Joined, join } from './waitlist/join.ts'
+import { handOver } from './waitlist/handover.ts'
+import { holding } from './waitlist/holding.ts'
+import { type Joined, type JoinParts, join } from './waitlist/join.ts'
 import { outages } from './waitlist/outages.ts'
 import {
+  type Challenge,
   type Channel,
   type Limiter,
   type Log,
+  OperatorError,
   type OwnDestination,
   type Provider,
   type Store,
@@ -85,9 +89,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
   const store = opened.value
   let limiter: Limiter | undefined
+  let challenge: Challenge | null = null
+  let domains: Domains | null = null
   let admin: AdminServer | null = null
   const close = async () => {
-    await Promise.all([limiter, ...outside].map(each => each?.close()))
+    await Promise.all([limiter, challenge, domains, ...outside].map(each => each?.close()))
     await store.close()
     // Last, so that a stop can be watched.
     admin?.close()
@@ -122,9 +128,23 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         turned: news.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
     const watching = channels.length === 0 ? null : watch({ store, outages: news, lateAfter })
-    const visits = visiting(store, handing, config.providerTimeout, leaving.signal, announce)
+    const { holds } = config
+    const holdNews = holds && holding({ store, log, window: holds.window, telling: news.holding })
+    const visits = visiting(
+      {
+        store,
+        handOver: handing,
+        timeout: config.providerTimeout,
+        leave: leaving.signal,
+        announce,
+        held: holdNews?.note,
+      },
+      config.server,
+    )
 
     limiter = await openLimiter(config, log, telemetry)
+    challenge = await challengeOf(config, store.secret, log)
+    domains = config.domains && (await (await import('./domains/files.ts')).openDomains(config.domains, log))
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('./admin/server.ts')
@@ -146,11 +166,23 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     }
     const server = await http.value.openServer(
       { ...config.server, trackSources: config.trackSources, version },
-      { store, join: visits.join, limiter, documentLimiter: documentLimiter(config.server), log, telemetry },
+      {
+        store,
+        join: visits.join,
+        limiter,
+        challenge,
+        accepts: domains?.accepts ?? null,
+        documentLimiter: documentLimiter(config.server),
+        leave: leaving.signal,
+        challengeLimiter: challengeLimiter(config.server),
+        log,
+        telemetry,
+      },
     )
     const background = handing === null ? outboxes : [...outboxes, handing]
     for (const { loop } of background) loop.start()
     watching?.start()
+    void holdNews?.start()
     const { keepDeliveries: days } = config
     const pruner = days === null ? null : pruning({ store, days, log })
     pruner?.start()
@@ -163,6 +195,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       reloadCertificate: server.reloadCertificate,
       async stop() {
         watching?.stop()
+        holdNews?.stop()
         isDraining = true
         const answered = new AbortController()
         const left = Promise.withResolvers<void>()
@@ -203,24 +236,30 @@ export const lateness =
     LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
 
 /** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
-function visiting(store: Store, handOver: HandOver | null, timeout: number, leave: AbortSignal, announce: () => void) {
-  const parts = { store, handOver, timeout, leave, announce }
-  const visits = new Map<Promise<Joined>, (reason: StoreUnavailable) => void>()
+function visiting(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Config['server']) {
+  const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
+  const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
+    visits.set(visit, refuse)
+    visit.catch(() => {}).finally(() => visits.delete(visit))
+  }
+  // Nobody waits for these. What the store refuses is attempted again when the lease has ended.
+  const behind = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
+  const parts: JoinParts = { ...rest, behind }
   return {
     // Without a provider there is no need: the server waits for the answers anyway.
     join:
-      handOver === null
+      parts.handOver === null
         ? (signup: Signup) => join(signup, parts)
         : (signup: Signup) => {
             const visit = join(signup, parts)
             return new Promise<Joined>((resolve, reject) => {
-              visits.set(visit, reject)
-              visit.then(resolve, reject).finally(() => visits.delete(visit))
+              keep(visit, reject)
+              visit.then(resolve, reject)
             })
           },
     /** Answers everybody who waits. */
     refuse() {
-      for (const reject of visits.values()) reject(new StoreUnavailable('the outcome was not stored before the stop'))
+      for (const refuse of visits.values()) refuse(new StoreUnavailable('the outcome was not stored before the stop'))
     },
     over: () => Promise.allSettled(visits.keys()),
   }
@@ -238,12 +277,12 @@ const counting = (provider: Provider, calls: Telemetry['calls']): Provider => ({
 
 /** Loads only the engine that is used; the returned function opens the store. */
 async function storeOf(
-  { store, storeConnections: connections, eventName, trackSources }: Config,
+  { store, storeConnections: connections, eventName, trackSources, holds, server }: Config,
   log: Log,
   commits: Commits | null,
   outside: { readonly provider: string | null; readonly destinations: readonly string[] },
 ): Promise<() => Promise<Store>> {
-  const options = { eventName, trackSources, log, commits, ...outside }
+  const options = { eventName, trackSources, holds, syncsKnown: !server.disclosesMembership, log, commits, ...outside }
   if (store.kind === 'sqlite') {
     const { sqliteStore } = await import('./stores/sqlite/store.ts')
     return () => sqliteStore({ path: store.path, ...options })
@@ -266,11 +305,33 @@ async function openLimiter(
   return insured(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
+/** Loads only the code that is used. `secret`: a random value that all instances share. */
+export async function challengeOf(
+  { challenge, server }: Config,
+  shared: Store['secret'],
+  log: Log,
+): Promise<Challenge | null> {
+  if (challenge === null) return null
+  const { openChallenge } = await import('./challenges/open.ts')
+  const hosts = [...server.corsOrigins, server.baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
+  const secret = (name: string) =>
+    shared(name).catch((error: Error) => {
+      throw new OperatorError(`the key of the challenges could not be kept in the database: ${error.message}`)
+    })
+  return openChallenge(challenge, { secret, hosts, log })
+}
+
 /** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
 const READERS = 10_000
 
 export const documentLimiter = ({ documentsPerMinute: limit }: Config['server']): Limiter =>
   memoryLimiter({ limit, window: 60, clients: READERS })
+
+/** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
+const CHALLENGES = 3
+
+export const challengeLimiter = ({ quota: { limit, window } }: Config['server']): Limiter =>
+  memoryLimiter({ limit: CHALLENGES * limit, window, clients: READERS })
 
 /** The other sides of outbound calls. */
 export interface Outside {

@@ -1,4 +1,6 @@
+import type { ChallengeChoice } from './challenges/settings.ts'
 import type { MailSettings } from './destinations/mail-settings.ts'
+import type { DomainFiles } from './domains/settings.ts'
 import { readEnvFile } from './env-file.ts'
 import type { ServerSettings } from './http/server.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
@@ -8,6 +10,7 @@ import { type Choice, providerWarnings, readProvider } from './providers/setting
 import { type Environment, given, readSettings, type ValuesOf } from './setting.ts'
 import { settings, vendorNames, vendors } from './settings.ts'
 import { type StoreLocation, storeName } from './stores/location.ts'
+import type { HoldRules } from './waitlist/hold.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
@@ -25,6 +28,12 @@ export interface Config {
   readonly provider: Choice | null
   /** Milliseconds. */
   readonly providerTimeout: number
+  /** Null: a signup is taken without a proof. */
+  readonly challenge: ChallengeChoice | null
+  /** Null: no signup is held. */
+  readonly holds: HoldRules | null
+  /** Files with email domains; null: every domain is accepted. */
+  readonly domains: DomainFiles | null
   readonly knownContacts: KnownContacts
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly mail: MailSettings | null
@@ -134,6 +143,8 @@ export function readConfig(env: Environment): ConfigResult {
   }
   const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
 
+  const challenge = readChallenge(values, mistakes)
+
   const mailServer = values.SMTP_URL
   const from = values.MAIL_FROM
   if (mailServer !== undefined && given(env, 'MAIL_FROM') === undefined) {
@@ -156,6 +167,7 @@ export function readConfig(env: Environment): ConfigResult {
       cookie: { name: cookieName, sameSite, maxAge: values.COOKIE_MAX_AGE, secure },
       service: values.SERVICE_NAME,
       description: values.SERVICE_DESCRIPTION,
+      disclosesMembership: values.DISCLOSE_MEMBERSHIP,
       brandColor: values.BRAND_COLOR ?? null,
       logoFile: values.LOGO_FILE ?? null,
       shutdownDelay: values.SHUTDOWN_DELAY,
@@ -165,6 +177,9 @@ export function readConfig(env: Environment): ConfigResult {
     redis: values.REDIS_URL ?? null,
     provider,
     providerTimeout: values.PROVIDER_TIMEOUT,
+    challenge,
+    holds: holdsOf(values, challenge !== null),
+    domains: domainsOf(values),
     knownContacts: values.KNOWN_CONTACTS,
     webhook,
     mail,
@@ -182,6 +197,48 @@ export function readConfig(env: Environment): ConfigResult {
   return mistakes.length > 0
     ? { mistakes }
     : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
+}
+
+/** A path other than that of the call alone. */
+const SITE_KEY = /^https?:\/\/[^/]+(?!\/siteverify$)\/./
+
+/** Where each vendor shows its secret. */
+const secretsOf: Readonly<Record<Exclude<ChallengeChoice['kind'], 'altcha'>, string>> = {
+  turnstile: 'in the Cloudflare dashboard, Turnstile, the settings of the widget, Secret key.',
+  hcaptcha: 'in the hCaptcha dashboard, Settings, Secret.',
+  friendlycaptcha: 'in the Friendly Captcha dashboard, API Keys.',
+  recaptcha: 'in the reCAPTCHA admin console, Settings, reCAPTCHA keys, Secret key.',
+  cap: 'in the dashboard of your Cap, when the site key is made.',
+}
+
+/** A challenge's settings, complete. */
+function readChallenge(values: ValuesOf<typeof settings>, mistakes: string[]): ChallengeChoice | null {
+  const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
+  if (kind === 'none') return null
+  if (kind === 'altcha')
+    return { kind, secret: secret ?? null, cost: values.CHALLENGE_COST, range: values.CHALLENGE_RANGE }
+  if (secret === undefined) {
+    mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it. Where to find it: ${secretsOf[kind]}`)
+  }
+  if (kind === 'cap' && (url === undefined || !SITE_KEY.test(url))) {
+    const what = url === undefined ? 'is missing: cap needs' : 'must be'
+    mistakes.push(
+      `CHALLENGE_URL ${what} the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53`,
+    )
+  }
+  return { kind, secret: secret ?? '', url: url ?? null, score: values.CHALLENGE_SCORE }
+}
+
+/** A signup whose challenge could not be verified is held, whatever else is held. */
+function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): HoldRules | null {
+  const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
+  if (above === null && !suspicious && !asksForProof) return null
+  return { above, suspicious, window: values.HOLD_WINDOW * 1_000 }
+}
+
+function domainsOf(values: ValuesOf<typeof settings>): Config['domains'] {
+  const { BLOCKED_DOMAINS_FILE: blocked = null, ALLOWED_DOMAINS_FILE: allowed = null } = values
+  return blocked === null ? null : { blocked, allowed }
 }
 
 const mailSettings = (
@@ -206,13 +263,14 @@ const CHAT_HOSTS = {
 const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
 
 function warningsFor(
-  { server, store, storeConnections, provider, knownContacts, webhook, mail, channels, admin }: Config,
+  { server, store, storeConnections, provider, challenge, knownContacts, webhook, mail, channels, admin }: Config,
   env: Environment,
 ): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
+  if (challenge !== null) warnings.push(...challengeWarnings(challenge, server, env))
   for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
     if (webhook === null || !host.test(new URL(webhook.url).hostname)) continue
     warnings.push(
@@ -280,6 +338,34 @@ function warningsFor(
   return warnings
 }
 
+/** The settings that only some challenges have. */
+const SETTINGS_OF = {
+  CHALLENGE_COST: ['altcha'],
+  CHALLENGE_RANGE: ['altcha'],
+  CHALLENGE_SCORE: ['recaptcha'],
+  CHALLENGE_URL: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
+} as const
+
+function* challengeWarnings(
+  challenge: ChallengeChoice,
+  { corsOrigins, baseUrl }: Config['server'],
+  env: Environment,
+): Generator<string> {
+  const { kind } = challenge
+  for (const [name, kinds] of Object.entries(SETTINGS_OF)) {
+    if (given(env, name) !== undefined && !kinds.some(each => each === kind)) {
+      yield `${name} has no effect with CHALLENGE=${kind}.`
+    }
+  }
+  // What Cap answers does not say where its challenge was solved.
+  if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {
+    yield 'Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted.'
+  }
+  if (kind !== 'altcha' && challenge.url?.startsWith('http:') && !isPrivate(challenge.url)) {
+    yield 'CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear. Use https.'
+  }
+}
+
 /** The chats that are told. */
 const namesOf = (channels: Config['channels']): string[] =>
   Object.entries(channels).flatMap(([name, url]) => (url === undefined ? [] : [name]))
@@ -290,6 +376,7 @@ export function inForce({
   store,
   redis,
   provider,
+  challenge,
   webhook,
   mail,
   channels,
@@ -304,6 +391,7 @@ export function inForce({
     }`,
     tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
+    ...(challenge !== null && { challenge: challenge.kind }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
     channels: namesOf(channels).join(', ') || 'none',

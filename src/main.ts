@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander'
-import { assignments, mailAddress, moment, part, timeZone, wholeNumber } from './cli/arguments.ts'
+import { assignments, mailAddress, mailAddresses, moment, part, timeZone, wholeNumber } from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
 import { complain, fail, MISUSED } from './cli/complain.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
 import type { ExportOptions } from './cli/export.ts'
 import { exportFormats, listFormats } from './cli/formats.ts'
+import type { DecideOptions, HeldOptions } from './cli/held.ts'
 import { settingsHelp } from './cli/help.ts'
 import type { ImportOptions } from './cli/import.ts'
 import type { ContactsOptions } from './cli/list.ts'
@@ -14,7 +15,7 @@ import { version } from './compose.ts'
 import { type Config, environment, keptByNpm, readConfig } from './config.ts'
 import { typed } from './invocation.ts'
 import { operatorOf } from './operator.ts'
-import { contactStates, deliveryStates } from './waitlist/contact.ts'
+import { contactStates, deliveryStates, holdReasons } from './waitlist/contact.ts'
 import { OperatorError } from './waitlist/ports.ts'
 
 // Each command loads its code on demand, so that starting the service reads no other command's.
@@ -137,6 +138,62 @@ program
   .addHelpText('after', examples('remove ada@example.com', 'remove --yes --at-provider ada@example.com'))
   .action(async (address: string, options: RemoveOptions) =>
     (await import('./cli/remove.ts')).removePerson(configured().config, address, options),
+  )
+
+/** Which held signups a command is about. */
+const ofHeld = (command: Command): Command =>
+  command
+    .addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
+    .option('--before <time>', 'only those who signed up before then: 2026-11-22T09:30Z, or 24h and 7d ago', moment)
+
+/** Addresses as arguments, as many as are given. */
+const addresses = ['[addresses...]', 'email addresses', mailAddresses] as const
+
+ofHeld(
+  program
+    .command('held')
+    .description('the signups that are held, for what and from where, and the newest; works beside a running service'),
+)
+  .option('-l, --limit <n>', 'how many of them are listed', wholeNumber, 50)
+  .option('--json', 'one JSON object')
+  .addHelpText(
+    'after',
+    `
+The JSON has total, since,
+  reasons    [{reason, count}]
+  domains    [{domain, count}], the 20 largest
+  hours      [{from, count}], the last 48 that are not empty
+  contacts   the newest, as in an export
+${examples('held', 'held --reason same-mailbox --limit 200', 'held --json | jq .total')}`,
+  )
+  .action(async (options: HeldOptions) => (await import('./cli/held.ts')).listHeld(configured().config, options))
+
+ofHeld(
+  program
+    .command('release')
+    .description('let held signups in, as if they came now, the first one first; works beside a running service'),
+)
+  .argument(...addresses)
+  .option('--all', 'all that are held now')
+  .addHelpText(
+    'after',
+    examples('release ada@example.com bob@example.com', 'release --reason unverified --before 1h', 'release --all'),
+  )
+  .action(async (given: string[] | undefined, options: DecideOptions) =>
+    (await import('./cli/held.ts')).releaseHeld(configured().config, given ?? [], options),
+  )
+
+ofHeld(
+  program
+    .command('discard')
+    .description('delete held signups; the same addresses may sign up again; works beside a running service'),
+)
+  .argument(...addresses)
+  .option('--all', 'all that are held now')
+  .option('--yes', 'do not ask')
+  .addHelpText('after', examples('discard eve@example.com', 'discard --yes --reason link-in-name', 'discard --all'))
+  .action(async (given: string[] | undefined, options: DecideOptions & { yes?: true }) =>
+    (await import('./cli/held.ts')).discardHeld(configured().config, given ?? [], options),
   )
 
 program

@@ -15,7 +15,19 @@ import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
 import { vendorNames } from './providers/catalogue.ts'
-import { file, host, line, listOf, oneOf, origin, type SettingsTable, whole, yesOrNo } from './setting.ts'
+import {
+  address,
+  file,
+  host,
+  line,
+  listOf,
+  oneOf,
+  origin,
+  type SettingsTable,
+  whole,
+  word,
+  yesOrNo,
+} from './setting.ts'
 import { readStoreLocation } from './stores/location.ts'
 
 /** `10/8` and octal parts do not mean what they seem to; IPv4-mapped peers are compared as IPv4. */
@@ -31,6 +43,13 @@ function readProxies(text: string): TrustedProxies | undefined {
 function readSecrets(text: string): readonly string[] | undefined {
   const secrets = text.split(/\s+/)
   return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
+}
+
+/** A probability. */
+const score = {
+  allowed: 'must be a number from 0 to 1',
+  read: (text: string): number | undefined =>
+    /^(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.test(text) ? Number(text) : undefined,
 }
 
 /** What chats show as the address of an incoming webhook. It is as secret as a password. */
@@ -140,6 +159,68 @@ export const settings = {
     meaning: 'Seconds for which browsers keep the cookie.',
     default: '31536000',
     ...whole(0, COOKIE_MAX_AGE, ' seconds'),
+  },
+  CHALLENGE: {
+    meaning: "What a visitor's browser must solve before a signup is taken (docs/bots.md).",
+    default: 'none',
+    ...oneOf('none', 'altcha', 'turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'),
+  },
+  CHALLENGE_SECRET: {
+    meaning: 'Secret of the vendor; for altcha a key of your own, or else one is made and kept in the database.',
+    needs: 'CHALLENGE',
+    ...word,
+  },
+  CHALLENGE_URL: {
+    meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
+    needs: 'CHALLENGE',
+    ...address,
+  },
+  CHALLENGE_COST: {
+    meaning: 'Iterations of PBKDF2 for each guess at an altcha.',
+    default: '5000',
+    needs: 'CHALLENGE',
+    ...whole(1_000, 1_000_000),
+  },
+  CHALLENGE_RANGE: {
+    meaning: 'Guesses at an altcha at most; half as many on average.',
+    default: '2000',
+    needs: 'CHALLENGE',
+    ...whole(1, 1_000_000),
+  },
+  CHALLENGE_SCORE: {
+    meaning: 'The least score of reCAPTCHA v3, from 0 to 1.',
+    default: '0.5',
+    needs: 'CHALLENGE',
+    ...score,
+  },
+  HOLD_ABOVE: {
+    meaning: 'New contacts that are let in within HOLD_WINDOW; those beyond it are held until you release them.',
+    ...whole(0, 1_000_000),
+  },
+  HOLD_WINDOW: {
+    meaning: 'Seconds of the window.',
+    default: '3600',
+    needs: ['HOLD_ABOVE', 'HOLD_SUSPICIOUS'],
+    ...whole(1, 86_400, ' seconds'),
+  },
+  HOLD_SUSPICIOUS: {
+    meaning: 'Whether signups that look like those of a bot are held (docs/bots.md).',
+    default: 'false',
+    ...yesOrNo,
+  },
+  BLOCKED_DOMAINS_FILE: {
+    meaning: 'File with email domains that are not accepted, one a line. Reloaded when it changes.',
+    ...file,
+  },
+  ALLOWED_DOMAINS_FILE: {
+    meaning: 'File with email domains that are accepted although the other file has them.',
+    needs: 'BLOCKED_DOMAINS_FILE',
+    ...file,
+  },
+  DISCLOSE_MEMBERSHIP: {
+    meaning: 'Whether an answer says if the address was on the list before.',
+    default: 'true',
+    ...yesOrNo,
   },
   PROVIDER: {
     meaning: 'Email tool that holds the list too; its own settings are in docs/providers.md.',

@@ -1,12 +1,13 @@
-import { lateness, openOutside } from './compose.ts'
+import { challengeOf, lateness, openOutside } from './compose.ts'
 import type { Config } from './config.ts'
+import type { DomainFiles } from './domains/settings.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
 import { typed } from './invocation.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
 import { whyEphemeral } from './stores/sqlite/ephemeral.ts'
-import type { DeliveryCount } from './waitlist/counts.ts'
-import { OperatorError, type Provider } from './waitlist/ports.ts'
+import type { DeliveryCount, HeldCount } from './waitlist/counts.ts'
+import { type Log, OperatorError, type Provider } from './waitlist/ports.ts'
 
 /** The result of trying one part of the configuration. */
 export interface Trial {
@@ -19,7 +20,11 @@ export interface Trial {
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 
-/** Tries the store, the shared limiter, the certificate, the provider and the destinations, and changes none of them. */
+/** Stands in for what all instances share, which is in the store. Nothing that it makes is given to anybody. */
+const UNSHARED = '0'.repeat(64)
+const silent: Log = { info() {}, warn() {}, error() {} }
+
+/** Tries the store, the shared limiter, the certificate, the challenge, the provider and the destinations, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
     redis,
@@ -29,7 +34,8 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
   const operator = await operatorOf(config)
   const { provider, destinations, channels } = await openOutside(config)
-  const outside = [provider, ...destinations, ...channels]
+  const challenge = await challengeOf(config, async () => UNSHARED, silent)
+  const outside = [challenge, provider, ...destinations, ...channels]
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
     // Each check has its own timeout.
@@ -42,6 +48,8 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
+      ...(challenge === null ? [] : [trial(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
+      ...(config.domains === null ? [] : [tried('email domains', () => countDomains(config.domains!))]),
       provider
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
@@ -51,7 +59,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ),
       ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
-    const set = [...outside, provider?.automation].map(each => each?.name)
+    const set = [provider, ...destinations, ...channels, provider?.automation].map(each => each?.name)
     return trials[0].is === 'ok' ? [...trials, ...(await examined(operator, set, lateness(config)))] : trials
   } finally {
     await Promise.all(outside.map(each => each?.close()))
@@ -88,10 +96,11 @@ async function examined(
     if (found === null) return []
     // What else a damaged file says is worth nothing.
     if (found.damage !== null) return [...soundness(found)]
-    const { at, deliveries } = await operator.counts()
+    const { at, held, deliveries } = await operator.counts()
     const abandoned = deliveries.filter(({ state }) => state === 'abandoned')
     return [
       ...soundness(found),
+      ...(held.length === 0 ? [] : [holding(held)]),
       ...deliveries
         .filter(({ state }) => state === 'waiting')
         .map(each => {
@@ -114,6 +123,13 @@ function waiting({ destination, count, why }: DeliveryCount, milliseconds: numbe
   ]
   const is = lateAfter !== null && milliseconds > lateAfter ? 'wrong' : 'ok'
   return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
+}
+
+function holding(held: readonly HeldCount[]): Trial {
+  const total = held.reduce((sum, { count }) => sum + count, 0)
+  const since = new Date(Math.min(...held.map(({ oldest }) => oldest.getTime())))
+  const why = `${number(total)}, the first since ${since.toISOString().slice(0, 16)}Z; ${typed('waitlist held')} says why`
+  return { what: 'held signups', is: 'note', why }
 }
 
 const givenUp = (count: number): Trial => ({
@@ -176,6 +192,13 @@ async function tried(what: string, look: () => Promise<string>): Promise<Trial> 
   } catch (error) {
     return wrong(what, error)
   }
+}
+
+async function countDomains({ blocked, allowed }: DomainFiles): Promise<string> {
+  const { firstDomains } = await import('./domains/files.ts')
+  const { size } = await firstDomains('BLOCKED_DOMAINS_FILE', blocked)
+  const exceptions = allowed === null ? 0 : (await firstDomains('ALLOWED_DOMAINS_FILE', allowed)).size
+  return `${number(size)} are blocked${exceptions === 0 ? '' : `, with ${number(exceptions)} exceptions`}`
 }
 
 /** Anything but an error for the operator is a bug, and is thrown. */

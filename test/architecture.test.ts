@@ -26,6 +26,8 @@ type Part =
   | 'limiters'
   | 'providers'
   | 'destinations'
+  | 'challenges'
+  | 'domains'
   | 'outbound'
   | 'waitlist'
 
@@ -46,13 +48,26 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
       'limiters',
       'providers',
       'destinations',
+      'challenges',
+      'domains',
       'telemetry',
       'waitlist',
     ],
     packages: ['pino'],
   },
   config: {
-    parts: ['setting', 'http', 'stores', 'limiters', 'providers', 'destinations', 'outbound', 'waitlist'],
+    parts: [
+      'setting',
+      'http',
+      'stores',
+      'limiters',
+      'providers',
+      'destinations',
+      'challenges',
+      'domains',
+      'outbound',
+      'waitlist',
+    ],
     packages: ['ipaddr.js'],
   },
   setting: { parts: ['outbound'], packages: [] },
@@ -72,12 +87,16 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     parts: ['invocation', 'outbound', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
+  domains: { parts: ['waitlist'], packages: [] },
+  challenges: { parts: ['outbound', 'waitlist'], packages: ['altcha-lib', 'altcha-lib/algorithms/pbkdf2'] },
   outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },
   waitlist: { parts: [], packages: [] },
 }
 
 /** What the configuration may know of the adapters: how their settings are read, never the adapters themselves. */
 const settingsOfAdapters = [
+  'src/challenges/settings.ts',
+  'src/domains/settings.ts',
   'src/destinations/mail-settings.ts',
   'src/destinations/secret.ts',
   'src/limiters/redis-url.ts',

@@ -26,12 +26,14 @@ test('the benchmark, run for a moment, fills a file, compares, prints its tables
   const run = fileURLToPath(new URL('bench/run.ts', root))
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [run, 'refused', 'large', 'commands', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
-    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
+    [run, 'refused', 'large', 'commands', '--challenge', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
+    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 900_000 },
   )
-  for (const name of ['refused body', 'new signup, 2,000 contacts against 1,000']) {
+  const switched = 'signup, with HOLD_ABOVE, nobody is held, against without'
+  for (const name of ['refused body', 'new signup, 2,000 contacts against 1,000', switched]) {
     assert.match(stdout, new RegExp(`^\\| ${name} \\| \\d+\\.\\d\\d \\(.*\\| ≥ 0\\.\\d\\d: `, 'm'))
   }
+  assert.match(stdout, /^\| altcha, solutions verified a second \| [\d,]+ /m)
   for (const name of ['list --search', 'export']) {
     for (const store of ['SQLite', 'PostgreSQL']) {
       assert.match(
@@ -86,6 +88,11 @@ test('without a name, all but the instances are measured; the usage and the page
   for (const name of names) assert.match(usage, new RegExp(`^  .*\\b${name}\\b`, 'm'))
   for (const name of chosen)
     assert.match(read('docs/engineering/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
+})
+
+test('the switches against bots are a scenario and an option', () => {
+  assert.deepEqual([...readOptions(['--challenge']).chosen], ['challenge'])
+  assert.deepEqual([...readOptions(['signup', '--challenge']).chosen], ['signup', 'challenge'])
 })
 
 test('wrong options are refused', () => {

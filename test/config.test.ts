@@ -33,6 +33,16 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   HOST: ['se\u0007Cret', 'seCret'.repeat(50), 'seCret:80', 'http://seCret', 'seCret/', '8080', '[::1]'],
   PORT: ['seCret', '-1', '65536', '80.5', '1e3', '0x50', '８０'],
   HSTS_INCLUDE_SUBDOMAINS: ['seCret', 'yes', '1', 'TRUE'],
+  CHALLENGE: ['seCret', 'ALTCHA', 'captcha'],
+  CHALLENGE_SECRET: ['two seCrets', 'seCret'.repeat(100)],
+  CHALLENGE_URL: ['seCret', 'ftp://seCret', 'https://host/?seCret'],
+  CHALLENGE_COST: ['seCret', '999', '1000001'],
+  CHALLENGE_RANGE: ['seCret', '0', '1000001'],
+  CHALLENGE_SCORE: ['seCret', '-0.1', '1.1', '.5'],
+  HOLD_ABOVE: ['seCret', '-1', '1000001'],
+  HOLD_WINDOW: ['seCret', '0', '86401'],
+  HOLD_SUSPICIOUS: ['seCret', 'yes'],
+  DISCLOSE_MEMBERSHIP: ['seCret', 'no'],
   DATABASE_URL: [
     'seCret',
     'sqlite:',
@@ -104,6 +114,7 @@ describe('the configuration', () => {
         cookie: { name: 'waitlist', sameSite: 'lax', maxAge: 31_536_000, secure: false },
         service: 'waitlist',
         description: 'Early-access waitlist',
+        disclosesMembership: true,
         brandColor: null,
         logoFile: null,
         shutdownDelay: 1_000,
@@ -114,6 +125,9 @@ describe('the configuration', () => {
       provider: null,
       providerTimeout: 8_000,
       knownContacts: 'leave',
+      challenge: null,
+      holds: null,
+      domains: null,
       webhook: null,
       channels: { slack: undefined, discord: undefined },
       chatInterval: 60_000,
@@ -200,7 +214,10 @@ describe('the configuration', () => {
   })
 
   test('every setting that has a rule was tried', () => {
-    const anything = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'LOGO_FILE']
+    const anything = [
+      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'LOGO_FILE'],
+      ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE'],
+    ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })
 
@@ -292,6 +309,21 @@ describe('contradictions', () => {
       'a webhook without a secret',
       { WEBHOOK_URL: 'http://localhost/' },
       /^WEBHOOK_SECRET is missing.*docs\/events\.md/,
+    ],
+    [
+      'a verifier without a secret',
+      { CHALLENGE: 'hcaptcha' },
+      /^CHALLENGE_SECRET is missing: hcaptcha needs it\. Where to find it: in the hCaptcha dashboard/,
+    ],
+    [
+      'a Cap without its address',
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x' },
+      /^CHALLENGE_URL is missing: cap needs the address of your Cap with the site key, such as https:/,
+    ],
+    [
+      'a Cap without a site key',
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x', CHALLENGE_URL: 'https://cap.example.com/siteverify' },
+      /^CHALLENGE_URL must be the address of your Cap with the site key/,
     ],
     ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],

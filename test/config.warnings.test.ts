@@ -7,6 +7,7 @@ type Environment = Record<string, string>
 const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
 const slack = 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX'
 const discord = 'https://ptb.discord.com/api/webhooks/1/x'
+const challenge = { CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x', CORS_ORIGINS: 'https://example.com' }
 const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
 
 describe('warnings', () => {
@@ -44,6 +45,33 @@ describe('warnings', () => {
       'a webhook that is another channel',
       { ...tls, WEBHOOK_URL: discord, WEBHOOK_SECRET: secret },
       [/^WEBHOOK_URL is an address of Discord, .* set DISCORD_WEBHOOK_URL to it instead/],
+    ],
+    [
+      'a challenge that may be solved anywhere',
+      { ...tls, CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
+      [/^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/],
+    ],
+    ['one for known pages', { ...tls, ...challenge }, []],
+    [
+      'a verifier in the clear, and settings of other challenges',
+      {
+        ...tls,
+        ...challenge,
+        CHALLENGE_URL: 'http://verifier.example',
+        CHALLENGE_SCORE: '0.5',
+        CHALLENGE_COST: '9000',
+      },
+      [
+        /^CHALLENGE_COST has no effect with CHALLENGE=turnstile/,
+        /^CHALLENGE_SCORE has no effect with CHALLENGE=turnstile/,
+        /^CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear/,
+      ],
+    ],
+    ['a verifier next door', { ...tls, ...challenge, CHALLENGE_URL: 'http://verifier:3000/x/siteverify' }, []],
+    [
+      'an altcha with an address',
+      { ...tls, CHALLENGE: 'altcha', CHALLENGE_URL: 'https://verifier.example' },
+      [/^CHALLENGE_URL has no effect with CHALLENGE=altcha/],
     ],
     ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
     ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],

@@ -11,6 +11,7 @@ interface Locked {
   readonly integrity?: string
   readonly license?: string
   readonly dev?: true
+  readonly devOptional?: true
   readonly deprecated?: string
 }
 
@@ -63,6 +64,12 @@ describe('the dependencies', () => {
   test('none is deprecated, which npm would not say here (.npmrc)', () => {
     const deprecated = entries.filter(([, locked]) => locked.deprecated !== undefined)
     assert.deepEqual(deprecated, [])
+  })
+
+  // A tool that a package of production could also use (an optional peer) would be installed with it: an alias hides it.
+  test('no tool is installed in production', () => {
+    const both = entries.filter(([, { devOptional }]) => devOptional === true).map(([path]) => path)
+    assert.deepEqual(both, [])
   })
 
   for (const [what, isHere, allowed] of [

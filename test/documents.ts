@@ -26,6 +26,7 @@ export const typedBy: Readonly<Record<string, string>> = {
   'docs/commands.md': 'test/docs.commands.test.ts',
   'docs/privacy.md': 'test/docs.commands.test.ts',
   'docs/troubleshooting.md': 'test/docs.commands.test.ts',
+  'docs/bots.md': 'test/docs.bots.test.ts',
   'docs/importing.md': 'test/docs.importing.test.ts',
   'docs/moving.md': 'test/docs.moving.test.ts',
   'docs/providers.md': 'test/docs.providers.test.ts',

@@ -63,7 +63,9 @@ test('the table of settings is the table of the program', () => {
 })
 
 test('the examples of settings are accepted', () => {
-  for (const block of ['README.md', 'docs/start.md', 'docs/deploy.md'].flatMap(path => blocks('ini', read(path)))) {
+  for (const block of ['README.md', 'docs/start.md', 'docs/deploy.md', 'docs/bots.md'].flatMap(path =>
+    blocks('ini', read(path)),
+  )) {
     const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])

@@ -1,6 +1,6 @@
 import { type Gauge, Registry } from '@prometheus-io/client'
 import { countOf, type Histogram } from '../telemetry/histogram.ts'
-import { contactStates, deliveryStates } from '../waitlist/contact.ts'
+import { contactStates, deliveryStates, holdReasons } from '../waitlist/contact.ts'
 import type { Counts } from '../waitlist/counts.ts'
 import type { Reading } from './reading.ts'
 
@@ -135,7 +135,7 @@ function all(reading: Reading): readonly Metric[] {
 }
 
 /** What the store has counted, whichever process was at work. */
-function counted({ at, contacts, deliveries }: Counts, reading: Reading): readonly Metric[] {
+function counted({ at, contacts, held, deliveries }: Counts, reading: Reading): readonly Metric[] {
   const names = new Set(reading.destinations.map(({ name }) => name))
   const most = names.size + EARLIER
   for (const { destination } of deliveries) if (names.size < most) names.add(destination)
@@ -145,8 +145,16 @@ function counted({ at, contacts, deliveries }: Counts, reading: Reading): readon
   return [
     gauge(
       'waitlist_contacts',
-      'Contacts on the list, and those whom the provider has not confirmed yet.',
+      'Contacts on the list, those whom the provider has not confirmed yet, and those that are held.',
       contactStates.map(state => ({ labels: { state }, value: contacts[state] })),
+    ),
+    gauge(
+      'waitlist_held_contacts',
+      'Contacts that are held, by the reason.',
+      holdReasons.map(reason => ({
+        labels: { reason },
+        value: held.find(each => each.reason === reason)?.count ?? 0,
+      })),
     ),
     gauge(
       'waitlist_deliveries',

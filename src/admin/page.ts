@@ -119,7 +119,7 @@ function growth(stats: Stats, { provider }: Reading): Html {
     pending > 0 || provider !== null
       ? html`<li><b>${whole(pending)}</b> pending, until ${words(provider ?? 'the provider', LONGEST_NAME)} confirms them</li>`
       : null,
-    held > 0 ? html`<li><b>${whole(held)}</b> held</li>` : null,
+    held > 0 ? html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>` : null,
   ].filter(each => each !== null)
   const tile = (name: string, count: number) => html`<div><dt>${name}</dt><dd>${whole(count)}</dd></div>`
   return html`<section class="growth" aria-labelledby="growth">
@@ -178,11 +178,12 @@ ${total > sourced ? row(html`not known`, total - sourced, 'rest') : null}
 </table></section>`
 }
 
-/** What each outcome is called; those of a provider are missing without one. */
-const outcomes: readonly (readonly [Outcome, string, 'provider'?])[] = [
+/** What each outcome is called; those of a provider are missing without one, and so are the held where none is. */
+const outcomes: readonly (readonly [Outcome, string, ('provider' | 'held')?])[] = [
   ['new', 'New on the list'],
   ['known', 'On the list already'],
   ['kept', 'Stored, to be confirmed later', 'provider'],
+  ['held', 'Held, until you release them', 'held'],
   ['invalid', 'No valid name or address'],
   ['refused', 'Address refused by the provider', 'provider'],
   ['limited', 'Too many attempts'],
@@ -209,7 +210,9 @@ function rows(all: readonly { readonly name: string; readonly count: number }[])
 }
 
 function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
-  const all = outcomes.filter(([, , only]) => only === undefined || provider !== null)
+  const all = outcomes.filter(
+    ([, , only]) => only === undefined || (only === 'held' ? telemetry.signups.held > 0 : provider !== null),
+  )
   return html`<section class="card"><h2>Signups answered</h2>
 <table>
 <caption>By this process, in the ${length(at.getTime() - startedAt.getTime())} since it started</caption>

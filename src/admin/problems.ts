@@ -1,3 +1,4 @@
+import { whole } from '../charts/axis.ts'
 import type { Counts, DeliveryCount } from '../waitlist/counts.ts'
 import { counted, length, megabytes } from './figures.ts'
 import type { DestinationReading, Reading } from './reading.ts'
@@ -24,6 +25,7 @@ export function problemsIn(reading: Reading): readonly Problem[] {
   const set = new Set(destinations.map(({ name }) => name))
   const problems = [
     ...ofStore(reading),
+    counts === null || counts.contacts.held === 0 ? null : ofHeld(counts),
     ...destinations.map(destination => {
       const isOurs = (each: DeliveryCount) => each.destination === destination.name && each.state === 'waiting'
       return ofDestination(destination, deliveries.find(isOurs), counts)
@@ -56,6 +58,13 @@ function* ofStore({ store, freeSpace, counts, countsFailed: why }: Reading): Gen
     const text = `What this page counts is ${counts === null ? 'missing' : 'old'}; signups are not concerned.`
     yield problem({ title: 'The contacts could not be counted', text, why })
   }
+}
+
+function ofHeld({ contacts, held }: Counts): Problem {
+  const title = `${counted(contacts.held, 'signup is', 'signups are')} held`
+  const reasons = held.map(({ reason, count }) => `${reason} ${whole(count)}`).join(', ')
+  const text = `By reason: ${reasons}. Nobody is told of them until you release them.`
+  return problem({ title, text, commands: ['waitlist held', 'waitlist release --all', 'waitlist discard --all'] })
 }
 
 function ofDestination(

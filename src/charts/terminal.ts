@@ -18,14 +18,19 @@ const ROWS = 6
 /** The list in lines of text. */
 export function report(service: string, stats: Stats, { width: given, paint }: Page): string[] {
   const page = { width: Math.min(WIDEST, Math.max(NARROWEST, given)), paint }
-  const { at, timezone, total, listed, pending, today, last7Days, last30Days, perHour, perDay } = stats
+  const { at, timezone, total, listed, pending, held, today, last7Days, last30Days, perHour, perDay } = stats
   const when = new Intl.DateTimeFormat('en-GB', { timeZone: timezone, dateStyle: 'medium', timeStyle: 'short' }).format(
     at,
   )
   // Some zones have names as long as a narrow line.
   const place = clipped(`${when} ${timezone}`, page.width - 12)
   const name = clipped(plain(service), page.width - place.length - 2)
-  const states = pending === 0 ? '' : `  ${whole(listed)} listed, ${whole(pending)} pending`
+  const parts = [
+    `${whole(listed)} listed`,
+    ...(pending === 0 ? [] : [`${whole(pending)} pending`]),
+    ...(held === 0 ? [] : [`${whole(held)} more held`]),
+  ]
+  const states = parts.length === 1 ? '' : `  ${parts.join(', ')}`
   const figures = [
     [today, 'today'],
     [last7Days, 'in 7 days'],

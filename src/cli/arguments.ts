@@ -54,3 +54,8 @@ export function mailAddress(text: string): string {
   if (!new RegExp(`^${EMAIL_PATTERN}$`).test(text)) throw new InvalidArgumentError('It must be an email address.')
   return text
 }
+
+export const mailAddresses = (text: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  mailAddress(text),
+]

@@ -3,7 +3,7 @@ import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../op
 import { type Contact, sourceParameters } from '../waitlist/contact.ts'
 import { fail } from './complain.ts'
 import { csvField } from './csv.ts'
-import { csvColumns, type ExportFormat, exported } from './formats.ts'
+import { csvColumns, csvState, type ExportFormat, exported } from './formats.ts'
 import { giveWay } from './give-way.ts'
 import { inChunks, print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
@@ -64,9 +64,10 @@ async function withProgress(operator: Operator, filter: ContactFilter): Promise<
 
 async function* csv(contacts: Contacts, mark: string): AsyncGenerator<string> {
   yield `${mark}${csvColumns.join(',')}\r\n`
-  for await (const { id, name, email, state, createdAt, source } of contacts) {
+  for await (const contact of contacts) {
+    const { id, name, email, createdAt, source } = contact
     const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
-    yield `${id},${csvField(name)},${csvField(email)},${state},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
+    yield `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
   }
 }
 

@@ -10,13 +10,14 @@ export async function showContact(config: Config, address: string, { json }: { r
   const { contact, deliveries, erasedAt } = await (await operatorOf(config)).person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
   if (json) return print([`${JSON.stringify({ ...whole(contact), deliveries })}\n`])
-  const { id, name, email, state, createdAt, providerId, event } = contact
+  const { id, name, email, state, heldFor, createdAt, providerId, event } = contact
   return print([
     ...facts({
       id,
       name,
       address: email,
       state: states[state],
+      ...(heldFor && { 'held for': heldFor }),
       ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
       'signed up': moment(createdAt),
       joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact)}` : withoutEvent[state],
@@ -28,8 +29,16 @@ export async function showContact(config: Config, address: string, { json }: { r
   ])
 }
 
-const states = { pending: 'pending: the provider has not confirmed it yet', listed: 'listed' }
-const withoutEvent = { pending: 'not yet', listed: 'without an event: imported, or known to the provider before' }
+const states = {
+  pending: 'pending: the provider has not confirmed it yet',
+  held: 'held: nobody is told of it until it is released',
+  listed: 'listed',
+}
+const withoutEvent = {
+  pending: 'not yet',
+  held: 'not yet',
+  listed: 'without an event: imported, or known to the provider before',
+}
 
 const sourceIn = ({ source = {} }: Contact): string =>
   Object.entries(source)
@@ -47,8 +56,18 @@ const columns: Columns<DeliveryRecord> = {
 
 /** Everything about a contact, as JSON has it. */
 export function whole(contact: Contact) {
-  const { id, name, email, state, createdAt, source, providerId, event } = contact
-  return { id, name, email, state, createdAt, source, providerId, event: event && { id: eventId(contact), ...event } }
+  const { id, name, email, state, heldFor, createdAt, source, providerId, event } = contact
+  return {
+    id,
+    name,
+    email,
+    state,
+    heldFor,
+    createdAt,
+    source,
+    providerId,
+    event: event && { id: eventId(contact), ...event },
+  }
 }
 
 export const missing = (address: string, erasedAt: Person['erasedAt']): string =>

@@ -69,6 +69,10 @@ function sentenceOf(news: News, quote: (text: string) => string): string {
   switch (news.is) {
     case 'joined':
       return `${joined(news, quote)}${inAll(news)}${inDoubt(news)}`
+    case 'holding':
+      return `Signups are being held: ${held(news)} (${reasonsOf(news)}): see ${typed('waitlist held')}`
+    case 'not holding':
+      return `No more signups are being held: ${held(news)}${news.held.length === 0 ? '' : `, see ${typed('waitlist held')}`}`
     case 'refusing':
       return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
     case 'storing':
@@ -88,6 +92,16 @@ function sentenceOf(news: News, quote: (text: string) => string): string {
     }
   }
 }
+
+type Held = News & { readonly is: 'holding' | 'not holding' }
+
+function held({ held }: Held): string {
+  const count = held.reduce((sum, { count }) => sum + count, 0)
+  return count === 0 ? 'none waits for you' : count === 1 ? '1 waits for you' : `${grouped.format(count)} wait for you`
+}
+
+const reasonsOf = ({ held }: Held): string =>
+  held.map(({ reason, count }) => `${reason} ${grouped.format(count)}`).join(', ')
 
 const completed = { signups: 'completed', events: 'delivered' }
 

@@ -40,6 +40,28 @@ export function clientAddress(
   { proxies, ipv6Prefix }: ClientRule,
   notice?: (sign: ForwardingSign) => void,
 ): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+  const addressOf = forwardedAddress(proxies, notice)
+  return (peer, forwardedFor) => {
+    const address = addressOf(peer, forwardedFor)
+    return address === null ? null : clientKey(address, ipv6Prefix)
+  }
+}
+
+/**
+ * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
+ * nothing to anybody else and may be that of a proxy.
+ */
+export function visitorAddress({
+  proxies,
+}: ClientRule): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+  const addressOf = forwardedAddress(proxies)
+  return (peer, forwardedFor) => {
+    const address = addressOf(peer, forwardedFor)
+    return address === null || isPrivate(address) ? null : ipaddr.process(withoutZone(address)).toString()
+  }
+}
+
+function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void) {
   const trusts = trustIn(proxies)
   const signOf = (address: string, hop: number, rest: string): ForwardingSign | null => {
     if (hop === 0 && trusts(address, 0)) return 'no address'
@@ -48,7 +70,7 @@ export function clientAddress(
     if (rest === '' || !isPrivate(address)) return null
     return hop === 0 ? 'not trusted' : 'one more'
   }
-  return (peer, forwardedFor = '') => {
+  return (peer: string | undefined, forwardedFor = ''): string | null => {
     if (peer === undefined) return null
     let address = peer
     let rest = forwardedFor
@@ -65,7 +87,7 @@ export function clientAddress(
       const sign = signOf(address, hop, rest)
       if (sign !== null) notice(sign)
     }
-    return clientKey(address, ipv6Prefix)
+    return address
   }
 }
 

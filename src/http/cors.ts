@@ -20,19 +20,25 @@ const permission = (origin: string) => ({
   'access-control-allow-credentials': 'true',
 })
 const exposure = { 'access-control-expose-headers': 'Retry-After, RateLimit, RateLimit-Policy, Waitlist-Signup' }
-const preflightPermission = {
+const preflightPermission = (fields: readonly string[]) => ({
   'access-control-allow-methods': 'GET, HEAD, POST',
-  'access-control-allow-headers': 'Content-Type',
+  'access-control-allow-headers': ['Content-Type', ...fields].join(', '),
   'access-control-max-age': '7200', // Chromium's cap; Firefox allows more, WebKit less
-}
+})
 
-/** `origins`: scheme, host and port as browsers send them, without a slash at the end. */
-export function cors(origins: readonly string[]): Cors {
+/**
+ * `origins`: scheme, host and port as browsers send them, without a slash at the end. `fields`: request header fields that
+ * a page may send besides Content-Type.
+ */
+export function cors(origins: readonly string[], fields: readonly string[] = []): Cors {
   const answers = new Map(
     origins.map(origin => [origin, fieldList({ ...forAnswers, ...permission(origin), ...exposure })]),
   )
   const preflights = new Map(
-    origins.map(origin => [origin, fieldList({ ...forPreflights, ...permission(origin), ...preflightPermission })]),
+    origins.map(origin => [
+      origin,
+      fieldList({ ...forPreflights, ...permission(origin), ...preflightPermission(fields) }),
+    ]),
   )
   const anyAnswer = fieldList(forAnswers)
   const anyOptions = fieldList(forPreflights)

@@ -47,6 +47,9 @@ export const WAITING_BYTES = 8 * 1024 * 1024
 export const REQUEST_BYTES = 4 * 1024
 export const INPUT_BYTES = 64 * 1024
 
+/** Challenges that are being made at once, in the whole process; each takes some milliseconds of a core. */
+export const ISSUING = 64
+
 /** How long the result of a health check is used, and how long a check may take. */
 export const HEALTH_FRESH = 1_000
 export const HEALTH_TIMEOUT = 1_000

@@ -3,6 +3,7 @@ export const paths = {
   root: '/',
   waitlist: '/api/waitlist',
   health: '/api/health',
+  challenge: '/api/challenge', // only while this service makes challenges
   openapi: '/api/openapi.json',
   docs: '/docs/api',
   catalog: '/.well-known/api-catalog', // RFC 9727 §2, RFC 8615 §3

@@ -65,6 +65,14 @@ export function invalidSignup(problem: string): Refusal {
   }
   return known
 }
+/** An operator's list says so. */
+export const domainNotAccepted = refusal(400, 'this email domain is not accepted')
+/** Without a solution, or with one that is none. */
+export const challengeMissing = refusal(400, 'please solve the challenge')
+export const challengeFailed = refusal(400, 'the challenge was not solved, please try again')
+export const challengeExpired = refusal(400, 'the challenge has expired, please solve a new one')
+/** The proof of a challenge is good for one address. */
+export const challengeSpent = refusal(400, 'the challenge was used for another signup, please solve a new one')
 const invalidSignups = new Map<string, Refusal>()
 
 /** HTTP would suggest 503; the API's contract says 500, for which RFC 9110 defines no Retry-After. */
@@ -91,6 +99,9 @@ export const savedForLater = refusal(
 /** `reason` is one of the few sentences in `providers/`, never made of what a visitor sent. */
 export const addressRefused = (reason: string): Refusal =>
   invalidSignup(`the email provider does not accept this address: ${reason}`)
+
+/** Of those that a visitor's browser is to solve. */
+export const tooManyChallenges = tooMany('challenges')
 
 /** Any page may read it, as it may the document. `seconds` is a whole number of at least 1. */
 export const tooManyRequests = tooMany('requests', {

@@ -1,16 +1,18 @@
 import type { Logger } from 'pino'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
-import { type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
+import { type Challenge, type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
-import { type ClientRule, clientAddress, networkOf } from './client-address.ts'
+import { proving, SOLUTION_FIELD } from './challenge.ts'
+import { type ClientRule, clientAddress, networkOf, visitorAddress } from './client-address.ts'
 import { cors } from './cors.ts'
 import { serve } from './discovery/document.ts'
 import type { Site } from './discovery/site.ts'
 import { forwardingLog } from './forwarding-log.ts'
 import { securityFields } from './headers.ts'
 import { healthRoute } from './health.ts'
+import { issueRoute } from './issue.ts'
 import { outageLog } from './outage-log.ts'
 import { overload } from './overload.ts'
 import { paths } from './paths.ts'
@@ -28,6 +30,8 @@ export interface RouterSettings {
   readonly publishedQuota: { readonly limit: number; readonly window: number } | null
   /** Whether the query of a signup says where it came from. */
   readonly trackSources: boolean
+  /** Whether an answer says if the address was on the list before. */
+  readonly disclosesMembership: boolean
   /** Fields of every answer to a routed request. */
   readonly standing: FieldList
 }
@@ -38,8 +42,16 @@ export interface RouterParts {
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter
+  /** Null: no proof is asked for. */
+  readonly challenge: Challenge | null
+  /** Whether the domain of an address is accepted; null: every one is. */
+  readonly accepts: ((email: string) => boolean) | null
   /** Counts documents that are fetched. */
   readonly documentLimiter: Limiter
+  /** Aborted when a stop can no longer wait for what a request asks elsewhere. */
+  readonly leave: AbortSignal
+  /** Counts challenges that are fetched. */
+  readonly challengeLimiter: Limiter
   readonly log: Logger
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
   pages(): Site
@@ -58,15 +70,16 @@ interface Resource {
 }
 
 /**
- * Answers every request that can be routed. A table is enough for six exact paths: with a framework, a request took 1.5 to
+ * Answers every request that can be routed. A table is enough for a few exact paths: with a framework, a request took 1.5 to
  * 1.8 times the processor time of a bare server (docs/engineering/performance.md).
  */
 export function createRouter(
   settings: RouterSettings,
   parts: RouterParts,
 ): (request: Incoming, response: Outgoing) => void {
-  const { store, join, limiter, documentLimiter, log, pages, isDraining, telemetry } = parts
-  const landingPages = cors(settings.corsOrigins)
+  const { store, join, limiter, challenge, accepts, documentLimiter, challengeLimiter, leave } = parts
+  const { log, pages, isDraining, telemetry } = parts
+  const landingPages = cors(settings.corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const clientOf = requestClient(clientAddress(settings.client))
   const inNetwork = networkOf(settings.client)
   const logOutage = outageLog(log)
@@ -87,6 +100,8 @@ export function createRouter(
     sheds: overload(store.isBehind),
     join,
     limiter,
+    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(settings.client)), leave, log }),
+    accepts,
     failed,
     corsFields: landingPages.answerFields,
     telemetry,
@@ -101,7 +116,7 @@ export function createRouter(
       return admitted ? route(request) : refuse(tooManyRequests(seconds))
     }
 
-  const resources: ReadonlyMap<string, Resource> = new Map<string, Resource>([
+  const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
     [
       paths.waitlist,
@@ -115,6 +130,16 @@ export function createRouter(
     [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
     [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],
   ])
+  if (challenge?.issue != null) {
+    const GET = issueRoute({
+      issue: challenge.issue,
+      limiter: challengeLimiter,
+      clientOf,
+      networkOf: inNetwork,
+      corsFields: landingPages.answerFields,
+    })
+    resources.set(paths.challenge, { GET })
+  }
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')
   const options = (request: Incoming, resource: Resource): Answer => ({

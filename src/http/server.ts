@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { listen, originOf, portOf } from '../listen.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
-import type { Limiter, Store } from '../waitlist/ports.ts'
+import type { Challenge, Limiter, Store } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
 import { type ClientRule, connectionClient } from './client-address.ts'
@@ -33,6 +33,8 @@ export interface ServerSettings {
   readonly cookie: CookieSettings
   /** Whether the query of a signup says where it came from. */
   readonly trackSources: boolean
+  /** Whether an answer says if the address was on the list before. */
+  readonly disclosesMembership: boolean
   readonly service: string
   readonly description: string
   /** `#rrggbb`; null: the documentation has its own colour. */
@@ -50,8 +52,16 @@ export interface ServerParts {
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter
+  /** Null: no proof is asked for. */
+  readonly challenge: Challenge | null
+  /** Whether the domain of an address is accepted; null: every one is. */
+  readonly accepts: ((email: string) => boolean) | null
   /** Counts documents that are fetched. */
   readonly documentLimiter: Limiter
+  /** Aborted when a stop can no longer wait for what a request asks elsewhere. */
+  readonly leave: AbortSignal
+  /** Counts challenges that are fetched. */
+  readonly challengeLimiter: Limiter
   readonly log: Logger
   /** Null: nothing is counted and measured. */
   readonly telemetry?: Telemetry | null
@@ -81,9 +91,10 @@ interface Listener {
  */
 export async function openServer(
   settings: ServerSettings,
-  { store, join, limiter, documentLimiter, log, telemetry = null }: ServerParts,
+  { telemetry = null, ...parts }: ServerParts,
 ): Promise<HttpServer> {
   const { tls, quota, publishQuota } = settings
+  const { challenge, log } = parts
   const certificate = tls && firstCertificate(tls)
   const logo = settings.logoFile === null ? null : (await import('./logo.ts')).readLogo(settings.logoFile)
   const cookie = membershipCookie(settings.cookie)
@@ -94,7 +105,12 @@ export async function openServer(
   const baseUrl = () => settings.baseUrl ?? origin()
   // Made by the first request, or below: the port may be known only once the server listens.
   let made: Site | undefined
-  const pages = () => (made ??= site({ ...settings, ...quota, base: baseUrl(), cookie, logo }))
+  const facts = {
+    solution: challenge?.member ?? null,
+    issuesChallenges: challenge?.issue != null,
+    blocksDomains: parts.accepts !== null,
+  }
+  const pages = () => (made ??= site({ ...settings, ...quota, ...facts, base: baseUrl(), cookie, logo }))
 
   const route = createRouter(
     {
@@ -103,7 +119,7 @@ export async function openServer(
       publishedQuota: publishQuota ? quota : null,
       standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
     },
-    { store, join, limiter, documentLimiter, log, pages, isDraining: () => isDraining, telemetry },
+    { ...parts, telemetry, pages, isDraining: () => isDraining },
   )
 
   const bound = boundConnections({

@@ -5,11 +5,15 @@ import { parseSignup, type Signup } from '../waitlist/signup.ts'
 import { parseSource } from '../waitlist/source.ts'
 import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from './answer.ts'
 import { readJson } from './body.ts'
+import type { proving } from './challenge.ts'
 import type { SignupResult } from './discovery/schemas.ts'
+import { evenly } from './evenly.ts'
 import { securityFields } from './headers.ts'
 import type { Incoming, Outgoing } from './protocol.ts'
 import {
   addressRefused,
+  challengeSpent,
+  domainNotAccepted,
   invalidSignup,
   providerUnreachable,
   refuse,
@@ -23,6 +27,12 @@ export interface SignupParts {
   sheds(): Promise<void> | null
   join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
+  /** Whether an answer says if the address was on the list before. */
+  readonly disclosesMembership: boolean
+  /** Asks for the proof of a signup; null: none is asked for. */
+  readonly prove: ReturnType<typeof proving> | null
+  /** Whether the domain of an address is accepted; null: every one is. */
+  readonly accepts: ((email: string) => boolean) | null
   /** The key under which a client's attempts are counted; null when its socket is gone. */
   clientOf(request: Incoming): string | null
   /** The key of the network that the client is in and that has a quota too. */
@@ -44,12 +54,16 @@ export interface SignupParts {
 const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
 
 /**
- * `POST /api/waitlist`. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email.
+ * `POST /api/waitlist`. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email, and where
+ * they are set, its domain and the challenge.
  */
 export function signupRoute({
   sheds,
   join,
   limiter,
+  disclosesMembership,
+  prove,
+  accepts,
   clientOf,
   networkOf,
   cookie,
@@ -63,6 +77,8 @@ export function signupRoute({
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
   const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
   const alreadyListed = accepted({ is: 'known' })
+  /** What everybody hears if membership is not disclosed. */
+  const anybody = jsonAnswer(200, fields, { success: true, message: messages.held })
 
   return async (request: Incoming, response: Outgoing, reqId: number): Promise<Answer> => {
     let common = corsFields(request)
@@ -88,15 +104,27 @@ export function signupRoute({
 
       const body = await readJson(request, response)
       if ('refusal' in body) return end('invalid', refuse(body.refusal))
-      const signup = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
-      if ('problem' in signup) return end('invalid', refuse(invalidSignup(signup.problem)))
+      const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
+      if ('problem' in parsed) return end('invalid', refuse(invalidSignup(parsed.problem)))
+      if (accepts !== null && !accepts(parsed.email)) return end('invalid', refuse(domainNotAccepted))
+      let signup = parsed
+      if (prove !== null) {
+        const proven = await prove(request, body.object, parsed)
+        if ('refusal' in proven)
+          return end(proven.refusal === unavailable ? 'failed' : 'invalid', refuse(proven.refusal))
+        signup = proven.signup
+      }
 
-      const joined = await join(signup)
+      const joined = disclosesMembership ? await join(signup) : await evenly(() => join(signup))
+      if (joined.is === 'spent') return end('invalid', refuse(challengeSpent))
+      if (joined.is === 'recorded') return end('kept', anybody)
       if (joined.is === 'kept') {
         return end('kept', refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
       }
       if (joined.is === 'lost') return end('failed', refuse(unavailable))
       if (joined.is === 'refused') return end('refused', refuse(addressRefused(joined.reason)))
+      if (!disclosesMembership) return end(joined.is, anybody)
+      if (joined.is === 'held') return end('held', accepted(joined))
       return end(joined.is, joined.is === 'known' ? alreadyListed : accepted(joined))
     } catch (error) {
       return end('failed', failed(error, reqId))
@@ -111,15 +139,20 @@ function queryOf(url = ''): string {
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
-type Accepted = Extract<Joined, { is: 'new' | 'known' }>
+type Accepted = Extract<Joined, { is: 'new' | 'held' | 'known' }>
+
+const messages: Readonly<Record<Accepted['is'], string>> = {
+  new: 'You are on the waitlist.',
+  held: 'Your signup is recorded.',
+  known: 'You are already on the waitlist.',
+}
 
 function resultOf(joined: Accepted): SignupResult {
-  const isNew = joined.is === 'new'
   return {
     success: true,
-    message: isNew ? 'You are on the waitlist.' : 'You are already on the waitlist.',
-    contactId: isNew ? joined.contactId : undefined,
-    alreadyExisted: !isNew,
-    automationTriggered: isNew,
+    message: messages[joined.is],
+    contactId: joined.is === 'new' ? joined.contactId : undefined,
+    alreadyExisted: joined.is === 'known',
+    automationTriggered: joined.is === 'new',
   }
 }

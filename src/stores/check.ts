@@ -32,7 +32,7 @@ export function checked(
       try {
         const admissions = await admit(signups)
         // Nothing is written for a known address.
-        if (admissions.some(({ is }) => is === 'listed now' || is === 'pending now')) {
+        if (admissions.some(({ is }) => is === 'listed now' || is === 'pending now' || is === 'held now')) {
           storedAt = clock()
           refused = null
         }

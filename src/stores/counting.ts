@@ -1,3 +1,4 @@
+import type { HoldReason } from '../waitlist/contact.ts'
 import { type Counts, type DeliveryCount, MINUTE, QUARTER, type Span } from '../waitlist/counts.ts'
 
 /** What both engines share of counting everything (`Counts`). */
@@ -45,6 +46,7 @@ export function reachAt(now: number): Reach {
 export interface Counted {
   readonly total: number | string
   readonly pending: number | string
+  readonly held: readonly HeldRow[]
   /** `minute`: the first one of the span, in minutes since 1970. In ascending order. */
   readonly spans: readonly { readonly minute: number; readonly count: number | string }[]
   readonly sources: readonly {
@@ -54,6 +56,18 @@ export interface Counted {
   }[]
   readonly deliveries: readonly DestinationRow[]
 }
+
+export interface HeldRow {
+  readonly reason: HoldReason
+  readonly count: number | string
+  readonly oldest: number | Date
+  readonly newest: number | Date
+}
+
+/** Where nobody is held it costs nothing. */
+export const HELD =
+  'select held_for as reason, count(*) as count, min(created_at) as oldest, max(created_at) as newest' +
+  " from contact where state = 'held' group by held_for order by 2 desc, 1"
 
 export interface DestinationRow {
   readonly destination: string
@@ -67,9 +81,16 @@ export interface DestinationRow {
 
 export function countsOf(now: number, { minutes }: Reach, counted: Counted): Counts {
   const pending = Number(counted.pending)
+  const held = counted.held.reduce((sum, { count }) => sum + Number(count), 0)
   return {
     at: new Date(now),
-    contacts: { pending, listed: Number(counted.total) - pending },
+    contacts: { pending, held, listed: Number(counted.total) - pending - held },
+    held: counted.held.map(({ reason, count, oldest, newest }) => ({
+      reason,
+      count: Number(count),
+      oldest: new Date(oldest),
+      newest: new Date(newest),
+    })),
     signups: counted.spans.map(({ minute, count }): Span => {
       const from = minute * MINUTE
       return { from: new Date(from), length: from < minutes ? QUARTER : MINUTE, count: Number(count) }

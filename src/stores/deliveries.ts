@@ -1,3 +1,4 @@
+import type { HoldReason } from '../waitlist/contact.ts'
 import {
   type Contact,
   type ContactState,
@@ -18,7 +19,7 @@ type Time = number | Date
 /** The columns that a query must return for a contact. */
 export const CONTACT_COLUMNS =
   'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
-  ' contact.event_name, contact.event_at, contact.source'
+  ' contact.event_name, contact.event_at, contact.source, contact.held_for'
 
 export interface ContactRow {
   readonly id: string
@@ -31,6 +32,7 @@ export interface ContactRow {
   readonly event_at: Time | null
   /** Text, or what it stands for, depending on the engine. */
   readonly source: string | object | null
+  readonly held_for: HoldReason | null
 }
 
 export function contactOf(row: ContactRow): Contact {
@@ -40,6 +42,7 @@ export function contactOf(row: ContactRow): Contact {
     name,
     email,
     state,
+    heldFor: row.held_for ?? undefined,
     createdAt: new Date(created_at),
     source: sourceOf(source),
     providerId: provider_id ?? undefined,
@@ -125,7 +128,8 @@ export const untilDigest = (settlement: DigestSettlement, distance: number): num
 
 /** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
 export const COUNT_LISTED =
-  "select (select count(*) from contact) - (select count(*) from contact where state = 'pending') as listed"
+  "select (select count(*) from contact) - (select count(*) from contact where state = 'pending')" +
+  " - (select count(*) from contact where state = 'held') as listed"
 
 /** Milliseconds ahead of now that any delivery may be due. */
 export const NEAR = LONGEST_WAITS[0]!

@@ -1,10 +1,8 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { emailKey } from '../waitlist/signup.ts'
 
 /** The name of the secret under which erased addresses are hashed. It is made at the first removal. */
 export const ERASURE = 'erasure'
-
-export const newErasureSecret = (): string => randomBytes(32).toString('hex')
 
 /**
  * What is kept of an erased address, so that older copies of the contact do not come back: HMAC-SHA-256 in hex. Who has

@@ -1,10 +1,12 @@
+import { emailKey } from '../waitlist/signup.ts'
 import { SOURCE_LABEL } from './deliveries.ts'
 import type { ContactFilter } from './operator/contacts.ts'
 
-/** A filter, and the numbers of rows that it is limited to. */
+/** A filter, and the rows that it is limited to. */
 export interface Which extends ContactFilter {
+  readonly addresses?: readonly string[] | undefined
   readonly above?: number | string | undefined
-  readonly upTo?: number | string
+  readonly upTo?: number | string | undefined
 }
 
 /** How an engine says it. */
@@ -15,6 +17,8 @@ export interface Dialect {
   /** The value is found in the column: a pattern in which each place of the text has one of these characters. */
   finds(column: string, parameter: string): string
   pattern(places: readonly string[]): string
+  /** The column has one of the texts of a JSON array. */
+  among(column: string, parameter: string): string
 }
 
 export interface Conditions {
@@ -24,7 +28,8 @@ export interface Conditions {
 }
 
 /** The same in both engines, none of whose own rules for upper and lower case, which differ, is used. */
-export function conditionsOf({ search, since, until, state, source, above, upTo }: Which, engine: Dialect): Conditions {
+export function conditionsOf(which: Which, engine: Dialect): Conditions {
+  const { search, since, until, state, heldFor, source, addresses, above, upTo } = which
   const values: Conditions['values'] = []
   const given = (value: Conditions['values'][number]) => engine.parameter(values.push(value))
   const found = search === undefined ? '' : given(engine.pattern(inAnyCase(search)))
@@ -35,6 +40,8 @@ export function conditionsOf({ search, since, until, state, source, above, upTo 
     until !== undefined && `contact.created_at < ${given(engine.time(until))}`,
     // Not a parameter, so that the index on those who are pending is used.
     state !== undefined && `contact.state = '${state}'`,
+    heldFor !== undefined && `contact.held_for = ${given(heldFor)}`,
+    addresses !== undefined && engine.among('contact.email_key', given(JSON.stringify(addresses.map(emailKey)))),
     source !== undefined && `${SOURCE_LABEL} = ${given(source)}`,
     search !== undefined && `(${['name', 'email'].map(each => engine.finds(`contact.${each}`, found)).join(' or ')})`,
   ].filter(each => each !== false)

@@ -22,6 +22,8 @@ export const tables = {
     event_name: 'text',
     event_at: 'time',
     source: 'json',
+    held_for: 'text',
+    mailbox: 'text',
   },
   delivery: {
     number: 'whole',

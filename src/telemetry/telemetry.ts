@@ -18,10 +18,20 @@ export interface Telemetry {
 }
 
 /**
- * How a signup was answered; every POST that reached the route has exactly one. `kept`: stored, but the provider has not
+ * How a signup was answered; every POST that reached the route has exactly one. `held`: until the operator releases it. `kept`: stored, but the provider has not
  * confirmed it. `refused`: by the provider. `overloaded`: more arrive than can be stored. `failed`: it was not stored.
  */
-export const outcomes = ['new', 'known', 'kept', 'invalid', 'refused', 'limited', 'overloaded', 'failed'] as const
+export const outcomes = [
+  'new',
+  'held',
+  'known',
+  'kept',
+  'invalid',
+  'refused',
+  'limited',
+  'overloaded',
+  'failed',
+] as const
 export type Outcome = (typeof outcomes)[number]
 
 /** What the rate limit said to a signup. */

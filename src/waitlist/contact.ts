@@ -1,11 +1,23 @@
 /** The words of the glossary in `ports.ts` as types. */
 
 /**
- * `pending`: recorded here, the provider has not confirmed it. `listed`: on the list.
- * Without a provider a contact is `listed` at once.
+ * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and nobody is told of it until the operator
+ * releases it. `listed`: on the list. Without a provider a contact is `listed` at once.
  */
-export const contactStates = ['pending', 'listed'] as const
+export const contactStates = ['pending', 'held', 'listed'] as const
 export type ContactState = (typeof contactStates)[number]
+
+/**
+ * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact:
+ *
+ * - `unverified`: the verifier of its challenge could not be asked.
+ * - `link-in-name`: its name has an address or a link in it, which a mail would carry to a stranger.
+ * - `same-mailbox`: another spelling of an address on the list, with dots or after a plus, that ends in the same mailbox.
+ * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
+ * - `above-limit`: as many as the operator's limit were let in within the window.
+ */
+export const holdReasons = ['unverified', 'link-in-name', 'same-mailbox', 'domain-burst', 'above-limit'] as const
+export type HoldReason = (typeof holdReasons)[number]
 
 /** A person on the list. */
 export interface Contact {
@@ -15,6 +27,8 @@ export interface Contact {
   /** As first typed. Addresses are compared in ASCII lower case. */
   readonly email: string
   readonly state: ContactState
+  /** Why it is held; absent in any other state. */
+  readonly heldFor?: HoldReason | undefined
   /** When the signup was recorded. */
   readonly createdAt: Date
   /** Where the signup came from; absent if that is not known. */

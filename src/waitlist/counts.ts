@@ -1,19 +1,29 @@
-import type { ContactState, DeliveryState } from './contact.ts'
+import type { ContactState, DeliveryState, HoldReason } from './contact.ts'
 
 /** What a store counts at one moment, by its own clock. Without names and addresses. */
 export interface Counts {
   readonly at: Date
   readonly contacts: Readonly<Record<ContactState, number>>
+  /** Those that are held, the most frequent reason first. */
+  readonly held: readonly HeldCount[]
   /**
-   * Contacts by when they signed up: minutes of the last two hours, quarters of an hour of the last 32 days before. In
+   * Contacts on the list, which those that are held are not, by when they signed up: minutes of the last two hours, quarters of an hour of the last 32 days before. In
    * ascending order; what is empty is left out.
    */
   readonly signups: readonly Span[]
-  /** Contacts by the label of their source, the largest first, `SOURCES` at most. Those without one are not among them. */
+  /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most. Those without one are not among them. */
   readonly sources: readonly { readonly source: string; readonly count: number }[]
   /** Contacts whose source has a label, also those that are not among the largest. */
   readonly sourced: number
   readonly deliveries: readonly DeliveryCount[]
+}
+
+/** Contacts that are held for one reason, and when the first and the last of them signed up. */
+export interface HeldCount {
+  readonly reason: HoldReason
+  readonly count: number
+  readonly oldest: Date
+  readonly newest: Date
 }
 
 export interface Span {
@@ -51,8 +61,8 @@ export interface Stats {
   readonly total: number
   readonly listed: number
   readonly pending: number
-  /** Contacts that are held back: always 0, since nothing holds any. */
-  readonly held: 0
+  /** Contacts that are held: they are not among the others. */
+  readonly held: number
   /** Signups since midnight. */
   readonly today: number
   /** Signups of today and the six days before. */
@@ -101,7 +111,6 @@ export function statsOf(counts: Counts, timezone: string): Stats {
     timezone,
     total: contacts.listed + contacts.pending,
     ...contacts,
-    held: 0,
     today: ofDays(1),
     last7Days: ofDays(7),
     last30Days: ofDays(30),

@@ -1,20 +1,32 @@
+import type { HoldReason } from './contact.ts'
 import type { HandedOver, HandOver } from './handover.ts'
 import type { Store } from './ports.ts'
 import type { Signup } from './signup.ts'
 
 /** The result for a visitor once the signup is recorded. `new`: its event is stored and will be delivered. */
-export type Joined = HandedOver
+export type Joined =
+  | HandedOver
+  /** The provider is told in the background, so it is not known yet what comes of it. */
+  | { readonly is: 'recorded' }
+  /** Recorded, and nobody is told of it. */
+  | { readonly is: 'held'; readonly reason: HoldReason }
+  /** Its proof was used for another address. */
+  | { readonly is: 'spent' }
 
 export interface JoinParts {
   readonly store: Store
   /** Null without a provider: then the store is the list. */
   readonly handOver: HandOver | null
+  /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */
+  readonly behind: ((attempt: Promise<unknown>) => void) | null
   /** Milliseconds that a visitor waits for an attempt that is already under way. */
   readonly timeout: number
   /** Aborted when visitors cannot wait any longer. Their signups are then completed later. */
   readonly leave: AbortSignal
   /** Called when an event was created. */
   readonly announce: () => void
+  /** Called when a signup was held. */
+  readonly held?: (() => void) | undefined
 }
 
 /** Milliseconds between two looks at a contact whose hand-over is under way; doubled each time, up to a second. */
@@ -28,7 +40,7 @@ const LONGEST_LOOK = 1_000
  * an identifier nor, since a UUIDv7 contains it, when that person joined.
  */
 export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
-  const { store, handOver, timeout, leave, announce } = parts
+  const { store, handOver, timeout, behind, leave, announce, held } = parts
   const until = performance.now() + timeout
   for (let look = LOOK; ; look = Math.min(2 * look, LONGEST_LOOK)) {
     const admission = await store.admit(signup)
@@ -37,8 +49,17 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
       return { is: 'new', contactId: admission.contactId }
     }
     if (admission.is === 'already listed') return { is: 'known' }
+    if (admission.is === 'held now') {
+      held?.()
+      return { is: 'held', reason: admission.reason }
+    }
+    if (admission.is === 'spent') return { is: 'spent' }
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
+    if (behind !== null) {
+      if (admission.is === 'pending now') behind(handOver.attempt(admission.delivery, leave))
+      return { is: 'recorded' }
+    }
     if (admission.is === 'pending now') return handOver.attempt(admission.delivery, leave)
     const because = handOver.refusal()
     if (because !== null) return { is: 'kept', because }

@@ -1,3 +1,4 @@
+import type { Counts } from './counts.ts'
 import type { Channel, News, Refusal, Store } from './ports.ts'
 
 export interface OutagesParts {
@@ -7,7 +8,7 @@ export interface OutagesParts {
   readonly leave: AbortSignal
 }
 
-/** Tells channels that something is out or late, and that this is over. */
+/** Tells channels that something is out, late or held, and that this is over. */
 export interface Outages {
   /** Returns what the breaker of a destination calls. */
   of(outside: Outside): (to: Refusal | 'answering') => void
@@ -15,6 +16,8 @@ export interface Outages {
   late(names: ReadonlySet<string>): void
   /** Whether the store takes signups. */
   store(takes: boolean): void
+  /** Returns what is told whether signups are being held, and what is held. `already`: channels know that they are. */
+  holding(already: boolean): (isHolding: boolean, held: Counts['held']) => void
 }
 
 /** A destination, as channels hear of it. */
@@ -28,8 +31,9 @@ export interface Outside {
 
 /** Milliseconds in which only one of several instances says the same. Each of them notices an outage for itself. */
 const SAME = 60_000
-/** The same for what they notice when they look, each at its own time (`watch.ts`). */
+/** The same for what they notice when they look, each at its own time (`watch.ts`, `holding.ts`). */
 const SAME_LATE = 600_000
+const seenInLooks: ReadonlySet<News['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
 
 /**
  * News is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
@@ -37,7 +41,7 @@ const SAME_LATE = 600_000
  */
 export function outages({ store, channels, leave }: OutagesParts): Outages {
   async function tellOnce(channel: Channel, about: string, news: News): Promise<boolean> {
-    const distance = news.is === 'late' || news.is === 'on time' ? SAME_LATE : SAME
+    const distance = seenInLooks.has(news.is) ? SAME_LATE : SAME
     // A store that is out is no reason to say nothing.
     const isOurs = await store.takeTurn(`${channel.name}: ${about} ${news.is}`, distance).catch(() => true)
     if (!isOurs) return true
@@ -76,6 +80,14 @@ export function outages({ store, channels, leave }: OutagesParts): Outages {
       for (const { name, isOut, tell } of all) if (!isOut) tell(names.has(name) ? 'late' : 'answering')
     },
     store: telling('store', true, takes => ({ is: takes ? 'storing' : 'refusing' })),
+    holding(already) {
+      let latest: Counts['held'] = []
+      const tell = telling('signups', already, is => ({ is: is ? 'holding' : 'not holding', held: latest }))
+      return (isHolding, held) => {
+        latest = held
+        tell(isHolding)
+      }
+    },
   }
 }
 

@@ -8,6 +8,8 @@
  * - **destination**: who is notified: the provider of the contact; its automation, a webhook or a channel of the event.
  * - **channel**: a chat that is told in one message of all who joined since the last one. Such a message is a **digest**:
  *   the deliveries that are due, claimed, attempted and settled as one. Digests keep a distance from each other.
+ * - **held**: a contact of whom nobody is told until the operator releases it. **hold reason**: the rule that says so.
+ * - **challenge**: what a visitor's browser must solve before a signup is looked at. **proof**: the solution, verified.
  * - **delivery**: one contact for one destination: work that is *claimed* under a **lease**, attempted outside any
  *   transaction, *settled* with the lease's token, retried on a schedule, replayed by the operator.
  * - **hand-over**: the delivery of a contact to the provider. How it is settled decides what becomes of the contact.
@@ -16,9 +18,9 @@
  * - **store**: keeps contacts and deliveries. **limiter**: counts attempts per client.
  */
 
-import type { Contact, JoinedEvent } from './contact.ts'
+import type { Contact, HoldReason, JoinedEvent } from './contact.ts'
 import type { Counts } from './counts.ts'
-import type { Signup } from './signup.ts'
+import type { Proof, Signup } from './signup.ts'
 
 /** What became of a signup in the store. */
 export type Admission =
@@ -27,6 +29,10 @@ export type Admission =
   | { readonly is: 'already listed' }
   /** Recorded now. Its hand-over is leased to the caller. */
   | { readonly is: 'pending now'; readonly delivery: Delivery }
+  /** Recorded now and held: nobody is told of it until the operator releases it. */
+  | { readonly is: 'held now'; readonly reason: HoldReason }
+  /** Its proof was used for another address, so it was not looked at. */
+  | { readonly is: 'spent' }
   /** Recorded earlier; its hand-over has not ended. `contact` is the argument for `claim`. */
   | { readonly is: 'still pending'; readonly contact: number }
 
@@ -147,6 +153,9 @@ export interface Store {
    * milliseconds ago, by the store's clock.
    */
   prune(age: number, after: number, most: number): Promise<Pruned>
+
+  /** A random value that all instances share, 64 hexadecimal digits, made when it is first asked for. */
+  secret(name: string): Promise<string>
 
   /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
   countListed(): Promise<number>
@@ -303,6 +312,41 @@ export interface Provider {
   close(): Promise<void>
 }
 
+/** What a solution is worth. */
+export type Verdict =
+  /** The store sees to it that a proof is good for one address. */
+  | { readonly is: 'solved'; readonly proof: Proof }
+  | { readonly is: 'unsolved'; readonly why: 'missing' | 'wrong' | 'expired' }
+  /** The verifier could not be asked: the signup is held. `why` is for the log. */
+  | { readonly is: 'unverified'; readonly why: string }
+  /** Our own secret or settings are refused: no signup can be taken. `why` is for the log. */
+  | { readonly is: 'misconfigured'; readonly why: string }
+
+/** Asks visitors to solve something that costs a bot more than them. */
+export interface Challenge {
+  readonly name: string
+
+  /** The member of a signup's body that has the solution, as the vendor's widget names it. */
+  readonly member: string
+
+  /** A new challenge as JSON, where this service makes them; null: the widget gets them from its vendor. */
+  readonly issue: (() => Promise<string>) | null
+
+  /**
+   * Judges a solution: 1..`SOLUTION_MAX` characters. `address` is that of the visitor, if it is known. `leave` aborts the
+   * call. Never rejects.
+   */
+  verify(solution: string, address: string | null, leave: AbortSignal): Promise<Verdict>
+
+  /** Tries secret and settings: null when all is good. Changes nothing and never rejects. */
+  check(leave: AbortSignal): Promise<Failure | null>
+
+  close(): Promise<void>
+}
+
+/** Characters of a solution. Vendors document up to 2,048; those of some are longer. */
+export const SOLUTION_MAX = 8_192
+
 /** A destination's answer to an event. */
 export type DeliveryResult =
   | { readonly is: 'delivered' }
@@ -353,6 +397,8 @@ export type News =
   | { readonly is: Refusal | 'answering'; readonly called: string; readonly keeps: 'signups' | 'events' }
   /** Something has waited for a destination for more than an hour, or no longer. */
   | { readonly is: 'late' | 'on time'; readonly called: string }
+  /** Signups are being held, or no more. */
+  | { readonly is: 'holding' | 'not holding'; readonly held: Counts['held'] }
   /** The store takes no signups, or takes them again. */
   | { readonly is: 'refusing' | 'storing' }
 

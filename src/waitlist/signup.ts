@@ -14,7 +14,18 @@ export interface Signup {
   readonly email: string
   /** Where it came from, if that is kept and known. */
   readonly source?: Source | undefined
+  /** The solved challenge that it came with, if one is asked for. */
+  readonly proof?: Proof | undefined
+  /** Whether its challenge could not be verified, since the verifier was away. */
+  readonly unverified?: boolean | undefined
   readonly [parsed]: true
+}
+
+/** A solution that is good for one address. */
+export interface Proof {
+  /** Identifies the challenge; 1..100 ASCII characters. */
+  readonly nonce: string
+  readonly expires: Date
 }
 
 /** Why a body is not a signup: one sentence that can be shown to the visitor and never repeats what was sent. */

@@ -18,7 +18,8 @@ import { within } from '../harness/within.ts'
 
 const counts: Counts = {
   at: new Date('2026-11-22T12:00:00Z'),
-  contacts: { pending: 3, listed: 1_000_000 },
+  contacts: { pending: 3, listed: 1_000_000, held: 0 },
+  held: [],
   signups: [],
   sources: [],
   sourced: 0,
@@ -223,6 +224,18 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
     assert.equal(await listed(), undefined)
     counting.resolve(counts)
     await until(async () => (await listed()) === 1_000_000)
+  })
+
+  test('who is held is counted by the reason, and those that hold nobody are 0', async t => {
+    const held = [{ reason: 'same-mailbox', count: 34, oldest: new Date(0), newest: new Date(0) }] as const
+    const store = {
+      check: async () => {},
+      counts: async () => ({ ...counts, contacts: { ...counts.contacts, held: 34 }, held }),
+    }
+    const { value } = await scrape((await open(t, { store })).origin)
+    assert.equal(value('waitlist_contacts', { state: 'held' }), 34)
+    assert.equal(value('waitlist_held_contacts', { reason: 'same-mailbox' }), 34)
+    assert.equal(value('waitlist_held_contacts', { reason: 'unverified' }), 0)
   })
 
   test('destinations that are not set any more have series too, but not without end', async t => {

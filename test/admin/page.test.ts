@@ -42,6 +42,25 @@ describe('what the page says', () => {
     assertSays(empty, 'No provider, webhook, mail or chat is set: nobody is told of contacts.')
   })
 
+  test('of signups that are held: how many, for what, and what to do', () => {
+    const day = ago(86_400_000)
+    const held = [
+      { reason: 'above-limit', count: 1_200, oldest: day, newest: day },
+      { reason: 'same-mailbox', count: 34, oldest: day, newest: day },
+    ] as const
+    const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 1_234 }, held }
+    const reading = { ...empty, counts, telemetry: counted({ held: 1_234 }) }
+    assertSays(reading, 'On the list\n3\n3 listed\n1,234 held, not counted here', 'Held, until you release them\n1,234')
+    assertSays(
+      reading,
+      '1,234 signups are held',
+      /\nBy reason: above-limit 1,200, same-mailbox 34\. Nobody is told of them/,
+    )
+    assertSays(reading, /waitlist held.*waitlist (?:-- )?release --all.*waitlist (?:-- )?discard --all/)
+    assert.match(of(reading), /<a href="#problems">held<\/a>/)
+    assert.doesNotMatch(textOf(of(few)), /held/i)
+  })
+
   test('of a service that stops', () => {
     assertSays({ ...empty, isDraining: true }, 'This process stops as soon as all visitors have their answers.')
   })

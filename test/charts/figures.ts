@@ -13,7 +13,8 @@ export function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503
   const loops = { destination: 'loops', oldest: null, why: null }
   const counts = {
     at,
-    contacts: { pending: 2, listed: sum },
+    contacts: { pending: 2, listed: sum, held: 0 },
+    held: [],
     signups: signups.filter(({ count }) => count > 0),
     sources: [{ source, count: 7 }],
     sourced: 9,

@@ -3,6 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -90,6 +91,36 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     assert.match(
       (await check()).told('what is stored')!.why!,
       /^it is damaged: .*\. Stop the service and restore a backup/s,
+    )
+  })
+
+  test('tries the secret of a challenge', async t => {
+    const verifier = await startVerifier(t, 'turnstile')
+    const { check } = await listed(t)
+    const challenge = { CHALLENGE: 'turnstile', CHALLENGE_URL: verifier.address }
+    const trial = async (secret: string) => {
+      const { ok, told } = await check({ ...challenge, CHALLENGE_SECRET: secret })
+      const { is, why } = told('challenge turnstile')!
+      assert.equal(ok, is === 'ok')
+      return `${is}: ${why}`
+    }
+    assert.equal(await trial(SECRET), 'ok: the settings are good')
+    assert.match(
+      await trial('another'),
+      /^wrong: Turnstile says "invalid-input-secret": CHALLENGE_SECRET must belong to/,
+    )
+  })
+
+  test('who is held is worth a note, with since when', async t => {
+    const { sql, check } = await listed(t)
+    await sql(
+      "update contact set state = 'held', held_for = 'unverified', event_name = null, event_at = null, created_at = 60000",
+    )
+    const { ok, told } = await check()
+    assert.deepEqual([ok, told('held signups')!.is], [true, 'note'])
+    assert.match(
+      told('held signups')!.why!,
+      /^\d, the first since 1970-01-01T00:01Z; npm run -s waitlist held says why$/,
     )
   })
 

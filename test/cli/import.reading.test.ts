@@ -205,7 +205,11 @@ test('the rules are those of a signup; times are in UTC unless they have an offs
   assert.equal(problem({ name: '' }), 'name is required')
   assert.equal(problem({ email: 'ada@' }), 'email must be a valid email address')
   assert.match(problem({ id: '1' }), /^id must be a UUID/)
-  assert.equal(problem({ state: 'subscribed' }), 'state must be pending or listed')
+  assert.equal(problem({ state: 'subscribed' }), 'state must be pending, held or listed')
+  assert.equal(problem({ state: 'held', heldFor: 'same-mailbox' }), 'none')
+  for (const unheld of [{ state: 'held' }, { state: 'held', heldFor: 'spam' }, { heldFor: 'unverified' }]) {
+    assert.match(problem(unheld), /^heldFor belongs to a contact that is held, and must be unverified, link-in-name, /)
+  }
   assert.equal(problem({ source: 'x' }), 'source must be an object')
   const time = (createdAt: unknown) => {
     const entry = entryOf({ ...ada, createdAt }, now)

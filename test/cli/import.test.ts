@@ -50,6 +50,7 @@ const people = [
   ['\'O Neill, "x"; y', 'plain@example.com', 'listed', null],
   ['=HYPERLINK("http://evil.example")', '+formula@example.com', 'listed', null],
   ["-1\\,\\n'", 'minus@example.com', 'listed', null],
+  ['Held', 'held@example.com', 'held', null, 'same-mailbox'],
 ] as const
 
 /** A list with these people, whose times are not round. */
@@ -57,10 +58,19 @@ async function listed(t: TestContext): Promise<string> {
   const cwd = await empty(t)
   withDatabase(join(cwd, 'data', 'waitlist.db'), database => {
     const insert = database.prepare(
-      'insert into contact (id, name, email, email_key, state, created_at, source) values (?1, ?2, ?3, lower(?3), ?4, ?5, ?6)',
+      'insert into contact (id, name, email, email_key, state, created_at, source, held_for)' +
+        ' values (?1, ?2, ?3, lower(?3), ?4, ?5, ?6, ?7)',
     )
-    for (const [i, [name, email, state, source]] of people.entries()) {
-      insert.run(`01956c1f-0b51-7abc-8def-01234567890${i}`, name, email, state, 1_741_064_767_089 + i * 777, source)
+    for (const [i, [name, email, state, source, heldFor = null]] of people.entries()) {
+      insert.run(
+        `01956c1f-0b51-7abc-8def-01234567890${i}`,
+        name,
+        email,
+        state,
+        1_741_064_767_089 + i * 777,
+        source,
+        heldFor,
+      )
     }
   })
   return cwd
@@ -82,7 +92,7 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
       ] as const) {
         const { code, stdout, stderr } = await run(t, cwd, ['import', '-'], { env, input: exported })
         assert.deepEqual([stderr, code], ['', 0])
-        assert.equal(stdout, '6 added, 0 on the list before, 0 erased before, 0 not valid.\n')
+        assert.equal(stdout, '7 added, 0 on the list before, 0 erased before, 0 not valid.\n')
         assert.deepEqual(await contactsIn(database), original)
       }
     })

@@ -42,7 +42,14 @@ export function countingContract(
     test('nothing in an empty list; without tables there is a sentence', async t => {
       const { at, ...counts } = await counted(await open(t))
       assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)
-      const none = { contacts: { pending: 0, listed: 0 }, signups: [], sources: [], sourced: 0, deliveries: [] }
+      const none = {
+        contacts: { pending: 0, listed: 0, held: 0 },
+        held: [],
+        signups: [],
+        sources: [],
+        sourced: 0,
+        deliveries: [],
+      }
       assert.deepEqual(counts, none)
       await assert.rejects((await nowhere(t)).counts(), OperatorError)
     })
@@ -63,7 +70,7 @@ export function countingContract(
       // Neither old nor future ones are in reach, but all are contacts.
       for (const age of [40 * DAY, -DAY]) await contact(desk, timeOf(now - age))
       const { contacts, signups, at } = await counted(desk)
-      assert.deepEqual(contacts, { pending: 1, listed: 7 })
+      assert.deepEqual(contacts, { pending: 1, listed: 7, held: 0 })
       const froms = signups.map(({ from }) => from.getTime())
       assert.deepEqual(
         froms,
@@ -82,6 +89,21 @@ export function countingContract(
         6,
       )
       assert.ok(signups.some(({ count }) => count === 2))
+    })
+
+    test('who is held is counted apart: by reason, and among neither signups nor sources', async t => {
+      const desk = await open(t)
+      const now = Math.floor(Date.now() / MINUTE) * MINUTE
+      for (const age of [0, 5, 9]) await contact(desk, timeOf(now - age * MINUTE), `'{"ref": "friend"}'`)
+      await desk.sql(
+        `update contact set state = 'held', held_for = 'same-mailbox' where created_at <= ${timeOf(now - 5 * MINUTE)}`,
+      )
+      const { contacts, held, signups, sources, sourced } = await counted(desk)
+      assert.deepEqual(contacts, { pending: 0, listed: 1, held: 2 })
+      const [oldest, newest] = [new Date(now - 9 * MINUTE), new Date(now - 5 * MINUTE)]
+      assert.deepEqual(held, [{ reason: 'same-mailbox', count: 2, oldest, newest }])
+      assert.deepEqual(signups, [{ from: new Date(now), length: MINUTE, count: 1 }])
+      assert.deepEqual([sources, sourced], [[{ source: 'friend', count: 1 }], 1])
     })
 
     test(`the ${SOURCES} largest sources, by their label, whatever was written by hand`, async t => {

@@ -169,6 +169,27 @@ export function importContract(
       )
     })
 
+    test('who is held comes back held with the reason, also announced, and nobody is told', async t => {
+      const desk = await open(t)
+      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook'] }
+      const held = { state: 'held', heldFor: 'domain-burst' } as const
+      await add(desk, [entry('Eve', 'eve@example.com', held), entry('Bob', 'bob@example.com')], { announcement })
+      await add(desk, [entry('Mal', 'mal@example.com', held)])
+      const contacts = await Array.fromAsync(await desk.operator.contacts())
+      assert.deepEqual(
+        contacts.map(({ name, state, heldFor, event }) => [name, state, heldFor, event?.name]),
+        [
+          ['Eve', 'held', 'domain-burst', undefined],
+          ['Bob', 'listed', undefined, 'joined'],
+          ['Mal', 'held', 'domain-burst', undefined],
+        ],
+      )
+      assert.deepEqual(
+        (await desk.store.claim('webhook', 10)).map(({ contact }) => contact.name),
+        ['Bob'],
+      )
+    })
+
     test('thousands are added in the order of their entries, beside signups; a signal ends it between two steps', async t => {
       const desk = await open(t)
       const many = Array.from({ length: 3_000 }, (_, i) => entry(`Visitor ${i}`, `${(i * 7919) % 3_000}@example.com`))

@@ -57,7 +57,14 @@ export function convergence(under: VendorUnderTest): void {
         const outbox = automation && events({ ...parts, destination: automation, now: clock })
         const { signal: leave } = new AbortController()
         const visit = (email: string): Promise<Joined> =>
-          join(signup('Ada King Lovelace', email), { store, handOver: handing, timeout: TIMEOUT, leave, announce })
+          join(signup('Ada King Lovelace', email), {
+            store,
+            handOver: handing,
+            timeout: TIMEOUT,
+            behind: null,
+            leave,
+            announce,
+          })
 
         const added = ['a@example.com', 'b@example.com', 'c@example.com', 'd@example.com', 'e@example.com']
         const old = ['old-1@example.com', 'old-2@example.com']

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Contact } from '../../src/waitlist/contact.ts'
+import type { HoldRules } from '../../src/waitlist/hold.ts'
 import type { Admission, Delivery, Store } from '../../src/waitlist/ports.ts'
 import { parseSignup, type Signup } from '../../src/waitlist/signup.ts'
 
@@ -20,6 +21,8 @@ export interface PlaceOptions {
   readonly provider?: string | null
   readonly destinations?: readonly string[]
   readonly trackSources?: boolean
+  readonly holds?: HoldRules | null
+  readonly syncsKnown?: boolean
   /** Milliseconds since 1970. */
   readonly clock?: () => number
   /** Milliseconds that only grow. */

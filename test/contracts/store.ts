@@ -8,6 +8,7 @@ import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { digestContract } from './store.digests.ts'
 import { dueContract } from './store.due.ts'
+import { gateContract } from './store.gate.ts'
 import { handOverContract } from './store.handovers.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
 import { sourceContract } from './store.sources.ts'
@@ -263,4 +264,5 @@ export function storeContract(name: string, place: MakePlace): void {
   crowdContract(name, place)
   byHandContract(name, place)
   sourceContract(name, place)
+  gateContract(name, place)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import type { HoldReason } from '../../src/waitlist/contact.ts'
 import type { News } from '../../src/waitlist/ports.ts'
 import { type Received, startReceiver } from '../contracts/destination.receiver.ts'
 import { destinationContract } from '../contracts/destination.ts'
@@ -55,6 +56,7 @@ for (const fake of fakes) {
 describe('what channels are told', { timeout: 60_000 }, () => {
   const loops = { called: 'Loops', keeps: 'signups' } as const
   const webhook = { called: 'the webhook', keeps: 'events' } as const
+  const heldFor = (reason: HoldReason, count: number) => ({ reason, count, oldest: new Date(0), newest: new Date(0) })
   const sentences: readonly (readonly [News, string])[] = [
     [joined(1), '1 person joined the waitlist, 1,204 in all'],
     [joined(37), '37 people joined the waitlist, 1,204 in all'],
@@ -81,6 +83,15 @@ describe('what channels are told', { timeout: 60_000 }, () => {
       'Deliveries to the mail server are late, the oldest by more than an hour: see waitlist deliveries',
     ],
     [{ is: 'on time', called: 'the mail server' }, 'Deliveries to the mail server are on time again'],
+    [
+      { is: 'holding', held: [heldFor('above-limit', 1_200), heldFor('same-mailbox', 4)] },
+      'Signups are being held: 1,204 wait for you (above-limit 1,200, same-mailbox 4): see waitlist held',
+    ],
+    [
+      { is: 'not holding', held: [heldFor('unverified', 1)] },
+      'No more signups are being held: 1 waits for you, see waitlist held',
+    ],
+    [{ is: 'not holding', held: [] }, 'No more signups are being held: none waits for you'],
     [{ is: 'refusing' }, 'Signups cannot be stored, and visitors are asked to try again later: the log says why'],
     [{ is: 'storing' }, 'Signups are stored again'],
   ]

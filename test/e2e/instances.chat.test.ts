@@ -163,6 +163,27 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     ])
   })
 
+  test('two instances hold signups: it is told once, without a name or an address', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const slack = await startChat(t, slackFake)
+    const env = { DATABASE_URL: await server.database(), SLACK_WEBHOOK_URL: slack.url, HOLD_ABOVE: '1' }
+    const programs = await Promise.all([run(t, env), run(t, env)])
+    for (const program of programs) assert.deepEqual(await signUp(program, 3), [200, 200, 200])
+    const said = 'signups are being held: see waitlist held'
+    await until(() => programs.every(program => logOf(program).some(({ msg }) => msg === said)))
+    await until(() => slack.messages.length === 2)
+    for (const program of programs) {
+      const [line, ...more] = logOf(program).filter(({ msg }) => msg === said)
+      assert.deepEqual([line?.held, line?.reasons, more], [5, { 'above-limit': 5 }, []])
+    }
+    await wait(1_000)
+    assert.deepEqual(slack.texts().toSorted(), [
+      '1 person joined the waitlist, 1 in all',
+      'Signups are being held: 5 wait for you (above-limit 5): see npm run -s waitlist held',
+    ])
+  })
+
   test('an outage of the webhook is told, too', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
     const discord = await startChat(t, discordFake)
     let isRefused = true

@@ -75,13 +75,15 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     const isSeen = [/^NativeModule http2$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
     assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
     // The client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines; what
-    // makes the documentation; what the operator watches; the log of a terminal.
+    // makes the documentation; what the operator watches; the log of a terminal; what switches against bots need.
     const parts = [
       /deps\/undici/,
       /node_modules.(undici|pg|ioredis|marked|@prometheus-io)\b/,
       /discovery.docs.page\b/,
       /src.(admin|telemetry|charts)\b/,
       /cli.log-text\b/,
+      /node_modules.altcha/,
+      /src.(challenges|domains)\b/,
       /^NativeModule tty$/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)

@@ -79,7 +79,8 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
         check: async () => {},
         counts: async () => ({
           at: new Date(),
-          contacts: { pending: 0, listed: 0 },
+          contacts: { pending: 0, listed: 0, held: 0 },
+          held: [],
           signups: [],
           sources: [],
           sourced: 0,

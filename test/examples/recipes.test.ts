@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { webhook } from '../../src/destinations/webhook.ts'
 import { joined } from '../contracts/destination.ts'
+import { temporaryFolder } from '../harness/folder.ts'
 import { listening } from '../harness/listening.ts'
 import { readRequest } from '../harness/vendor.ts'
 
@@ -35,7 +37,15 @@ async function assertVerifies(t: TestContext, url: string, secret: string) {
 
 test('the example for Express verifies what arrives', { timeout: 30_000 }, async t => {
   const secret = newSecret()
-  const child = spawn(process.execPath, [example('express/receiver.mjs')], {
+  // Installed under another name, so that no package of production takes it for its own peer.
+  const folder = temporaryFolder(t)
+  const packages = join(folder, 'node_modules')
+  mkdirSync(packages)
+  const installed = fileURLToPath(new URL('../../node_modules/', import.meta.url))
+  symlinkSync(join(installed, 'express-5'), join(packages, 'express'))
+  symlinkSync(join(installed, 'standardwebhooks'), join(packages, 'standardwebhooks'))
+  copyFileSync(example('express/receiver.mjs'), join(folder, 'receiver.mjs'))
+  const child = spawn(process.execPath, [join(folder, 'receiver.mjs')], {
     env: { PATH: process.env.PATH, WEBHOOK_SECRET: secret, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

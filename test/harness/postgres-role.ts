@@ -8,7 +8,7 @@ export const makeRole = `create role ${ROLE} login password '${PASSWORD.replaceA
 export const grants = (role: string): readonly string[] => [
   `grant usage on schema public to ${role}`,
   `grant select on waitlist_schema to ${role}`,
-  `grant select, insert, update, delete on contact, delivery, turn, erased, secret to ${role}`,
+  `grant select, insert, update, delete on contact, delivery, turn, erased, spent, arrival, secret to ${role}`,
 ]
 
 /** The same database, as this role. */

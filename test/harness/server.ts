@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { documentLimiter } from '../../src/compose.ts'
+import { challengeLimiter, documentLimiter } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
-import type { Store } from '../../src/waitlist/ports.ts'
+import type { Challenge, Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
 
@@ -26,6 +26,7 @@ export async function openTestServer(
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
   telemetry: Telemetry | null = null,
+  challenge: Challenge | null = null,
 ): Promise<TestServer> {
   const result = readConfig({
     HOST: '127.0.0.1',
@@ -46,14 +47,18 @@ export async function openTestServer(
   const limiter = memoryLimiter(settings.quota)
   const behind = change(store)
   const { signal: leave } = new AbortController()
-  const parts: JoinParts = { store: behind, handOver: null, timeout: 0, leave, announce() {} }
+  const parts: JoinParts = { store: behind, handOver: null, timeout: 0, behind: null, leave, announce() {} }
   const server = await openServer(
     { ...settings, trackSources: result.config.trackSources, version: '0.0.0' },
     {
       store: behind,
       join: signup => joinWaitlist(signup, parts),
       limiter,
+      challenge,
+      accepts: null,
       documentLimiter: documentLimiter(settings),
+      leave,
+      challengeLimiter: challengeLimiter(settings),
       log,
       telemetry,
     },

@@ -152,8 +152,15 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
   const base = 'https://waitlist.example.com'
   const pageOf = (service: string, description: string) => {
-    const quota = { limit: 20, window: 600, documentsPerMinute: 600, publishQuota: true, trackSources: false }
-    const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota })
+    const quota = { limit: 20, window: 600, documentsPerMinute: 600, publishQuota: true }
+    const off = {
+      trackSources: false,
+      disclosesMembership: true,
+      solution: null,
+      issuesChallenges: false,
+      blocksDomains: false,
+    }
+    const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota, ...off })
     return docsPage(api, base, { brandColor: null, logo: null }).html
   }
   // A description may contain code and links to headings.

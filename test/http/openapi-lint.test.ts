@@ -23,7 +23,10 @@ async function publishedDocument(
 
 for (const [title, env] of [
   ['', {}],
-  [', also with TRACK_SOURCES=true', { TRACK_SOURCES: 'true' }],
+  [
+    ', also with TRACK_SOURCES=true and a challenge',
+    { TRACK_SOURCES: 'true', CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
+  ],
 ] as const) {
   const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'
   test(`C-87: Spectral finds nothing in the document, hints included${title}`, { skip }, async t => {

@@ -34,7 +34,14 @@ test('an attempt that took effect unheard is not forgotten while another provide
     const announce = () => {}
     const handing = handOver({ store, log: recordingLog().log, announce, provider })
     server.next(...met)
-    const parts = { store, handOver: handing, timeout: PATIENT, leave: new AbortController().signal, announce }
+    const parts = {
+      store,
+      handOver: handing,
+      timeout: PATIENT,
+      behind: null,
+      leave: new AbortController().signal,
+      announce,
+    }
     const told = await join(signup('Ada Lovelace', EMAIL), parts)
     await store.close()
     return told.is

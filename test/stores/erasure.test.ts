@@ -8,6 +8,7 @@ import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { type Desk, erasureContract } from '../contracts/operator.erasure.ts'
+import { holdingContract } from '../contracts/operator.holding.ts'
 import { pruningContract } from '../contracts/operator.pruning.ts'
 import { opened, pendingNow, signup } from '../contracts/store.place.ts'
 import { sqlOn as sqlInFile } from '../harness/database.ts'
@@ -35,8 +36,13 @@ async function onServer(): Promise<Desk> {
   return { place: { open, probe }, operator: postgresOperator(url), sql: sqlOn(url) }
 }
 
-erasureContract('a SQLite file', inFile, async t => sqliteOperator(join(temporaryFolder(t), 'none.db')), '0')
-erasureContract('PostgreSQL', onServer, async () => postgresOperator(await server.database()), 'to_timestamp(0)')
+const noFile = async (t: TestContext) => sqliteOperator(join(temporaryFolder(t), 'none.db'))
+const noTables = async () => postgresOperator(await server.database())
+
+erasureContract('a SQLite file', inFile, noFile, '0')
+erasureContract('PostgreSQL', onServer, noTables, 'to_timestamp(0)')
+holdingContract('a SQLite file', inFile, noFile, String)
+holdingContract('PostgreSQL', onServer, noTables, time => `to_timestamp(${time} / 1000.0)`)
 pruningContract('a SQLite file', inFile)
 pruningContract('PostgreSQL', onServer)
 

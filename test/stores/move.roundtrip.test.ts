@@ -42,8 +42,10 @@ const person = fc.record({
   createdAt: time,
   source: orNull(fc.record({ utm_source: text, ref: text })),
   providerId: orNull(text),
-  // Listed with an event, listed as one whom the provider had before, or pending.
-  is: fc.constantFrom('joined', 'known', 'pending'),
+  mailbox: orNull(text),
+  // Listed with an event, listed as one whom the provider had before, pending, or held.
+  is: fc.constantFrom('joined', 'known', 'pending', 'held'),
+  heldFor: text,
   event: fc.record({ name: text, at: time }),
   deliveries: fc.uniqueArray(
     fc.record({
@@ -81,18 +83,20 @@ const lists = fc.tuple(people, others).map(([people, { erased, secret }]): List 
     return { ...each, number }
   })
   return {
-    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source }) => ({
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, heldFor, mailbox }) => ({
       number,
       id,
       name,
       email: `V${number}@Example.com`,
       email_key: `v${number}@example.com`,
-      state: is === 'pending' ? 'pending' : 'listed',
+      state: is === 'pending' || is === 'held' ? is : 'listed',
       created_at: createdAt,
       provider_id: providerId,
       event_name: is === 'joined' ? event.name : null,
       event_at: is === 'joined' ? event.at : null,
       source: source && JSON.stringify(source),
+      held_for: is === 'held' ? heldFor : null,
+      mailbox,
     })),
     delivery: all.flatMap(({ number, deliveries }) =>
       deliveries.map(each => {

@@ -405,7 +405,7 @@ describe('on a server with its own mind', { timeout: 120_000 }, () => {
     await server.run(
       url,
       `grant select on waitlist_schema to ${ROLE}`,
-      `grant select, insert, update, delete on contact, delivery, turn, erased, secret to ${ROLE}`,
+      `grant select, insert, update, delete on contact, delivery, turn, erased, spent, arrival, secret to ${ROLE}`,
     )
     const role = postgres(roleUrl(url))
     const lacking = async (way: () => Promise<unknown>, right: string) => {
@@ -465,10 +465,10 @@ describe('what cannot be moved', { timeout: 120_000 }, () => {
     const { from, to, folder, url } = await scene(t, 1)
     const old = join(folder, 'old.db')
     writeList(old, {})
-    withDatabase(old, database => database.exec('drop table erased'))
+    withDatabase(old, database => database.exec('drop table arrival'))
     const oldServer = await server.database()
     await (await open(oldServer)).close()
-    await server.run(oldServer, 'drop table erased')
+    await server.run(oldServer, 'drop table arrival')
     const ways: readonly (readonly [StoreLocation, StoreLocation])[] = [
       [sqlite(old), to],
       [from, sqlite(old)],

@@ -171,11 +171,11 @@ test('a database that a development version made, before the first release, is r
 test('so is one that had not all of these tables', async () => {
   const url = await server.database()
   await open(url).then(store => store.close())
-  await server.run(url, 'drop table erased')
+  await server.run(url, 'drop table arrival')
   const unreleased = /was made by a development version of Waitlist/
   await assert.rejects(open(url), unreleased)
   await assert.rejects(postgresOperator(url).backlog(), unreleased)
-  assert.deepEqual(await rowsIn(url, "select to_regclass('erased') as made"), [{ made: null }])
+  assert.deepEqual(await rowsIn(url, "select to_regclass('arrival') as made"), [{ made: null }])
 })
 
 test("another program's tables are left alone", async () => {

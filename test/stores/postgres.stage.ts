@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
+import type { HoldRules } from '../../src/waitlist/hold.ts'
 import type { Store } from '../../src/waitlist/ports.ts'
 import type { PostgresServer } from '../harness/postgres.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
@@ -15,8 +16,8 @@ export const stagesOn = (server: PostgresServer) => async (t: TestContext) => {
     await Promise.all(stores.map(store => store.close()))
     await proxy.close()
   })
-  const open = async (through: boolean, provider: string | null = null) => {
-    const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log }
+  const open = async (through: boolean, provider: string | null = null, holds: HoldRules | null = null) => {
+    const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], provider, holds, log: recordingLog().log }
     const store = await postgresStore({ url: through ? proxy.through(url) : url, ...parts })
     stores.push(store)
     return store

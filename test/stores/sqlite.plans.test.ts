@@ -10,6 +10,7 @@ import { stepping } from '../../src/stores/sqlite/outbox.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { admitting, adopt } from '../../src/stores/sqlite/signups.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { HoldRules } from '../../src/waitlist/hold.ts'
 import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
@@ -18,6 +19,8 @@ const surroundings = {
   destinations: ['webhook'],
   provider: 'provider',
   trackSources: false,
+  holds: null,
+  syncsKnown: false,
 }
 
 /** Runs `use` and gives every statement that it prepared on any connection of this thread. */
@@ -51,6 +54,12 @@ describe('with a million rows', () => {
         stepping(file.database, { ...surroundings, provider })
         admitting(file.database, { ...surroundings, provider })
         admitting(file.database, { ...surroundings, provider, trackSources: true })
+        admitting(file.database, {
+          ...surroundings,
+          provider,
+          syncsKnown: true,
+          holds: { above: 10, window: 60_000, suspicious: true },
+        })
       })
       assert.ok(statements.length > 10)
       for (const sql of statements) {
@@ -63,6 +72,19 @@ describe('with a million rows', () => {
         }
       }
     }
+  })
+
+  test('where nobody is held, a signup is stored by statements that know nothing of it', async t => {
+    const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
+    t.after(() => file.close())
+    const of = (holds: HoldRules | null) => prepared(() => admitting(file.database, { ...surroundings, holds }))
+    const gate = /\b(?:spent|arrival|mailbox|held_for)\b/
+    const [off, on] = [await of(null), await of({ above: null, window: 60_000, suspicious: false })]
+    assert.deepEqual(
+      off.filter(sql => gate.test(sql)),
+      [],
+    )
+    assert.ok(off.length > 3 && on.filter(sql => gate.test(sql)).length > 3)
   })
 
   test('the opening reads those who are pending, and no others', async t => {

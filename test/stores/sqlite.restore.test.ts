@@ -252,8 +252,10 @@ describe('restoring a backup of a SQLite file', { timeout: 60_000 }, () => {
     withDatabase(copy, database => database.exec('pragma user_version = 99'))
     await refused(/newer Waitlist/)
     withDatabase(copy, database => database.exec('pragma user_version = 1'))
-    const bytes = readFileSync(copy)
-    writeFileSync(copy, bytes.fill(0xa5, 8_192, bytes.length - 4_096))
+    const page = withDatabase(copy, database => {
+      return database.prepare("select rootpage from sqlite_schema where name = 'contact'").get()!.rootpage as number
+    })
+    writeFileSync(copy, readFileSync(copy).fill(0xa5, 4_096 * (page - 1), 4_096 * page))
     await refused(/copy\.db cannot be restored: .*malformed.* is as it was/)
     await assert.rejects(sqliteOperator(':memory:').restore(copy), cannot(/one process only/))
     await assert.rejects(operator.restore(null), cannot(/Name the backup/))

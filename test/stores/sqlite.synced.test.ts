@@ -97,7 +97,7 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     }, async t => {
       const cwd = temporaryFolder(t)
       const files = ['-wal', '-probe'].flatMap(ending => ['-P', join(cwd, `waitlist.db${ending}`)])
-      const inject = ['-e', `inject=pwrite64:error=${error}:when=40..60`, '-e', `inject=write:error=${error}`]
+      const inject = ['-e', `inject=pwrite64:error=${error}:when=70..90`, '-e', `inject=write:error=${error}`]
       const traced = ['-e', 'trace=pwrite64,write', ...inject, '-o', join(cwd, 'trace')]
       const program = await runProgram(t, env, { cwd, through: ['strace', '-D', '-f', '-qq', ...files, ...traced] })
       const acknowledged = await signUpUntilItFails(program, 200)
@@ -124,7 +124,7 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     skip: skipTwin,
   }, async t => {
     const cwd = temporaryFolder(t)
-    const inject = ['-P', join(cwd, 'waitlist.db-wal'), '-e', 'inject=pwrite64:error=EDQUOT:when=40']
+    const inject = ['-P', join(cwd, 'waitlist.db-wal'), '-e', 'inject=pwrite64:error=EDQUOT:when=70']
     const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', ...inject, '-o', join(cwd, 'trace')]
     const program = await runProgram(t, env, { cwd, through })
     const acknowledged = await signUpUntilItFails(program, 200)

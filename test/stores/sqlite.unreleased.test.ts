@@ -67,7 +67,7 @@ describe('a file of another version', { timeout: 60_000 }, () => {
   test('of a development version that had not all of these tables is refused too', async t => {
     const path = join(temporaryFolder(t), 'waitlist.db')
     await (await open(path)).close()
-    withDatabase(path, database => database.exec('drop table erased; pragma journal_mode = delete'))
+    withDatabase(path, database => database.exec('drop table arrival; pragma journal_mode = delete'))
     await refusesAll(path, /was made by a development version of Waitlist/)
   })
 

@@ -6,7 +6,13 @@ import { type Counts, MINUTE, QUARTER, statsOf } from '../../src/waitlist/counts
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-const none = { contacts: { pending: 1, listed: 2 }, sources: [], sourced: 0, deliveries: [] } as const
+const none = {
+  contacts: { pending: 1, listed: 2, held: 0 },
+  held: [],
+  sources: [],
+  sourced: 0,
+  deliveries: [],
+} as const
 
 /** What a store counts of signups at these times. */
 function countsOf(at: number, times: readonly number[]): Counts {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { HandedOver } from '../../src/waitlist/handover.ts'
+import type { Joined } from '../../src/waitlist/join.ts'
 import type { Creation } from '../../src/waitlist/ports.ts'
 import { moment, type Pending, scene, stay } from './scene.ts'
 
@@ -127,8 +128,7 @@ for (const { creation, doubt: before, contact, events, doubtAfter, hears } of ta
 }
 
 /** Without the members that are undefined. */
-const bare = (joined: HandedOver) =>
-  Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined))
+const bare = (joined: Joined) => Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined))
 
 describe('when a contact is tried again', { timeout: 60_000 }, () => {
   /** The hand-over of one contact after this answer, with others that are answered well before it where that is wished. */
@@ -195,7 +195,7 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
     here.provider.answer = () => ({ is: 'existing' })
     end()
     assert.deepEqual(await first, kept)
-    assert.deepEqual(bare((await second) as HandedOver), { is: 'new' })
+    assert.deepEqual(bare(await second), { is: 'new' })
     assert.deepEqual(
       here.asked.map(({ doubt }) => doubt),
       [false, true],
@@ -209,7 +209,7 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
     here.provider.answer = () => ({ is: 'created' })
     end()
     assert.deepEqual(await first, { is: 'refused', reason: 'blocked' })
-    assert.deepEqual(bare((await second) as HandedOver), { is: 'new' })
+    assert.deepEqual(bare(await second), { is: 'new' })
     assert.deepEqual(
       here.asked.map(({ doubt }) => doubt),
       [false, false],

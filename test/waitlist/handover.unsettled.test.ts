@@ -105,7 +105,7 @@ describe('an attempt whose outcome is not stored', { timeout: 60_000 }, () => {
   test('a store that refuses signups is an error for the visitor', async t => {
     const here = await scene(t)
     const store = { ...here.store, admit: () => Promise.reject(new StoreUnavailable('full')) }
-    const parts = { store, handOver: here.handing, timeout: TIMEOUT, leave: stay(), announce: () => {} }
+    const parts = { store, handOver: here.handing, timeout: TIMEOUT, behind: null, leave: stay(), announce: () => {} }
     await assert.rejects(join(signup('Ada Lovelace', EMAIL), parts), StoreUnavailable)
     assert.equal(here.contacts().length, 0)
     assert.equal(here.asked.length, 0)

@@ -105,7 +105,7 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
     restarted,
     announced: () => announced,
     visit: (email, by = handing, leave = stay(), timeout = TIMEOUT) =>
-      join(signup('Ada Lovelace', email), { store, handOver: by, timeout, leave, announce }),
+      join(signup('Ada Lovelace', email), { store, handOver: by, timeout, behind: null, leave, announce }),
     async waiting(count, what = 'waiting') {
       const all = Array.from({ length: count }, async (_, i) => {
         const admission = await store.admit(signup('Ada Lovelace', `${what}-${i}@example.com`))

@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { signupRequest } from '../../src/http/discovery/schemas.ts'
+import { solutionIn } from '../../src/http/challenge.ts'
+import { signupRequest, signupRequestWith } from '../../src/http/discovery/schemas.ts'
+import { SOLUTION_MAX } from '../../src/waitlist/ports.ts'
 import { parseSignup } from '../../src/waitlist/signup.ts'
 import { isSlow } from '../harness/slow.ts'
 import { addresses } from './addresses.ts'
@@ -170,6 +172,36 @@ test('C-76…C-79, C-89: the published schema accepts a body exactly when the pa
     accepted >= RUNS / 10 && refused >= RUNS / 10,
     `${accepted} accepted, ${refused} refused: not a fair sample`,
   )
+})
+
+const solution = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 12 }).map(text => text.replaceAll(' ', '')),
+  },
+  { weight: 1, arbitrary: anyText },
+  { weight: 1, arbitrary: fc.integer({ min: -1, max: 1 }).map(more => 'x'.repeat(SOLUTION_MAX + more)) },
+  { weight: 1, arbitrary: other },
+)
+
+test('with a challenge too, whose solution the header may have', () => {
+  const member = 'cf-turnstile-response'
+  const challenged = new Ajv2020({ strict: false, unicodeRegExp: true }).compile(signupRequestWith(member))
+  const accepts = (value: unknown) =>
+    serviceAccepts(value) && 'solution' in solutionIn(value as object, member, 'from-the-header')
+  let accepted = 0
+  fc.assert(
+    fc.property(body, fc.option(solution, { nil: undefined, freq: 10 }), (text, token) => {
+      const value = JSON.parse(text)
+      fc.pre(text.isWellFormed() && !/\\ud[89a-f]/i.test(text))
+      if (typeof value === 'object' && value !== null && token !== undefined) value[member] = token
+      const expected = accepts(value)
+      assert.equal(challenged(value), expected)
+      if (expected) accepted++
+    }),
+    { numRuns: RUNS / 4, maxSkipsPerRun: 1 },
+  )
+  assert.ok(accepted >= RUNS / 40, `${accepted} accepted: not a fair sample`)
 })
 
 test('C-66, C-69, C-77: they agree on every character of the basic plane, in every place of both values', () => {

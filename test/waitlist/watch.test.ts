@@ -22,7 +22,7 @@ function watched() {
   const world = { check: async () => {}, deliveries: [] as Counts['deliveries'], counts: true }
   const takes: boolean[] = []
   const late: string[][] = []
-  const counts = { at, contacts: { pending: 0, listed: 0 }, signups: [], sources: [], sourced: 0 }
+  const counts = { at, contacts: { pending: 0, listed: 0, held: 0 }, held: [], signups: [], sources: [], sourced: 0 }
   const watching = watch({
     store: {
       check: () => world.check(),

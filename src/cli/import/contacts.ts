@@ -37,12 +37,15 @@ function givenIn(fields: readonly string[], columns: Columns, isOurs: boolean): 
     const parts = columns[member]?.map(i => fields[i] ?? '')
     return isOurs ? parts?.map(withoutApostrophe).join(' ') : parts?.join(' ').trim()
   }
+  // An export of ours has the reason behind the state.
+  const [state, heldFor] = isOurs ? (text('state')?.split(':', 2) ?? []) : [text('state')]
   const source = Object.fromEntries(sourceParameters.map(parameter => [parameter, text(parameter)]))
   return {
     id: text('id'),
     name: text('name'),
     email: text('email'),
-    state: text('state'),
+    state,
+    heldFor,
     createdAt: text('createdAt'),
     source,
   }

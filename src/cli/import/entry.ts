@@ -1,5 +1,5 @@
 import type { Entry } from '../../operator.ts'
-import { type ContactState, contactStates } from '../../waitlist/contact.ts'
+import { type ContactState, contactStates, type HoldReason, holdReasons } from '../../waitlist/contact.ts'
 import { type Problem, parseSignup } from '../../waitlist/signup.ts'
 import { parseSource } from '../../waitlist/source.ts'
 
@@ -9,6 +9,7 @@ export interface Given {
   readonly name?: unknown
   readonly email?: unknown
   readonly state?: unknown
+  readonly heldFor?: unknown
   readonly createdAt?: unknown
   readonly source?: unknown
 }
@@ -17,14 +18,17 @@ export interface Given {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Reads one contact by the rules for a signup. A problem never repeats what was given. */
-export function entryOf({ id, name, email, state, createdAt, source }: Given, now: number): Entry | Problem {
+export function entryOf({ id, name, email, state, heldFor, createdAt, source }: Given, now: number): Entry | Problem {
   const signup = parseSignup({ name, email })
   if ('problem' in signup) return signup
   if (!isAbsent(id) && !(typeof id === 'string' && UUID.test(id))) {
     return { problem: 'id must be a UUID of version 7 in lower case' }
   }
   if (!isAbsent(state) && !contactStates.includes(state as ContactState)) {
-    return { problem: `state must be ${contactStates.join(' or ')}` }
+    return { problem: `state must be ${oneOf(contactStates)}` }
+  }
+  if (state === 'held' ? !holdReasons.includes(heldFor as HoldReason) : !isAbsent(heldFor)) {
+    return { problem: `heldFor belongs to a contact that is held, and must be ${oneOf(holdReasons)}` }
   }
   const time = isAbsent(createdAt) ? undefined : timeOf(createdAt)
   if (time !== undefined && !(time >= 0 && time <= now + DAY)) {
@@ -35,10 +39,14 @@ export function entryOf({ id, name, email, state, createdAt, source }: Given, no
     signup,
     id: isAbsent(id) ? undefined : (id as string),
     state: isAbsent(state) ? 'listed' : (state as ContactState),
+    heldFor: isAbsent(heldFor) ? undefined : (heldFor as HoldReason),
     createdAt: time === undefined ? undefined : new Date(time),
     source: sourceOf((source ?? {}) as object),
   }
 }
+
+/** "a, b or c". */
+const oneOf = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === ''
 

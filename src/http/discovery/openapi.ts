@@ -1,11 +1,37 @@
 import { sourceParameters } from '../../waitlist/contact.ts'
+import { SOLUTION_MAX } from '../../waitlist/ports.ts'
 import { PARAMETER_MAX } from '../../waitlist/source.ts'
+import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
 import { BODY_LIMIT, HEADER_BYTES } from '../limits.ts'
 import { paths } from '../paths.ts'
 import * as refusals from '../refusals.ts'
 import { catalog } from './catalog.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
-import { errorBody, healthReport, linkset, selfDescription, signupRequest, signupResult } from './schemas.ts'
+import {
+  challengeIssued,
+  errorBody,
+  healthReport,
+  linkset,
+  recordedResult,
+  SOLUTION_EXAMPLE,
+  selfDescription,
+  signupRequest,
+  signupRequestWith,
+  signupResult,
+} from './schemas.ts'
+
+interface Parameter {
+  readonly name: string
+  readonly in: 'query' | 'header'
+  readonly required: boolean
+  readonly description: string
+  readonly schema: {
+    readonly type: 'string'
+    readonly maxLength: number
+    readonly pattern?: string
+    readonly examples: readonly string[]
+  }
+}
 
 /** The facts about this installation. */
 export interface Installation {
@@ -17,14 +43,22 @@ export interface Installation {
   /** Attempts, and the seconds in which all of them are refilled. */
   readonly limit: number
   readonly window: number
+  /** Whether some email domains are not accepted. */
+  readonly blocksDomains: boolean
   /** Documents that one client may fetch. */
   readonly documentsPerMinute: number
   /** Whether answers say how much of the quota is left. */
   readonly publishQuota: boolean
   /** Whether the query of a signup says where it came from. */
   readonly trackSources: boolean
+  /** Whether an answer says if the address was on the list before. */
+  readonly disclosesMembership: boolean
+  /** Whether this service makes challenges. */
+  readonly issuesChallenges: boolean
   /** The value of Set-Cookie. */
   readonly cookie: string
+  /** The member of a signup's body that has the solution of a challenge; null: none is asked for. */
+  readonly solution: string | null
 }
 
 /**
@@ -32,7 +66,21 @@ export interface Installation {
  * security and CORS, and those that Node adds (Date, Connection), are left out.
  */
 export function openapi(installation: Installation) {
-  const { base, service, description, version, limit, window, cookie, trackSources } = installation
+  const {
+    base,
+    service,
+    description,
+    version,
+    limit,
+    window,
+    cookie,
+    trackSources,
+    solution,
+    issuesChallenges,
+    disclosesMembership,
+  } = installation
+  const request = solution === null ? signupRequest : signupRequestWith(solution)
+  const parameters = [...(solution === null ? [] : [solutionField(solution)]), ...(trackSources ? sourceFields : [])]
   const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } =
     answers(installation)
 
@@ -61,21 +109,24 @@ export function openapi(installation: Installation) {
           tags: ['Waitlist'],
           summary: 'Join the waitlist',
           description:
-            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: the answer says `alreadyExisted: true`, nothing changes, and no automation starts.\n\n' +
+            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: ' +
+            (disclosesMembership ? 'the answer says `alreadyExisted: true`' : 'the answer is the same') +
+            ', nothing changes, and no automation starts.\n\n' +
             `Each client has a quota of ${limit} ${limit === 1 ? 'attempt' : 'attempts'}, refilled evenly over ${window} seconds. Every attempt counts, even one with a mistake in it, unless it is answered with 429. ` +
             'An error names only the first problem of a request.' +
-            (trackSources ? SOURCES : ''),
-          ...(trackSources && { parameters }),
+            (trackSources ? SOURCES : '') +
+            (solution === null ? '' : challengeSolved(solution)),
+          ...(parameters.length > 0 && { parameters }),
           requestBody: {
             required: true,
             description: `At most ${BODY_LIMIT} bytes of JSON.`,
             content: json('SignupRequest', {
-              examples: { signup: { value: { name: 'Ada Lovelace', email: 'ada@example.com' } } },
+              examples: { signup: { value: request.examples[0] } },
             }),
           },
           responses: {
             200: {
-              description: 'The address is on the waitlist.',
+              description: disclosesMembership ? 'The address is on the waitlist.' : 'The signup is recorded.',
               headers: {
                 'Cache-Control': noStore,
                 'Set-Cookie': header(
@@ -86,10 +137,12 @@ export function openapi(installation: Installation) {
                 ...rateLimit,
               },
               content: json('SignupResult', {
-                examples: {
-                  new: { summary: 'A new address', value: signupResult.examples[0] },
-                  known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
-                },
+                examples: disclosesMembership
+                  ? {
+                      new: { summary: 'A new address', value: signupResult.examples[0] },
+                      known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
+                    }
+                  : { recorded: { summary: 'Any address', value: recordedResult.examples[0] } },
               }),
             },
             400: error(
@@ -97,7 +150,14 @@ export function openapi(installation: Installation) {
               {
                 name: 'name is required',
                 email: 'email must be a valid email address',
+                ...(installation.blocksDomains && { domain: refusals.domainNotAccepted.error }),
                 syntax: refusals.malformedJson.error,
+                ...(solution !== null && {
+                  unsolved: refusals.challengeMissing.error,
+                  failed: refusals.challengeFailed.error,
+                  expired: refusals.challengeExpired.error,
+                  spent: refusals.challengeSpent.error,
+                }),
               },
               rateLimit,
             ),
@@ -122,11 +182,14 @@ export function openapi(installation: Installation) {
               { unavailable: refusals.unavailable.error, saved: refusals.savedForLater.error },
               { 'Waitlist-Signup': saved(false), ...rateLimit },
             ),
-            502: error(
-              'The upstream provider could not be reached. The signup is saved and will be completed.',
-              { upstream: refusals.providerUnreachable.error },
-              { 'Waitlist-Signup': saved(true), ...rateLimit },
-            ),
+            // Where membership is not disclosed, nobody waits for the provider.
+            ...(disclosesMembership && {
+              502: error(
+                'The upstream provider could not be reached. The signup is saved and will be completed.',
+                { upstream: refusals.providerUnreachable.error },
+                { 'Waitlist-Signup': saved(true), ...rateLimit },
+              ),
+            }),
             '4XX': anyError,
           },
         },
@@ -184,6 +247,7 @@ export function openapi(installation: Installation) {
           },
         },
       },
+      ...(issuesChallenges && { [paths.challenge]: challenge() }),
       [paths.catalog]: discovery(
         'getApiCatalog',
         'Find this API',
@@ -211,14 +275,41 @@ export function openapi(installation: Installation) {
     },
     components: {
       schemas: {
-        SignupRequest: signupRequest,
-        SignupResult: signupResult,
+        SignupRequest: request,
+        SignupResult: disclosesMembership ? signupResult : recordedResult,
         SelfDescription: selfDescription,
         HealthReport: healthReport,
+        ...(issuesChallenges && { Challenge: challengeIssued }),
         Linkset: linkset,
         Error: errorBody,
       },
     },
+  }
+
+  function challenge() {
+    return {
+      get: {
+        operationId: 'getChallenge',
+        tags: ['Waitlist'],
+        summary: 'Get a challenge',
+        description:
+          'A new challenge for the ALTCHA widget, version 3, whose solution a signup needs. It can be solved and sent for ten minutes, and its solution is good for one address.',
+        responses: {
+          200: {
+            description: 'The challenge.',
+            headers: { 'Cache-Control': noStore },
+            content: json('Challenge'),
+          },
+          429: error(
+            'This client has fetched too many challenges.',
+            { limit: refusals.tooManyChallenges(30).error },
+            { 'Retry-After': retryAfter('Seconds until the client may fetch one more.', 30) },
+          ),
+          '4XX': anyError,
+          500: failed,
+        },
+      },
+    }
   }
 
   function discovery(operationId: string, summary: string, description: string, content: object, headers = {}) {
@@ -268,6 +359,23 @@ const SOURCES =
   `${PARAMETER_MAX} characters, without control characters and surrounding white space; if it is repeated, the first one. ` +
   'No value is a reason to refuse a signup.'
 
+const challengeSolved = (member: string): string =>
+  `\n\nA challenge must be solved first. Its solution is sent as \`${member}\`, or in the header \`${SOLUTION_FIELD}\`. ` +
+  'It is good for one address, with which the signup may be repeated until the solution expires.'
+
+const solutionField = (member: string): Parameter => ({
+  name: SOLUTION_FIELD,
+  in: 'header',
+  required: false,
+  description: `The solution of the challenge, for pages that cannot send \`${member}\`.`,
+  schema: {
+    type: 'string',
+    maxLength: SOLUTION_MAX,
+    pattern: SOLUTION_PATTERN,
+    examples: [SOLUTION_EXAMPLE],
+  },
+})
+
 /** The meaning of each parameter, and an example. */
 const sources: Record<(typeof sourceParameters)[number], readonly [description: string, example: string]> = {
   utm_source: ['The site, newsletter or advertiser that the person came from.', 'newsletter'],
@@ -279,9 +387,9 @@ const sources: Record<(typeof sourceParameters)[number], readonly [description: 
 }
 
 /** A long value is no mistake. Its only bound is that of the head of a request. */
-const parameters = sourceParameters.map(name => {
+const sourceFields = sourceParameters.map((name): Parameter => {
   const [description, example] = sources[name]
-  const schema = { type: 'string', maxLength: HEADER_BYTES, examples: [example] }
+  const schema = { type: 'string', maxLength: HEADER_BYTES, examples: [example] } as const
   return { name, in: 'query', required: false, description, schema }
 })
 

@@ -1,5 +1,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { SOLUTION_MAX } from '../../waitlist/ports.ts'
 import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../../waitlist/signup.ts'
+import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
 
 /**
  * The bodies of the API in JSON Schema 2020-12, the dialect of OpenAPI 3.1. They are published unchanged, the types of the
@@ -44,6 +46,26 @@ export const signupRequest = {
   examples: [{ name: 'Ada Lovelace', email: 'ada@example.com' }],
 } as const
 
+/** What stands for a solution in examples: a real one is good once. */
+export const SOLUTION_EXAMPLE = 'what-the-widget-puts-here'
+
+/** The same while a challenge must be solved: `member` has the solution, unless the header has it. */
+export const signupRequestWith = (member: string) => ({
+  ...signupRequest,
+  properties: {
+    ...signupRequest.properties,
+    [member]: {
+      type: 'string',
+      description: `The solution of the challenge, as its widget puts it into a form. Required, unless the header \`${SOLUTION_FIELD}\` has it.`,
+      minLength: 1,
+      maxLength: SOLUTION_MAX,
+      pattern: SOLUTION_PATTERN,
+      examples: [SOLUTION_EXAMPLE],
+    },
+  },
+  examples: [{ ...signupRequest.examples[0], [member]: SOLUTION_EXAMPLE }],
+})
+
 export const signupResult = {
   type: 'object',
   description: 'The signup is on the list and durably stored.',
@@ -77,6 +99,14 @@ export const signupResult = {
     },
     { success: true, message: 'You are already on the waitlist.', alreadyExisted: true, automationTriggered: false },
   ],
+} as const satisfies JSONSchema
+
+/** The same where membership is not disclosed. */
+export const recordedResult = {
+  type: 'object',
+  description: 'The signup is durably stored. The answer does not say whether the address was on the list before.',
+  properties: { success: signupResult.properties.success, message: signupResult.properties.message },
+  examples: [{ success: true, message: 'Your signup is recorded.' }],
 } as const satisfies JSONSchema
 
 const link = (description: string) =>
@@ -115,6 +145,16 @@ export const healthReport = {
       pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
       description: 'The time of this report in UTC (RFC 3339, milliseconds).',
     },
+  },
+} as const satisfies JSONSchema
+
+export const challengeIssued = {
+  type: 'object',
+  description: 'A challenge of ALTCHA, protocol 2, for its widget.',
+  required: ['parameters', 'signature'],
+  properties: {
+    parameters: { type: 'object', description: 'What is to be solved, how hard it is, and until when.' },
+    signature: { type: 'string', maxLength: 64, description: 'Says that this service has made it.' },
   },
 } as const satisfies JSONSchema
 

@@ -1,4 +1,4 @@
-import type { Contact, ContactState, DeliveryRecord } from '../../waitlist/contact.ts'
+import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../../waitlist/contact.ts'
 
 /** Contacts, as the operator reads them. */
 export interface Contacts {
@@ -28,6 +28,8 @@ export interface ContactFilter {
   /** Signups before then. */
   readonly until?: Date | undefined
   readonly state?: ContactState | undefined
+  /** Why they are held, of those who are. */
+  readonly heldFor?: HoldReason | undefined
   /** What `sourceLabel` returns. */
   readonly source?: string | undefined
 }

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { ContactState, Source } from '../../waitlist/contact.ts'
+import type { ContactState, HoldReason, Source } from '../../waitlist/contact.ts'
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
 import { inSteps } from '../steps.ts'
 
@@ -21,13 +21,15 @@ export interface Entry {
   /** UUIDv7; absent: a new one. */
   readonly id?: string | undefined
   readonly state: ContactState
+  /** Of those that are held, and only of those. */
+  readonly heldFor?: HoldReason | undefined
   /** Absent: now. */
   readonly createdAt?: Date | undefined
   readonly source?: Source | undefined
 }
 
 export interface ImportWish {
-  /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, whatever their state says. */
+  /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, unless they are held. */
   readonly announcement: Announcement | null
   /** Only looks what would become of the entries. */
   readonly dryRun: boolean
@@ -130,7 +132,7 @@ export const staysErased = ({ createdAt }: Entry, erasedAt: Date): boolean =>
 
 /** How a contact is stored. */
 export function stored({ state }: Pick<Entry, 'state'>, announcement: Announcement | null) {
-  if (announcement === null) return { state, eventName: null, destinations: [] }
+  if (announcement === null || state === 'held') return { state, eventName: null, destinations: [] }
   const { provider, eventName, destinations } = announcement
   return provider === null
     ? { state: 'listed', eventName, destinations }

@@ -6,6 +6,7 @@ import {
   countsOf,
   DESTINATIONS,
   type DestinationRow,
+  HELD,
   LONGEST_TEXT,
   reachAt,
 } from '../counting.ts'
@@ -23,7 +24,8 @@ const begin = (timeout: number) =>
  * it would not count in parallel; nor would it with a 0 that is yet to be made a bigint, so that one is in quotes.
  */
 const CONTACTS = `
-select minute, count(*) as count, count(*) filter (where state = 'pending') as pending from (
+select minute, count(*) as count, count(*) filter (where state = 'pending') as pending,
+  count(*) filter (where state = 'held') as held from (
   select state, case when created_at < $1 or created_at >= $3 then null
     when created_at < $2 then floor(date_part('epoch', created_at) / 900) * 15
     else floor(date_part('epoch', created_at) / 60) end as minute
@@ -33,7 +35,7 @@ select minute, count(*) as count, count(*) filter (where state = 'pending') as p
 /** Grouped before a label is read, which takes longer than to group. */
 const SOURCES_OF = `
 with written as (
-  select source::text as source, count(*) as count from contact where source is not null group by 1
+  select source::text as source, count(*) as count from contact where source is not null and state <> 'held' group by 1
 ), labelled as (
   select left(${SOURCE_LABEL}, ${LONGEST_TEXT}) as source, sum(count) as count
   from (select source::json as source, count from written) as contact group by 1
@@ -70,12 +72,16 @@ export async function countAll(client: pg.ClientBase, clock: Date | null, timeou
   const now = moment!.now.getTime()
   const reach = reachAt(now)
   const times = [reach.since, reach.minutes, reach.until].map(time => new Date(time))
-  const contacts = await rows<{ minute: number | null; count: string; pending: string }>(CONTACTS, times)
+  const contacts = await rows<{ minute: number | null; count: string; pending: string; held: string }>(CONTACTS, times)
   const sum = (column: 'count' | 'pending') => contacts.reduce((total, row) => total + Number(row[column]), 0)
   const counted: Counted = {
     total: sum('count'),
     pending: sum('pending'),
-    spans: contacts.flatMap(({ minute, count }) => (minute === null ? [] : { minute, count })),
+    held: await rows(HELD),
+    spans: contacts.flatMap(({ minute, count, held }) => {
+      const onTheList = Number(count) - Number(held)
+      return minute === null || onTheList === 0 ? [] : { minute, count: onTheList }
+    }),
     sources: await rows(SOURCES_OF),
     deliveries: await rows<DestinationRow>(DELIVERIES),
   }

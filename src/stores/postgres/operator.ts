@@ -5,6 +5,7 @@ import { copies } from './operator/copies.ts'
 import { counting } from './operator/counting.ts'
 import { deliveries } from './operator/deliveries.ts'
 import { erasure } from './operator/erasure.ts'
+import { holding } from './operator/holding.ts'
 import { imports } from './operator/imports.ts'
 import { lend, nameOf } from './operator/open.ts'
 import { pruning } from './operator/pruning.ts'
@@ -22,6 +23,7 @@ export const postgresOperator = (url: string): Operator => ({
   ...copies(url),
   ...soundness(url),
   ...imports(url),
+  ...holding(url),
   look: () => lend(url, ({ lend }) => lend(client => look(client, nameOf(url)))),
 })
 

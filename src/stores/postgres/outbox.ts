@@ -14,6 +14,7 @@ import {
   untilDigest,
 } from '../deliveries.ts'
 import { mending, PAGE } from '../mending.ts'
+import { newSecret } from '../secret.ts'
 import type { Postgres } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
 import { pruneStep } from './pruning.ts'
@@ -199,7 +200,10 @@ interface Options {
 }
 
 interface Outbox
-  extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'prune' | 'countListed'> {
+  extends Pick<
+    Store,
+    'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'prune' | 'secret' | 'countListed'
+  > {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
@@ -335,6 +339,14 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return again || row!.taken
       }),
     prune: (age, after, most) => pruneStep(database.run, { now: now(), age, after, most }),
+    secret: name =>
+      database.attempt(async query => {
+        const read = async () => (await query<{ value: string }>('select value from secret where name = $1', [name]))[0]
+        const known = await read()
+        if (known !== undefined) return known.value
+        await query('insert into secret (name, value) values ($1, $2) on conflict do nothing', [name, newSecret()])
+        return (await read())!.value
+      }),
     async countListed() {
       const [row] = await database.attempt(query => query<{ listed: string }>(COUNT_LISTED), COUNT_TIMEOUT)
       return Number(row!.listed)

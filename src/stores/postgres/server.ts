@@ -59,10 +59,19 @@ const rights = {
   delivery: ['select', 'insert', 'update', 'delete'],
   turn: ['select', 'insert', 'update'],
 } as const
+/** The same where signups may be held. */
+const gateRights = {
+  ...rights,
+  secret: ['select', 'insert'],
+  spent: ['select', 'insert', 'delete'],
+  arrival: ['select', 'insert', 'update', 'delete'],
+} as const
 
 /** @throws {OperatorError} when the role lacks a right that some signup needs, now or later. */
-export async function requireRights(client: pg.ClientBase, database: string): Promise<void> {
-  const needed = Object.entries(rights).flatMap(([table, all]) => all.map(right => ({ table, right })))
+export async function requireRights(client: pg.ClientBase, database: string, holds = false): Promise<void> {
+  const needed = Object.entries(holds ? gateRights : rights).flatMap(([table, all]) =>
+    all.map(right => ({ table, right })),
+  )
   const { rows } = await client.query(
     'select current_user as role, table_name as table, right_name as right' +
       ' from unnest($1::text[], $2::text[]) with ordinality as t (table_name, right_name, ord)' +
@@ -71,7 +80,7 @@ export async function requireRights(client: pg.ClientBase, database: string): Pr
   )
   if (rows.length === 0) return
   const { role } = rows[0]
-  const grants = Object.keys(rights).flatMap(table => {
+  const grants = Object.keys(gateRights).flatMap(table => {
     const missing = rows.filter(row => row.table === table).map(row => row.right)
     return missing.length === 0 ? [] : [`grant ${missing.join(', ')} on ${table} to "${role}";`]
   })

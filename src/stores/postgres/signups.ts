@@ -1,8 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
+import type { ContactState, HoldReason } from '../../waitlist/contact.ts'
+import type { HoldRules } from '../../waitlist/hold.ts'
 import { type Admission, type Delivery, LEASE, StoreUnavailable } from '../../waitlist/ports.ts'
 import { emailKey, type Signup } from '../../waitlist/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
+import type { Entry } from '../gate.ts'
 import type { Postgres, Query } from './client.ts'
+import { BEGIN, type Gate, gating } from './gate.ts'
 import { type Moment, moment } from './moment.ts'
 import { listing } from './outbox.ts'
 import { DURABLE, NOW } from './sql.ts'
@@ -11,37 +15,55 @@ import { DURABLE, NOW } from './sql.ts'
  * One statement for a batch. It inserts in the order of the addresses, since two batches that lock the same addresses in
  * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
-const admitting = (state: 'listed' | 'pending', source: '' | ', source') => `
+const admitting = (state: 'listed' | 'pending', { trackSources, holds }: Kept) => {
+  const more = [
+    ...(trackSources ? [{ column: 'source', type: 'json' }] : []),
+    ...(holds === null ? [] : ['held_for', 'mailbox'].map(column => ({ column, type: 'text' }))),
+  ]
+  const columns = more.map(({ column }) => `, ${column}`).join('')
+  const letIn = (value: string) => (holds === null ? value : `case when held_for is null then ${value} end`)
+  const [event, values] = state === 'listed' ? [', event_name, event_at', `, ${letIn('$6')}, ${letIn(NOW)}`] : ['', '']
+  return `
 with input as (
-  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${source && ', $8::json[]'})
-    with ordinality as t (id, name, email, email_key${source}, ord)
+  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${more.map(({ type }, i) => `, $${i + 8}::${type}[]`).join('')})
+    with ordinality as t (id, name, email, email_key${columns}, ord)
 ), firsts as (
   select distinct on (email_key) * from input order by email_key, ord
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at${state === 'listed' ? ', event_name, event_at' : ''}${source})
-  select id, name, email, email_key, '${state}', ${NOW}${state === 'listed' ? `, $6, ${NOW}` : ''}${source} from firsts order by email_key
+  insert into contact (id, name, email, email_key, state, created_at${event}${columns})
+  select id, name, email, email_key, ${holds === null ? `'${state}'` : `case when held_for is null then '${state}' else 'held' end`},
+    ${NOW}${values}${columns} from firsts order by email_key
   on conflict do nothing
-  returning number, id, created_at
+  returning number, id, created_at, state${holds === null ? '' : ', held_for'}
 ), ${DURABLE}`
+}
+
+const HELD_FOR = ({ holds }: Kept) => (holds === null ? '' : ', held_for')
+/** Writes to the log of the server and nowhere else, so that the commit is synced whatever the statement stored. */
+const BEAT = "select pg_logical_emit_message(true, 'waitlist', '')"
+/** What was added, or a row of nulls where nothing was. */
+const ADDED = ({ syncsKnown }: Kept) =>
+  syncsKnown ? `(${BEAT} offset 0) as beat cross join durable left join added on true` : 'added cross join durable'
+const LET_IN = ({ holds }: Kept) => (holds === null ? '' : " where state <> 'held'")
 
 /** Lists contacts at once, with their events and deliveries. */
-const admitListed = (source: '' | ', source') => `${admitting('listed', source)}, announced as (
+const admitListed = (kept: Kept) => `${admitting('listed', kept)}, announced as (
   insert into delivery (contact, destination, due_at)
-  select number, destination, created_at from added cross join unnest($7::text[]) as destination ${IN_PLACE}
+  select number, destination, created_at from added cross join unnest($7::text[]) as destination${LET_IN(kept)} ${IN_PLACE}
 )
-select id from added, durable`
+select id, state${HELD_FOR(kept)} from ${ADDED(kept)}`
 
 /** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
-const admitPending = (source: '' | ', source') => `${admitting('pending', source)}, leased as (
+const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
   insert into delivery (contact, destination, attempts, due_at, token)
-  select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added ${IN_PLACE}
+  select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added${LET_IN(kept)} ${IN_PLACE}
   returning number, token
 )
-select id, created_at, leased.number as delivery from added join leased on token = id cross join durable`
+select id, created_at, state${HELD_FOR(kept)}, leased.number as delivery from ${ADDED(kept)} left join leased on token = id`
 
 /** The contacts of addresses that were not added just now. */
 const KNOWN = `
-select contact.number, id, email_key, contact.state, created_at, delivery.number as delivery from contact
+select contact.number, id, email_key, contact.state, held_for, created_at, delivery.number as delivery from contact
 left join delivery on delivery.contact = contact.number and token = id
 where email_key = any($1::text[])`
 
@@ -64,6 +86,8 @@ select number from listed, durable`
 /** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
 
+const NOBODY: ReadonlySet<unknown> = new Set()
+
 interface Insertable {
   readonly id: string
   readonly signup: Pick<Signup, 'name' | 'email' | 'source'>
@@ -71,6 +95,7 @@ interface Insertable {
 }
 
 interface Item extends Insertable {
+  readonly signup: Signup
   /** When storing it began. */
   readonly since: Moment
 }
@@ -78,6 +103,8 @@ interface Item extends Insertable {
 /** The hand-over's number and the time are only returned for pending contacts. */
 interface Added {
   readonly id: string
+  readonly state: ContactState
+  readonly held_for?: HoldReason | null
   readonly created_at?: Date
   readonly delivery?: string | null
 }
@@ -85,15 +112,22 @@ interface Added {
 interface Known extends Required<Added> {
   readonly number: string
   readonly email_key: string
-  readonly state: string
 }
 
-interface Options {
+/** What is kept of a signup beside its name and address. */
+interface Kept {
+  /** Whether the sources of signups are kept. */
+  readonly trackSources: boolean
+  /** Null: no signup is held, and none has a proof. */
+  readonly holds: HoldRules | null
+  /** Whether a signup with a known address costs a synced commit, as a new one does, and as many statements. */
+  readonly syncsKnown: boolean
+}
+
+interface Options extends Kept {
   readonly eventName: string
   readonly destinations: readonly string[]
   readonly provider: string | null
-  /** Whether the sources of signups are kept. */
-  readonly trackSources: boolean
   /** Null: the server's clock is used. */
   now(): Date | null
   leased(delivery: Delivery, since: Moment): Delivery
@@ -119,8 +153,9 @@ interface Signups {
 
 /** The signups of a PostgreSQL store. */
 export function postgresSignups(database: Postgres, options: Options): Signups {
-  const { eventName, destinations, provider, trackSources, now, leased, lost } = options
-  const text = (provider === null ? admitListed : admitPending)(trackSources ? ', source' : '')
+  const { eventName, destinations, provider, trackSources, holds, syncsKnown, now, leased, lost } = options
+  const text = (provider === null ? admitListed : admitPending)(options)
+  const gate = holds === null ? null : gating<Item>(holds, now)
 
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
@@ -147,18 +182,20 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 
   /** Finds answers, and returns the items that have none yet. */
   async function decide(items: readonly Item[], answers: Map<Item, Admission>): Promise<readonly Item[]> {
-    const added = new Map((await insert(items)).map(row => [row.id, row]))
+    const { rows, spent } = gate === null ? { rows: await insert(items), spent: NOBODY } : await letIn(items, gate)
+    const added = new Map(rows.map(row => [row.id, row]))
     const others: Item[] = []
     for (const item of items) {
       const row = added.get(item.id)
-      if (row === undefined) others.push(item)
+      if (spent.has(item)) answers.set(item, { is: 'spent' })
+      else if (row === undefined) others.push(item)
       else answers.set(item, addedNow(item, row))
     }
-    if (others.length === 0) return others
+    if (others.length === 0 && !syncsKnown) return others
 
     // The insert cannot see a row that another transaction has just committed, so a second statement looks it up.
-    const rows = await database.run<Known>(KNOWN, [others.map(({ key }) => key)])
-    const known = new Map(rows.map(row => [row.email_key, row]))
+    const found = await database.run<Known>(KNOWN, [(syncsKnown ? items : others).map(({ key }) => key)])
+    const known = new Map(found.map(row => [row.email_key, row]))
     const left: Item[] = []
     const waiting = new Map<number, Item>()
     for (const item of others) {
@@ -166,7 +203,7 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
       const number = Number(row?.number)
       if (row === undefined) left.push(item)
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
-      else if (row.state === 'listed') answers.set(item, { is: 'already listed' })
+      else if (row.state !== 'pending') answers.set(item, { is: 'already listed' })
       else if (provider !== null) answers.set(item, { is: 'still pending', contact: number })
       else if (waiting.has(number)) left.push(item)
       else waiting.set(number, item)
@@ -192,7 +229,23 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
     }, TRIAL)
   }
 
-  function insert(items: readonly Insertable[], query: Query = database.run): Promise<readonly Added[]> {
+  /** Of those with the same address in one batch, the first is stored. */
+  function letIn(items: readonly Item[], gate: Gate<Item>) {
+    return database.attempt(async query => {
+      await query(BEGIN)
+      const { entries, spent } = await gate(items, query)
+      const rows = entries.size === 0 ? [] : await insert([...entries.keys()], query, entries)
+      if (entries.size === 0 && syncsKnown) await query(BEAT)
+      await query('commit')
+      return { rows, spent }
+    })
+  }
+
+  function insert(
+    items: readonly Insertable[],
+    query: Query = database.run,
+    entries?: ReadonlyMap<Insertable, Entry>,
+  ): Promise<readonly Added[]> {
     const values: unknown[] = [
       now(),
       items.map(({ id }) => id),
@@ -204,10 +257,20 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
     if (trackSources) {
       values.push(items.map(({ signup: { source } }) => (source === undefined ? null : JSON.stringify(source))))
     }
+    if (holds !== null) {
+      values.push(
+        items.map(item => entries?.get(item)?.heldFor ?? null),
+        items.map(item => entries?.get(item)?.mailbox ?? null),
+      )
+    }
     return query(text, values, { prepared: true })
   }
 
-  function addedNow({ id, since, signup: { name, email, source } }: Item, { created_at, delivery }: Added): Admission {
+  function addedNow(
+    { id, since, signup: { name, email, source } }: Item,
+    { created_at, delivery, held_for: reason }: Added,
+  ): Admission {
+    if (reason != null) return { is: 'held now', reason }
     if (provider === null) return { is: 'listed now', contactId: id }
     const known = { id, name, email, state: 'pending', createdAt: created_at! } as const
     const contact = source === undefined ? known : { ...known, source }

@@ -1,5 +1,6 @@
 import type { Commits } from '../../telemetry/telemetry.ts'
 import type { Counts } from '../../waitlist/counts.ts'
+import type { HoldRules } from '../../waitlist/hold.ts'
 import { type Admission, type Log, OperatorError, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { throttle } from '../../waitlist/throttle.ts'
@@ -26,6 +27,10 @@ export interface PostgresStoreOptions {
   readonly provider?: string | null
   /** Whether the sources of signups are kept. */
   readonly trackSources?: boolean
+  /** Whom the store holds; null: no signup is held, and none has a proof. */
+  readonly holds?: HoldRules | null
+  /** Whether a signup with a known address takes as long as a new one. */
+  readonly syncsKnown?: boolean
   readonly log: Log
   readonly bounds?: Bounds
   readonly connections?: number
@@ -58,9 +63,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, monotonic, bounds })
-  const { claim, settle, claimDigest, settleDigest, takeTurn, prune, countListed, leased, lost } = outbox
-  const { trackSources = false } = options
-  const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, leased, lost })
+  const { claim, settle, claimDigest, settleDigest, takeTurn, prune, secret, countListed, leased, lost } = outbox
+  const { trackSources = false, holds = null, syncsKnown = false } = options
+  const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, holds, syncsKnown, leased, lost })
   const able = checked(admit, trial)
   const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
@@ -106,6 +111,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     settleDigest,
     takeTurn,
     prune,
+    secret,
     countListed,
     counts: oneAtATime(count),
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
@@ -125,7 +131,7 @@ async function opened(options: PostgresStoreOptions): Promise<Postgres> {
     try {
       await database.lend(async client => {
         const facts = await upgrade(client, place)
-        await requireRights(client, place)
+        await requireRights(client, place, (options.holds ?? null) !== null)
         warnOf(facts, log, place)
       })
       await adopt(database, provider)

@@ -6,6 +6,7 @@ import {
   countsOf,
   DESTINATIONS,
   type DestinationRow,
+  HELD,
   LONGEST_TEXT,
   reachAt,
 } from '../counting.ts'
@@ -16,12 +17,13 @@ const CONTACTS =
 
 const SPANS =
   'select case when created_at < :minutes then created_at / 900000 * 15 else created_at / 60000 end as minute,' +
-  ' count(*) as count from contact where created_at >= :since and created_at < :until group by 1 order by 1'
+  ' count(*) as count from contact where created_at >= :since and created_at < :until' +
+  " and state <> 'held' group by 1 order by 1"
 
 /** Grouped before a label is read, which takes longer than to group. */
 const SOURCES_OF = `
 with written as (
-  select source, count(*) as count from contact where source is not null group by source
+  select source, count(*) as count from contact where source is not null and state <> 'held' group by source
 ), labelled as materialized (
   select substr(${SOURCE_LABEL}, 1, ${LONGEST_TEXT}) as label, sum(count) as count from written as contact
   where ${SOURCE_LABEL} is not null group by label
@@ -57,6 +59,7 @@ export function countAll(database: DatabaseSync, now: number): Counts {
   const reach = reachAt(now)
   return countsOf(now, reach, {
     ...(rows(CONTACTS)[0] as unknown as Pick<Counted, 'total' | 'pending'>),
+    held: rows(HELD) as unknown as Counted['held'],
     spans: rows(SPANS, reach) as unknown as Counted['spans'],
     sources: rows(SOURCES_OF) as unknown as Counted['sources'],
     deliveries: rows(DELIVERIES) as unknown as readonly DestinationRow[],

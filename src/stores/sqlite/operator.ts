@@ -6,6 +6,7 @@ import { copies } from './operator/copies.ts'
 import { counting } from './operator/counting.ts'
 import { deliveries } from './operator/deliveries.ts'
 import { erasure } from './operator/erasure.ts'
+import { holding } from './operator/holding.ts'
 import { imports } from './operator/imports.ts'
 import { pruning } from './operator/pruning.ts'
 import { soundness } from './operator/soundness.ts'
@@ -24,6 +25,7 @@ export function sqliteOperator(path: string): Operator {
     ...copies(path),
     ...soundness(path),
     ...imports(path),
+    ...holding(path),
     async look() {
       if (!existsSync(path)) {
         const lacking = lackingRight(path)

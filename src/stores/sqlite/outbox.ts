@@ -22,6 +22,7 @@ import {
   untilDigest,
 } from '../deliveries.ts'
 import { PAGE } from '../mending.ts'
+import { newSecret } from '../secret.ts'
 import { countAll } from './counts.ts'
 import { pruning } from './pruning.ts'
 import { listing, type Surroundings } from './signups.ts'
@@ -44,6 +45,7 @@ export type Step =
     }
   | { readonly do: 'take turn'; readonly name: string; readonly distance: number }
   | { readonly do: 'prune'; readonly age: number; readonly after: number; readonly most: number }
+  | { readonly do: 'secret'; readonly name: string }
   | { readonly do: 'count listed' }
   | { readonly do: 'count all' }
   | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
@@ -62,6 +64,7 @@ export interface Results {
   readonly 'settle digest': boolean
   readonly 'take turn': boolean
   readonly prune: Pruned
+  readonly secret: string
   readonly 'count listed': number
   readonly 'count all': Counts
   readonly mend: Place | null
@@ -138,6 +141,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
   const countListed = database.prepare(COUNT_LISTED)
   const prune = pruning(database)
+  const secretOf = database.prepare('select value from secret where name = ?')
+  const addSecret = database.prepare('insert into secret (name, value) values (?, ?) on conflict do nothing')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
@@ -173,6 +178,11 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         settleRow.run(settlement.is, now, 0, settlement.is === 'abandoned' ? settlement.why : null, now, 0, number)
         return true
     }
+  }
+
+  function secret(name: string): string {
+    addSecret.run(name, newSecret())
+    return secretOf.get(name)?.value as string
   }
 
   function untilTurn(name: string, distance: number, now: number): number {
@@ -246,6 +256,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return takeTurn(step, now)
       case 'prune':
         return prune(now - step.age, step.after, step.most)
+      case 'secret':
+        return secret(step.name)
       case 'count listed':
         return (countListed.get() as { listed: number }).listed
       case 'count all':

@@ -206,8 +206,8 @@ export function upgrade(database: DatabaseSync, path: string): void {
 export function requireReleased(database: DatabaseSync, path: string): readonly Migration[] {
   requireOwn(database, path)
   const version = read(database, 'pragma user_version') as number
-  const erased = "select count(*) from sqlite_schema where name = 'erased'"
-  if (version > 0 && read(database, erased) === 0) throw unreleased(path)
+  const newest = "select count(*) from sqlite_schema where name = 'arrival'"
+  if (version > 0 && read(database, newest) === 0) throw unreleased(path)
   return pendingMigrations(readMigrations(migrations), version, path)
 }
 

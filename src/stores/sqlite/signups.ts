@@ -1,9 +1,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { sourceParameters } from '../../waitlist/contact.ts'
+import type { HoldRules } from '../../waitlist/hold.ts'
 import { LEASE } from '../../waitlist/ports.ts'
 import { emailKey } from '../../waitlist/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
+import type { Credentials } from '../gate.ts'
+import { gating } from './gate.ts'
 
 /** What the store needs to know about the rest of the service. */
 export interface Surroundings {
@@ -15,6 +18,10 @@ export interface Surroundings {
   readonly provider: string | null
   /** Whether the sources of signups are kept. */
   readonly trackSources: boolean
+  /** Null: no signup is held, and none has a proof. */
+  readonly holds: HoldRules | null
+  /** Whether a signup with a known address costs a synced commit, as a new one does. */
+  readonly syncsKnown: boolean
 }
 
 /**
@@ -26,12 +33,14 @@ export interface AdmitBatch {
   readonly emails: string
   /** As JSON; a line is empty where the source is not known. Only there if sources are kept. */
   readonly sources?: string
+  /** Only there if signups may be held. */
+  readonly credentials?: readonly (Credentials | null)[]
 }
 
 /**
  * The results of a batch, a line for each signup: empty for a contact that was listed before, otherwise the contact's id.
  * With a provider: `+`, the hand-over's number and the id for a new contact (the id is the token), or `=` and the
- * contact's number for one that is still pending.
+ * contact's number for one that is still pending. Where signups may be held: `~` and the reason for a new contact that is, `!` for a spent proof.
  */
 export type AdmittedBatch = string
 
@@ -59,15 +68,21 @@ export function listing(database: DatabaseSync, { eventName, destinations }: Sur
 }
 
 const NONE = [] as const
+/** Nobody is held. */
+const OPEN = { heldFor: null, mailbox: null } as const
 
 /** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
 export function admitting(database: DatabaseSync, surroundings: Surroundings) {
-  const { provider, eventName, destinations, trackSources } = surroundings
-  const [column, value] = trackSources ? [', source', ', ?9'] : ['', '']
+  const { provider, eventName, destinations, trackSources, holds } = surroundings
+  const columns = [
+    ...['id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
+    ...(trackSources ? ['source'] : []),
+    ...(holds === null ? [] : ['held_for', 'mailbox']),
+  ]
   const insert = database.prepare(
-    `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at${column})` +
+    `insert into contact (${columns.join(', ')})` +
       // A conflict would use up a number, and that is a write: a known address would cost a sync.
-      ` select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8${value} where not exists (select 1 from contact where email_key = ?4)`,
+      ` select ${columns.map((_, i) => `?${i + 1}`).join(', ')} where not exists (select 1 from contact where email_key = ?4)`,
   )
   const handOver = database.prepare(
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
@@ -75,6 +90,11 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
   const pending = database.prepare("select number, id from contact where email_key = ? and state = 'pending'")
   const announce = announcing(database, destinations)
   const list = listing(database, surroundings)
+  const gate = holds === null ? null : gating(database, holds)
+  const held = ['held', null, null] as const
+  const beat = surroundings.syncsKnown
+    ? database.prepare("insert or replace into turn (name, token, next_at) values ('answers', ?, ?)")
+    : null
 
   /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
   function known(key: string, now: number): string {
@@ -85,17 +105,39 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
     return row.id
   }
 
-  return ({ names, emails, sources }: AdmitBatch, now: number): AdmittedBatch => {
+  /** `trial`: it will be taken back, so the gate must not count it. */
+  return ({ names, emails, sources, credentials }: AdmitBatch, now: number, trial?: 'trial'): AdmittedBatch => {
     const name = names.split('\n')
     const source = sources?.split('\n')
-    const [state, event, at] = provider === null ? ['listed', eventName, now] : ['pending', null, null]
+    const letIn = provider === null ? ['listed', eventName, now] : ['pending', null, null]
     const lines: string[] = []
-    for (const [i, email] of emails.split('\n').entries()) {
+    const each = emails.split('\n')
+    gate?.sweep(each.length, now)
+    for (const [i, email] of each.entries()) {
       const id = randomUUIDv7()
       const key = emailKey(email)
+      const entry = trial === undefined ? gate?.entryOf(name[i]!, email, credentials?.[i], now) : OPEN
+      if (entry === 'spent') {
+        lines.push('!')
+        continue
+      }
+      const [state, event, at] = entry?.heldFor ? held : letIn
       const more = source === undefined ? NONE : [source[i] || null]
-      const { changes, lastInsertRowid } = insert.run(id, name[i]!, email, key, state!, now, event!, at!, ...more)
+      const how = gate === null ? NONE : [entry?.heldFor ?? null, entry?.mailbox ?? null]
+      const { changes, lastInsertRowid } = insert.run(
+        id,
+        name[i]!,
+        email,
+        key,
+        now,
+        state!,
+        event!,
+        at!,
+        ...more,
+        ...how,
+      )
       if (changes === 0) lines.push(known(key, now))
+      else if (entry?.heldFor) lines.push(`~${entry.heldFor}`)
       else if (provider === null) {
         announce(lastInsertRowid, now)
         lines.push(id)
@@ -104,6 +146,7 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
         lines.push(`+${number} ${id}`)
       }
     }
+    beat?.run(randomUUID(), now)
     return lines.join('\n')
   }
 }
@@ -125,7 +168,7 @@ export function trying(
   const takeBack = database.prepare('delete from contact where email_key = ?')
   return (now: number): void => {
     const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
-    admit({ names: LONGEST_NAME, emails: email, ...sources }, now)
+    admit({ names: LONGEST_NAME, emails: email, ...sources }, now, 'trial')
     takeBack.run(email)
   }
 }

@@ -1,4 +1,6 @@
 import type { Commits } from '../../telemetry/telemetry.ts'
+import type { HoldReason } from '../../waitlist/contact.ts'
+import type { HoldRules } from '../../waitlist/hold.ts'
 import {
   type Admission,
   type Delivery,
@@ -14,6 +16,7 @@ import { type Bounds, naturalBatches } from '../batch.ts'
 import { checked } from '../check.ts'
 import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
+import { credentialsOf } from '../gate.ts'
 import { mending } from '../mending.ts'
 import { countAllIn, countListedIn } from './count.ts'
 import { MINIMUM_FREE } from './disk.ts'
@@ -28,6 +31,8 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   readonly destinations?: readonly string[]
   readonly provider?: string | null
   readonly trackSources?: boolean
+  readonly holds?: HoldRules | null
+  readonly syncsKnown?: boolean
   readonly minimumFree?: number
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
@@ -52,10 +57,12 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     log,
     provider = null,
     trackSources = false,
+    holds = null,
+    syncsKnown = false,
     commits,
     ...rest
   } = options
-  const surroundings = { destinations: [], provider, trackSources }
+  const surroundings = { destinations: [], provider, trackSources, holds, syncsKnown }
   const thread = await startThread({ minimumFree: MINIMUM_FREE, ...surroundings, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
@@ -93,7 +100,12 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const now = clock()
     const names = signups.map(({ name }) => name).join('\n')
     const emails = signups.map(({ email }) => email).join('\n')
-    const batch = trackSources ? { names, emails, sources: sourcesOf(signups) } : { names, emails }
+    const batch = {
+      names,
+      emails,
+      ...(trackSources ? { sources: sourcesOf(signups) } : {}),
+      ...(holds === null ? {} : { credentials: signups.map(credentialsOf) }),
+    }
     const reply = await thread.ask({ do: 'admit', batch, now })
     if (reply.is !== 'admitted') throw unavailable(reply)
     took = reply.took
@@ -155,6 +167,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     settleDigest,
     takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
     prune: (age, after, most) => claims.submit({ do: 'prune', age, after, most }) as Promise<Results['prune']>,
+    secret: name => claims.submit({ do: 'secret', name }) as Promise<string>,
     countListed: () => count('count listed', countListedIn),
     counts: oneAtATime(() => count('count all', path => countAllIn(path, clock()))),
     failure: thread.failure,
@@ -171,6 +184,8 @@ const sourcesOf = (signups: readonly Signup[]): string =>
 /** Reads a line of an admitted batch. */
 function admissionIn(line: string, { name, email, source }: Signup, now: number): Admission {
   if (line === '') return { is: 'already listed' }
+  if (line.startsWith('~')) return { is: 'held now', reason: line.slice(1) as HoldReason }
+  if (line === '!') return { is: 'spent' }
   if (line.startsWith('=')) return { is: 'still pending', contact: Number(line.slice(1)) }
   if (!line.startsWith('+')) return { is: 'listed now', contactId: line }
   const [number, id] = line.slice(1).split(' ')

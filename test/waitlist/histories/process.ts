@@ -147,6 +147,7 @@ export function startProcess(parts: ProcessParts): Process {
     settleDigest: (...all) => store().settleDigest(...all),
     takeTurn: (...all) => store().takeTurn(...all),
     prune: (...all) => store().prune(...all),
+    secret: name => store().secret(name),
     countListed: () => store().countListed(),
     counts: () => store().counts(),
     check: () => store().check(),
@@ -171,7 +172,7 @@ export function startProcess(parts: ProcessParts): Process {
   const leave = new AbortController().signal
 
   return {
-    visit: signup => join(signup, { store: seenByMe, handOver: handing, timeout, leave, announce }),
+    visit: signup => join(signup, { store: seenByMe, handOver: handing, timeout, behind: null, leave, announce }),
     background: handing.loop,
     outboxes: destinations.map(destination => {
       const deliver: Destination['deliver'] = (...all) => ask('deliver', () => destination.deliver(...all))

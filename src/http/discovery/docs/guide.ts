@@ -10,16 +10,25 @@ import type { Answer } from './shape.ts'
  * only what has no place in it is written here, such as what browsers require of a page on another origin.
  */
 
+/** The member that has the solution of a challenge, if one must be solved: the only one besides name and email. */
+const solutionMember = (api: OpenapiDocument): string | undefined =>
+  Object.keys(api.components.schemas.SignupRequest.properties)[2]
+
 export function start(api: OpenapiDocument, base: string): string {
   const { post } = api.paths[paths.waitlist]
   const request = requestSamples(base, { method: 'POST', path: paths.waitlist, operation: post })
-  const sources = (post.parameters ?? []).map(({ name }) => name)
+  const sources = (post.parameters ?? []).filter(each => each.in === 'query').map(({ name }) => name)
+  const solution = solutionMember(api)
   return blocks(
     '## Start',
     '### Quick start',
     'Send a name and an email address; the answer says that the address is on the waitlist. You need no key and no account.',
-    'Send the same again, and the answer says that the address was [already listed](#duplicates).',
-    'Every example on this page works as it is: the URLs in it are those of this service.',
+    'alreadyExisted' in api.components.schemas.SignupResult.properties
+      ? 'Send the same again, and the answer says that the address was [already listed](#duplicates).'
+      : 'Send the same again, and [nothing changes](#duplicates).',
+    solution === undefined
+      ? 'Every example on this page works as it is: the URLs in it are those of this service.'
+      : `A challenge must be solved first: put its solution into ${code(solution)}, where its widget puts it too. Apart from that, every example on this page works as it is.`,
     example('Request', ...request),
     answerExamples('200', post.responses[200])[0],
     '### A form for your page',
@@ -29,7 +38,10 @@ export function start(api: OpenapiDocument, base: string): string {
     sources.length === 0
       ? undefined
       : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
-    example('A working form', formSample(base, sources.length > 0)),
+    solution === undefined
+      ? undefined
+      : `Put the widget of the challenge into it, before the button: everything that a field of the form holds is sent, so also ${code(solution)}. A solution is good for one address; reset the widget after an error.`,
+    example('A working form', formSample(base, sources.length > 0, solution !== undefined)),
   )
 }
 
@@ -38,15 +50,35 @@ export function basics(api: OpenapiDocument, base: string): string {
   const { Error: error, SignupResult } = api.components.schemas
   const added: Answer = responses[200]
   const limited: Answer = responses[429]
-  const { alreadyExisted, automationTriggered } = SignupResult.properties
+  const { properties: result } = SignupResult
   const { 'Cache-Control': _, ...limitHeaders } = limited.headers ?? {}
   const { 'Set-Cookie': cookie } = added.headers ?? {}
+  const again = 'After a lost connection or a timeout, just send the signup again.'
+  const duplicates =
+    'alreadyExisted' in result
+      ? [
+          `${again} Two fields say what happened.`,
+          definitions(
+            'Fields',
+            members(
+              api,
+              {
+                properties: { alreadyExisted: result.alreadyExisted, automationTriggered: result.automationTriggered },
+              },
+              '',
+            ),
+          ),
+          ...answerExamples('200', added).slice(1),
+        ]
+      : [`${again} The answer to a known address is that to a new one, and takes as long.`]
   return blocks(
     '## Basics',
     '### Errors',
     `${prose(error.description)} One piece of code can therefore read every refusal.`,
     'Base decisions in your program on the status, and show the sentence to the visitor. The wording may improve over time; the statuses stay.',
-    'An error with the header `Waitlist-Signup: saved` is good news for the visitor: the signup is stored, and only its completion is late.',
+    502 in responses
+      ? 'An error with the header `Waitlist-Signup: saved` is good news for the visitor: the signup is stored, and only its completion is late.'
+      : undefined,
     definitions('Error fields', members(api, error, 'always')),
     rawAnswer('400', responses[400]),
     '### Rate limits',
@@ -54,9 +86,7 @@ export function basics(api: OpenapiDocument, base: string): string {
     definitions('Rate limit headers', headers(limitHeaders)),
     rawAnswer('429', limited),
     '### Duplicates',
-    'After a lost connection or a timeout, just send the signup again. Two fields say what happened.',
-    definitions('Fields', members(api, { properties: { alreadyExisted, automationTriggered } }, '')),
-    ...answerExamples('200', added).slice(1),
+    ...duplicates,
     '### Membership cookie',
     'The cookie says that this browser has signed up, and nothing else. A server on the same host can read it, to greet a visitor instead of asking again; scripts and other hosts cannot. New and known addresses get the same one, so it does not reveal who is on the list.',
     definitions('Header', headers(cookie && { 'Set-Cookie': cookie })),

@@ -5,7 +5,8 @@ import { type Answer, type Call, firstMedia, type HeaderField, type Parameter, t
 
 /** One endpoint: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
-  const { summary, description, parameters, requestBody, responses } = call.operation
+  const { summary, description, parameters = [], requestBody, responses } = call.operation
+  const parametersIn = (place: Parameter['in']) => parameters.filter(each => each.in === place)
   const { 200: success, ...others } = responses
   // `4XX` comes after the 4xx that are named.
   const refusals = Object.entries(others).sort(([one], [other]) => (one < other ? -1 : 1))
@@ -17,7 +18,8 @@ export function endpoint(api: OpenapiDocument, base: string, call: Call): string
     prose(description),
     body && definitions('Request fields', members(api, body.schema, '**required**')),
     requestBody && prose(requestBody.description),
-    parameters && definitions('Query parameters, all optional', parameters.map(parameter)),
+    definitions('Request headers, all optional', parametersIn('header').map(parameter)),
+    definitions('Query parameters, all optional', parametersIn('query').map(parameter)),
     example('Request', ...requestSamples(base, call)),
     success && successful(api, success),
     definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),

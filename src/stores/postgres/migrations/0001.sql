@@ -6,20 +6,25 @@ create table contact (
   name        text        not null,
   email       text        not null,
   email_key   text        not null collate "C" unique,
-  state       text        not null check (state in ('pending', 'listed')),
+  state       text        not null check (state in ('pending', 'held', 'listed')),
   created_at  timestamptz not null,
   provider_id text, -- the provider's id for the contact, if it gave one
   event_name  text,
   event_at    timestamptz,
   source      json, -- where the signup came from; null: not known
+  held_for    text, -- why it is held
+  mailbox     text collate "C", -- the one behind all spellings of the address, where those are watched
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state = 'listed'),
+  check ((held_for is null) = (state <> 'held')),
   -- What JavaScript can hold: what was written by hand is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (isfinite(created_at)),
   check (isfinite(event_at))
 );
 create index contact_pending on contact (number) where state = 'pending';
+create index contact_held on contact (number) where state = 'held';
+create index contact_mailbox on contact (mailbox) where mailbox is not null;
 
 -- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
 -- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
@@ -57,6 +62,24 @@ create table erased (
   hash      text        not null unique,
   erased_at timestamptz not null
 );
+
+-- Solutions of challenges that were used, each for one address, until they expire.
+create table spent (
+  nonce      text        collate "C" primary key,
+  claimant   text        not null, -- a hash of the address
+  expires_at timestamptz not null
+);
+create index spent_expiry on spent (expires_at);
+
+-- When new contacts were let in last: as many rows as may be let in within a window, used again and again.
+create table arrival (
+  scope  text        collate "C", -- a domain; empty: all
+  number integer, -- counted from 0
+  at     timestamptz not null,
+  primary key (scope, number)
+);
+create index arrival_at on arrival (scope, at);
+create index arrival_age on arrival (at);
 
 -- Random values that all instances share, each made when it is first needed.
 create table secret (

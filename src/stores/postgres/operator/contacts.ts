@@ -24,10 +24,11 @@ export const contacts = (url: string): Contacts => ({
 })
 
 /** Without a locale a character is what it is in Unicode, and all of them are told apart. */
-const dialect: Dialect = {
+export const dialect: Dialect = {
   parameter: number => `$${number}`,
   time: time => time,
   finds: (column, parameter) => `${column} collate "C" ~ ${parameter}`,
+  among: (column, parameter) => `${column} = any(array(select json_array_elements_text(${parameter}::json)))`,
   pattern: places =>
     places.map(each => (/^.$/su.test(each) ? each.replace(/[!-/:-@[-`{-~]/, '\\$&') : `[${each}]`)).join(''),
 }

@@ -2,8 +2,9 @@ import type { ContactState } from '../../../waitlist/contact.ts'
 import { OperatorError } from '../../../waitlist/ports.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { FARTHEST_LEASE } from '../../deliveries.ts'
-import { ERASURE, erasureHash, newErasureSecret } from '../../erasure.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
 import { type Erasure, TRACE_COLUMNS, type TraceRow, type Traces, tracesOf } from '../../operator/erasure.ts'
+import { newSecret } from '../../secret.ts'
 import type { Query } from '../client.ts'
 import { DURABLE, ERASURES } from '../sql.ts'
 import { lend } from './open.ts'
@@ -64,10 +65,7 @@ async function erase(query: Query, email: string): Promise<Traces | undefined> {
   const [held] = await query('select from contact where email_key = $1 for update', [emailKey(email)])
   const found = held === undefined ? undefined : await find(query, email)
   if (found !== undefined) {
-    await query('insert into secret (name, value) values ($1, $2) on conflict do nothing', [
-      ERASURE,
-      newErasureSecret(),
-    ])
+    await query('insert into secret (name, value) values ($1, $2) on conflict do nothing', [ERASURE, newSecret()])
     // Not before the signup, even if the clock was set back since.
     await query(
       'with gone as (delete from contact where number = $1 returning created_at)' +

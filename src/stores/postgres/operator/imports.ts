@@ -35,17 +35,17 @@ const BEGIN = `begin isolation level read committed; set local lock_timeout = 10
 /** The numbers grow in the order of the entries. */
 const ADD = `
 with input as (
-  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::text[])
-    with ordinality as t (id, name, email, email_key, state, created_at, source, ord)
+  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::text[],
+    $8::text[]) with ordinality as t (id, name, email, email_key, state, created_at, source, held_for, ord)
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at, source, event_name, event_at)
+  insert into contact (id, name, email, email_key, state, created_at, source, held_for, event_name, event_at)
   select id, name, email, email_key, state, coalesce(timestamptz 'epoch' + created_at * interval '1 millisecond', now()),
-    source::json, $8::text, case when $8::text is not null then now() end
+    source::json, held_for, case when held_for is null then $9::text end, case when held_for is null and $9::text is not null then now() end
   from input order by ord on conflict do nothing
-  returning number, email_key
+  returning number, email_key, state
 ), told as (
   insert into delivery (contact, destination, due_at)
-  select number, destination, now() from added cross join unnest($9::text[]) as destination order by number ${IN_PLACE}
+  select number, destination, now() from added cross join unnest($10::text[]) as destination where state <> 'held' order by number ${IN_PLACE}
 ), ${DURABLE}
 select email_key from added, durable`
 
@@ -115,6 +115,7 @@ function rowsOf(entries: readonly Entry[], announcement: ImportWish['announcemen
     entry => stored(entry, announcement).state,
     ({ createdAt }) => createdAt?.getTime() ?? null,
     ({ source }) => (source === undefined ? null : JSON.stringify(source)),
+    ({ heldFor }) => heldFor ?? null,
   ]
   const { eventName, destinations } = stored({ state: 'listed' }, announcement)
   return [...columns.map(column => entries.map(entry => column(entry))), eventName, destinations]

@@ -7,14 +7,17 @@ create table contact (
   name        text    not null,
   email       text    not null,
   email_key   text    not null unique,
-  state       text    not null check (state in ('pending', 'listed')),
+  state       text    not null check (state in ('pending', 'held', 'listed')),
   created_at  integer not null, -- times are in milliseconds since 1970-01-01T00:00:00Z
   provider_id text,             -- the provider's id for the contact, if it gave one
   event_name  text,
   event_at    integer,
   source      text,             -- where the signup came from, as JSON; null: not known
+  held_for    text,             -- why it is held
+  mailbox     text,             -- the one behind all spellings of the address, where those are watched
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state = 'listed'),
+  check ((held_for is null) = (state <> 'held')),
   -- What JavaScript can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (created_at between -8640000000000000 and 8640000000000000),
@@ -22,6 +25,8 @@ create table contact (
   check (json_valid(source))
 ) strict;
 create index contact_pending on contact (number) where state = 'pending';
+create index contact_held on contact (number) where state = 'held';
+create index contact_mailbox on contact (mailbox) where mailbox is not null;
 
 -- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
 -- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
@@ -64,6 +69,24 @@ create table erased (
   hash      text    not null unique,
   erased_at integer not null
 ) strict;
+
+-- Solutions of challenges that were used, each for one address, until they expire.
+create table spent (
+  nonce      text    primary key,
+  claimant   text    not null, -- a hash of the address
+  expires_at integer not null
+) strict, without rowid;
+create index spent_expiry on spent (expires_at);
+
+-- When new contacts were let in last: as many rows as may be let in within a window, used again and again.
+create table arrival (
+  scope  text    not null, -- a domain; empty: all
+  number integer not null, -- counted from 0
+  at     integer not null,
+  primary key (scope, number)
+) strict, without rowid;
+create index arrival_at on arrival (scope, at);
+create index arrival_age on arrival (at);
 
 -- Random values that all instances share, each made when it is first needed.
 create table secret (

@@ -26,10 +26,11 @@ export const contacts = (path: string): Contacts => ({
 })
 
 /** `like` knows no case but that of ASCII, `glob` none, and both take a character for what it is in Unicode. */
-const dialect: Dialect = {
+export const dialect: Dialect = {
   parameter: number => `?${number}`,
   time: time => time.getTime(),
   finds: (column, parameter) => `${column} glob ${parameter}`,
+  among: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
   pattern: places => `*${places.map(each => (/^[^*?[]$/u.test(each) ? each : `[${each}]`)).join('')}*`,
 }
 

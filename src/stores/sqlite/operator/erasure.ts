@@ -2,8 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ContactState } from '../../../waitlist/contact.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { FARTHEST_LEASE } from '../../deliveries.ts'
-import { ERASURE, erasureHash, newErasureSecret } from '../../erasure.ts'
+import { ERASURE, erasureHash } from '../../erasure.ts'
 import { type Erasure, TRACE_COLUMNS, type TraceRow, type Traces, tracesOf } from '../../operator/erasure.ts'
+import { newSecret } from '../../secret.ts'
 import { lend, openForReading, openForWriting } from './open.ts'
 
 export const erasure = (path: string): Erasure => ({
@@ -40,9 +41,7 @@ function erase(database: DatabaseSync, email: string, now: number): Traces | und
   if (found !== undefined) {
     const { number, traces } = found
     database.prepare('delete from contact where number = ?').run(number)
-    database
-      .prepare('insert into secret (name, value) values (?, ?) on conflict do nothing')
-      .run(ERASURE, newErasureSecret())
+    database.prepare('insert into secret (name, value) values (?, ?) on conflict do nothing').run(ERASURE, newSecret())
     // Not before the signup, even if the clock was set back since.
     database
       .prepare(

@@ -39,8 +39,8 @@ function adding(
   // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
   database.exec('pragma cache_size = -16384')
   const insert = database.prepare(
-    'insert into contact (id, name, email, email_key, state, created_at, source, event_name, event_at)' +
-      ' values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'insert into contact (id, name, email, email_key, state, held_for, created_at, source, event_name, event_at)' +
+      ' values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   )
   const deliver = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
 
@@ -52,6 +52,7 @@ function adding(
       email,
       emailKey(email),
       state,
+      entry.heldFor ?? null,
       createdAt?.getTime() ?? now,
       source === undefined ? null : JSON.stringify(source),
       eventName,

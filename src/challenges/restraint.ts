@@ -1,0 +1,52 @@
+/**
+ * Whether the verifier should be asked: after a few failures in a row, only one visitor in each pause waits for it, until it
+ * answers again. Unlike `Breaker` (waitlist/breaker.ts) it need not find out whether a delivery is to blame.
+ */
+export interface Restraint {
+  /** Null: it should not be asked. */
+  begin(): Turn | null
+}
+
+export interface Turn {
+  /** Whether it should still be asked, after a wait for a connection. */
+  isDue(): boolean
+  ended(answered: boolean): void
+}
+
+/** Failures in a row. */
+const THRESHOLD = 3
+/** Milliseconds. Each further pause is twice as long. */
+const FIRST_PAUSE = 1_000
+const LONGEST_PAUSE = 30_000
+
+/** `clock` counts milliseconds and never goes back. */
+export function restraint(clock: () => number = () => performance.now()): Restraint {
+  let failures = 0
+  let pause = FIRST_PAUSE
+  let trialAt = 0
+
+  const answers = () => failures < THRESHOLD
+
+  const ending = (isTrial: boolean) => (answered: boolean) => {
+    if (answered) {
+      failures = 0
+      pause = FIRST_PAUSE
+    } else if (++failures === THRESHOLD || isTrial) {
+      // The others were under way already: they fail together.
+      trialAt = clock() + pause
+      pause = Math.min(2 * pause, LONGEST_PAUSE)
+    }
+  }
+  const ended = ending(false)
+  const trialEnded = ending(true)
+
+  return {
+    begin() {
+      if (answers()) return { isDue: answers, ended }
+      if (clock() < trialAt) return null
+      // The trial may hang, so the others do not wait for its end.
+      trialAt = clock() + pause
+      return { isDue: () => true, ended: trialEnded }
+    },
+  }
+}

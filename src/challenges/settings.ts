@@ -1,0 +1,18 @@
+/** What a challenge is opened with. */
+export type ChallengeChoice =
+  | {
+      readonly kind: 'altcha'
+      /** Null: one is made and kept in the store. */
+      readonly secret: string | null
+      /** Iterations for each guess, and guesses at most. */
+      readonly cost: number
+      readonly range: number
+    }
+  | {
+      readonly kind: 'turnstile' | 'hcaptcha' | 'friendlycaptcha' | 'recaptcha' | 'cap'
+      readonly secret: string
+      /** Null: the vendor's own. */
+      readonly url: string | null
+      /** The least score, where the vendor gives one. */
+      readonly score: number
+    }

@@ -1,0 +1,132 @@
+import { memberAt, textAt } from '../outbound/reply.ts'
+
+/** What a code in a verifier's answer says. */
+export type Meaning =
+  /** Our secret is refused. No visitor can bring this about. */
+  | 'secret'
+  | 'wrong'
+  /** Too old, or verified before. */
+  | 'expired'
+  /** Solved for another site: forged, or our secret belongs to that site. */
+  | 'foreign'
+
+/** One vendor: how its verifier is asked, and how its answer is read. */
+export interface Vendor {
+  readonly title: string
+  /** Null: it is self-hosted. */
+  readonly url: string | null
+  /** The member of a form that its widget fills. */
+  readonly member: string
+  /** Characters of a token, if the vendor says so. */
+  readonly longest?: number
+  /** Sent as a form; otherwise as JSON. */
+  readonly form: boolean
+  /** The header field of the secret; otherwise it is a member of the body. */
+  readonly key?: string
+  /** Whether it takes the visitor's address. */
+  readonly takesAddress: boolean
+  /** The member for a UUID with which a token may be verified again. */
+  readonly idempotency?: string
+  /** Where its answer names the site on which the challenge was solved; `always`: with every solution. */
+  readonly site: { readonly path: readonly string[]; readonly always: boolean } | null
+  /** Whether its answer may have a score, from 0 to 1, which is the better the higher it is. */
+  readonly scores: boolean
+  readonly codes: (json: unknown, status: number) => readonly string[]
+}
+
+/** https://developers.google.com/recaptcha/docs/verify, "Verifying the user's response", which others have taken over. */
+function listed(json: unknown): readonly string[] {
+  const codes = memberAt(json, 'error-codes')
+  return [codes].flat().filter(code => typeof code === 'string')
+}
+
+export const vendors = {
+  /** https://developers.cloudflare.com/turnstile/get-started/server-side-validation/, "Validate the token". */
+  turnstile: {
+    title: 'Turnstile',
+    url: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
+    member: 'cf-turnstile-response',
+    longest: 2_048,
+    form: true,
+    takesAddress: true,
+    idempotency: 'idempotency_key',
+    site: { path: ['hostname'], always: true },
+    scores: false,
+    codes: listed,
+  },
+  /**
+   * https://docs.hcaptcha.com/, "Verify the User Response Server Side". Under load its `hostname` is `not-provided`; its
+   * score, for enterprises, is the worse the higher it is.
+   */
+  hcaptcha: {
+    title: 'hCaptcha',
+    url: 'https://api.hcaptcha.com/siteverify',
+    member: 'h-captcha-response',
+    form: true,
+    takesAddress: true,
+    site: { path: ['hostname'], always: false },
+    scores: false,
+    codes: listed,
+  },
+  /** https://developer.friendlycaptcha.com/docs/v2/api/siteverify. Its `origin` may be empty. */
+  friendlycaptcha: {
+    title: 'Friendly Captcha',
+    url: 'https://global.frcapi.com/api/v2/captcha/siteverify',
+    member: 'frc-captcha-response',
+    form: false,
+    key: 'x-api-key',
+    takesAddress: false,
+    site: { path: ['data', 'challenge', 'origin'], always: false },
+    scores: false,
+    codes: json => [textAt(json, 'error', 'error_code') ?? ''],
+  },
+  /** https://developers.google.com/recaptcha/docs/verify and …/docs/v3. An answer of v2 has no score. */
+  recaptcha: {
+    title: 'reCAPTCHA',
+    url: 'https://www.google.com/recaptcha/api/siteverify',
+    member: 'g-recaptcha-response',
+    form: true,
+    takesAddress: true,
+    site: { path: ['hostname'], always: true },
+    scores: true,
+    codes: listed,
+  },
+  /** https://capjs.js.org/guide/standalone/, "Server-side". It says what is wrong in a sentence. */
+  cap: {
+    title: 'Cap',
+    url: null,
+    member: 'cap-token',
+    form: false,
+    takesAddress: false,
+    site: null,
+    scores: false,
+    codes: (json, status) => [`${status} ${textAt(json, 'error') ?? ''}`],
+  },
+} as const satisfies Readonly<Record<string, Vendor>>
+
+/** Those of all vendors. Any other code, such as `internal-error` or `bad-request`, leaves a token unverified. */
+export const meanings: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+  ['missing-input-secret', 'secret'],
+  ['invalid-input-secret', 'secret'],
+  ['auth_required', 'secret'],
+  ['auth_invalid', 'secret'],
+  ['403 Invalid site key or secret', 'secret'],
+  ['missing-input-response', 'wrong'],
+  ['invalid-input-response', 'wrong'],
+  ['browser-error', 'wrong'],
+  ['response_missing', 'wrong'],
+  ['response_invalid', 'wrong'],
+  ['400 Missing required parameters', 'wrong'],
+  ['timeout-or-duplicate', 'expired'],
+  ['expired-input-response', 'expired'],
+  ['already-seen-response', 'expired'],
+  ['invalid-or-already-seen-response', 'expired'],
+  ['response_timeout', 'expired'],
+  ['response_duplicate', 'expired'],
+  ['403 Token expired', 'expired'],
+  ['404 Token not found', 'expired'],
+  ['invalid-keys', 'foreign'],
+  ['sitekey-secret-mismatch', 'foreign'],
+  ['not-using-dummy-passcode', 'foreign'],
+  ['404 Invalid site key or secret', 'foreign'],
+])

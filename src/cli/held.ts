@@ -1,0 +1,153 @@
+import { announcementOf } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { typed } from '../invocation.ts'
+import { type Decided, type HeldCounts, type HeldFilter, type Operator, operatorOf } from '../operator.ts'
+import { providerTitle } from '../removal.ts'
+import type { Contact, HoldReason } from '../waitlist/contact.ts'
+import { fail, misused } from './complain.ts'
+import { confirmed, mayAsk } from './confirm.ts'
+import { exported } from './formats.ts'
+import { print } from './print.ts'
+import { MANY, progressOn } from './progress.ts'
+import { untilStopped } from './stopping.ts'
+import { type Columns, moment, number, table } from './table.ts'
+
+/** Which held signups a command is about. */
+export interface WhichHeld {
+  readonly reason?: HoldReason
+  readonly before?: Date
+}
+
+export interface HeldOptions extends WhichHeld {
+  readonly limit: number
+  readonly json?: true
+}
+
+/** Contacts in memory at once. */
+const MOST = 10_000
+
+/** Writes how many signups are held, for what and from where, and the newest of them: for people, or as one JSON object. */
+export async function listHeld(config: Config, { limit, json, reason, before }: HeldOptions): Promise<void> {
+  if (limit > MOST) {
+    return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export --state held')} writes any number.`)
+  }
+  const which = { heldFor: reason, until: before }
+  const operator = await operatorOf(config)
+  const counts = await operator.countHeld(which)
+  const newest = await operator.newest({ ...which, state: 'held' }, limit)
+  if (json) return print([`${JSON.stringify({ ...counts, contacts: newest.map(exported) })}\n`])
+  if (counts.total === 0) return print(['No such signup is held.\n'])
+  return print(listing(counts, newest))
+}
+
+function* listing(
+  { total, since, reasons, domains, hours }: HeldCounts,
+  newest: readonly Contact[],
+): Generator<string> {
+  yield `${signups(total)} held, the first since ${moment(since!)}.\n\n`
+  yield* table(
+    counted('reason'),
+    reasons.map(({ reason: what, count }) => ({ what, count })),
+  )
+  yield '\n'
+  const others = total - domains.reduce((sum, { count }) => sum + count, 0)
+  const rest = others > 0 ? [{ what: 'other domains', count: others }] : []
+  yield* table(counted('domain'), [...domains.map(({ domain: what, count }) => ({ what, count })), ...rest])
+  yield '\n'
+  yield* table(
+    counted('hour'),
+    hours.map(({ from, count }) => ({ what: moment(from), count })),
+  )
+  yield '\n'
+  yield* table(columns, newest)
+  if (total > newest.length) yield `There are more than the newest ${number(newest.length)}; --limit shows them.\n`
+}
+
+const signups = (count: number): string => (count === 1 ? '1 signup is' : `${number(count)} signups are`)
+
+const counted = (heading: string): Columns<{ readonly what: string; readonly count: number }> => ({
+  [heading]: ({ what }) => what,
+  signups: ({ count }) => number(count),
+})
+
+const columns: Columns<Contact> = {
+  'signed up': ({ createdAt }) => moment(createdAt),
+  reason: ({ heldFor }) => heldFor ?? '',
+  name: ({ name }) => name,
+  address: ({ email }) => email,
+}
+
+export interface DecideOptions extends WhichHeld {
+  readonly all?: true
+}
+
+/** Lets held signups in, in the order in which they came. Ctrl-C stops it between two steps; run again, it goes on. */
+export async function releaseHeld(config: Config, addresses: readonly string[], options: DecideOptions): Promise<void> {
+  const which = chosen('release', addresses, options)
+  if (which === null) return
+  const announcement = await announcementOf(config)
+  const operator = await operatorOf(config)
+  await decide('released', course => operator.release(which, announcement, course))
+  const title = providerTitle(config)
+  // What was printed says the rest.
+  if (process.exitCode === undefined && title !== null) {
+    await print([`The running service hands them over to ${title}, in the order in which they signed up.\n`])
+  }
+}
+
+/** Deletes held signups, after it has asked. Ctrl-C stops it between two steps. */
+export async function discardHeld(
+  config: Config,
+  addresses: readonly string[],
+  { yes, ...options }: DecideOptions & { readonly yes?: true },
+): Promise<void> {
+  const which = chosen('discard', addresses, options)
+  if (which === null) return
+  if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To discard without a question, add --yes.')
+  const operator = await operatorOf(config)
+  if (!yes && !(await agreed(operator, which))) return
+  await decide('discarded', course => operator.discard(which, course))
+}
+
+async function agreed(operator: Operator, which: HeldFilter): Promise<boolean> {
+  const { total, reasons } = await operator.countHeld(which)
+  const why = reasons.map(({ reason, count }) => `${reason} ${number(count)}`).join(', ')
+  if (
+    total > 0 &&
+    (await confirmed(`Delete ${total === 1 ? '1 held signup' : `${number(total)} held signups`} (${why})?`))
+  )
+    return true
+  fail(total === 0 ? 'no such signup is held.' : 'nothing was discarded.')
+  return false
+}
+
+/** Null: the command line does not say which. */
+function chosen(what: string, addresses: readonly string[], { all, reason, before }: DecideOptions): HeldFilter | null {
+  const ways = [addresses.length > 0, all, reason ?? before].filter(Boolean).length
+  if (ways === 1) return addresses.length > 0 ? { addresses } : { heldFor: reason, until: before }
+  const ask = `Say what to ${what}: addresses, --all, or --reason and --before`
+  misused(ways === 0 ? `${ask} (${typed('waitlist held')} lists them).` : `${ask}, and only one of these.`)
+  return null
+}
+
+type Course = Parameters<Operator['discard']>[1]
+
+/** `done`: what became of them. */
+async function decide(done: string, change: (course: Course) => Promise<Decided>): Promise<void> {
+  const bar = progressOn(process.stderr)
+  const progress = (looked: number, total: number) => {
+    if (total > MANY) bar.show({ phase: done, done: Math.min(looked, total), total })
+  }
+  await untilStopped(async signal => {
+    const { done: count, missing } = await change({ progress, signal }).finally(bar.end)
+    if (count > 0) await print([`${count === 1 ? '1 signup was' : `${number(count)} signups were`} ${done}.\n`])
+    if (signal.aborted)
+      fail('stopped before the end: the others are still held. Run the same command again: it goes on.')
+    else if (missing.length > 0)
+      fail(
+        `not all could be ${done}:`,
+        missing.map(address => `${address} is not held.`),
+      )
+    else if (count === 0) fail('no such signup is held.')
+  })
+}

@@ -1,0 +1,109 @@
+import { unwatchFile, watchFile } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { type Log, OperatorError } from '../waitlist/ports.ts'
+import { type DomainList, readDomains } from './list.ts'
+import type { DomainFiles } from './settings.ts'
+
+export interface Domains {
+  /** `email`: that of a signup. */
+  accepts(email: string): boolean
+  close(): void
+}
+
+/** Files are polled, since notifications miss changed symbolic links and replaced files. */
+const LOOK_EVERY = 1_000
+/** A file may be written in several steps. */
+const SETTLE = 200
+/** Bytes of a file: three million domains. */
+const LARGEST = 64 * 1024 * 1024
+
+/**
+ * Reads the files, and again when they change. A file that cannot be used then changes nothing, and the log says which of
+ * its lines is wrong.
+ *
+ * @throws {OperatorError} when one cannot be used at the start.
+ */
+export async function openDomains({ blocked, allowed }: DomainFiles, log: Log): Promise<Domains> {
+  const closings: (() => void)[] = []
+  const open = async (setting: string, path: string | null) => {
+    if (path === null) return () => false
+    const kept = await watched(setting, path, log)
+    closings.push(kept.close)
+    return (domain: string) => kept.list().has(domain)
+  }
+  const close = () => {
+    for (const each of closings) each()
+  }
+  try {
+    const isBlocked = await open('BLOCKED_DOMAINS_FILE', blocked)
+    const isAllowed = await open('ALLOWED_DOMAINS_FILE', allowed)
+    return {
+      accepts(email) {
+        const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+        return !isBlocked(domain) || isAllowed(domain)
+      },
+      close,
+    }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+/** A list, as its file was when it could last be used. */
+async function watched(setting: string, path: string, log: Log) {
+  let list = await firstDomains(setting, path)
+  let settling: NodeJS.Timeout | undefined
+  let reading = Promise.resolve()
+  let closed = false
+  const reload = async () => {
+    try {
+      const newer = await readDomainFile(path)
+      if (closed) return
+      list = newer
+      log.info({ setting, domains: list.size }, 'the list of email domains was read again')
+    } catch (error) {
+      if (!closed) {
+        log.warn(
+          { setting, why: (error as Error).message },
+          'the new list of email domains cannot be used; the old one stays',
+        )
+      }
+    }
+  }
+  const changed = () => {
+    clearTimeout(settling)
+    // One after the other, so that the newest is the last.
+    settling = setTimeout(() => {
+      reading = reading.then(reload)
+    }, SETTLE)
+  }
+  watchFile(path, { interval: LOOK_EVERY, persistent: false }, changed)
+  return {
+    list: () => list,
+    close() {
+      closed = true
+      clearTimeout(settling)
+      unwatchFile(path, changed)
+    },
+  }
+}
+
+/** @throws {OperatorError} that names the setting. */
+export async function firstDomains(setting: string, path: string): Promise<DomainList> {
+  try {
+    return await readDomainFile(path)
+  } catch (error) {
+    throw new OperatorError(`${setting} cannot be used: ${(error as Error).message}`)
+  }
+}
+
+/** @throws {Error} when the file cannot be read, is too large, or has a line that is no domain. */
+async function readDomainFile(path: string): Promise<DomainList> {
+  const { size } = await stat(path)
+  if (size > LARGEST) throw new Error(`it has more than ${LARGEST} bytes`)
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(path))
+  const list = await readDomains(text)
+  if ('line' in list) throw new Error(`line ${list.line}: ${list.why}`)
+  return list
+}

@@ -1,0 +1,47 @@
+import type { Limiter } from '../waitlist/ports.ts'
+import { type Answer, contentFields, type FieldList, fieldList, withFields } from './answer.ts'
+import { securityFields } from './headers.ts'
+import { ISSUING } from './limits.ts'
+import type { Incoming } from './protocol.ts'
+import { refuse, tooManyChallenges, unavailable } from './refusals.ts'
+
+export interface IssueParts {
+  /** A new challenge as JSON. */
+  issue(): Promise<string>
+  /** Counts challenges. */
+  readonly limiter: Limiter
+  /** The key under which a client's challenges are counted; null when its socket is gone. */
+  clientOf(request: Incoming): string | null
+  /** The key of the network that the client is in and that has a quota too. */
+  networkOf(client: string): string | undefined
+  /** The CORS fields of every answer. */
+  corsFields(request: Incoming): FieldList
+}
+
+/** `GET /api/challenge`, for the widgets of the landing pages. To make one costs more than anything else a stranger can ask for. */
+export function issueRoute({ issue, limiter, clientOf, networkOf, corsFields }: IssueParts) {
+  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
+  let underWay = 0
+
+  async function issued(request: Incoming): Promise<Answer> {
+    const client = clientOf(request)
+    if (client === null) return refuse(unavailable)
+    const { admitted, seconds } = await limiter.take(client, networkOf(client))
+    if (!admitted) return refuse(tooManyChallenges(seconds))
+    if (underWay === ISSUING) return refuse(unavailable)
+    underWay++
+    try {
+      const body = await issue()
+      return {
+        status: 200,
+        fields: [...fields, ...contentFields('application/json', body.length)],
+        body,
+        isAscii: true,
+      }
+    } finally {
+      underWay--
+    }
+  }
+
+  return async (request: Incoming): Promise<Answer> => withFields(await issued(request), corsFields(request))
+}

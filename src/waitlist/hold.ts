@@ -1,0 +1,101 @@
+import { type HoldReason, holdReasons } from './contact.ts'
+import { isMailProvider, mailboxOf } from './mailbox.ts'
+import { emailKey, type Signup } from './signup.ts'
+
+/** What is held. */
+export interface HoldRules {
+  /** New contacts that are let in within the window; null: there is no limit. */
+  readonly above: number | null
+  /** Milliseconds. */
+  readonly window: number
+  /** Whether a signup is held for what it looks like. */
+  readonly suspicious: boolean
+}
+
+/** New contacts of one domain that are let in within a window, unless strangers to each other have mailboxes there. */
+export const DOMAIN_MOST = 20
+
+/** The scope of all arrivals; that of a domain is the name it was registered by. */
+export const ALL = ''
+
+/** What a store remembers of those who came before, while it decides about a newcomer. */
+export interface Register {
+  /** Whether a contact has this mailbox. */
+  knows(mailbox: string): boolean
+  /** Whether fewer than `most` were let in within the window. */
+  hasRoom(scope: string, most: number): boolean
+}
+
+/** What is looked up for a newcomer. */
+export interface Newcomer {
+  readonly signup: Pick<Signup, 'name' | 'email' | 'unverified'>
+  /** Whether it matters what it looks like. */
+  readonly watched: boolean
+  /** Null: not known to have other spellings, or not watched. */
+  readonly mailbox: string | null
+  /** The limits that it counts against: how many may be let in, by scope. */
+  readonly scopes: ReadonlyMap<string, number>
+}
+
+export function newcomerOf(signup: Newcomer['signup'], { above, suspicious }: HoldRules): Newcomer {
+  const key = emailKey(signup.email)
+  const domain = domainOf(key)
+  const scopes = new Map<string, number>()
+  if (suspicious && !isMailProvider(domain)) scopes.set(registeredDomainOf(domain), DOMAIN_MOST)
+  if (above !== null) scopes.set(ALL, above)
+  return { signup, watched: suspicious, mailbox: suspicious ? mailboxOf(key) : null, scopes }
+}
+
+type Rule = (newcomer: Newcomer, register: Register) => boolean
+
+/** Whether a newcomer is held, by the reason that is stored. The first that says so counts. */
+const rules: Readonly<Record<HoldReason, Rule>> = {
+  unverified: ({ signup }) => signup.unverified === true,
+  'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
+  'same-mailbox': ({ mailbox }, { knows }) => mailbox !== null && knows(mailbox),
+  'domain-burst': ({ scopes }, { hasRoom }) =>
+    [...scopes].some(([scope, most]) => scope !== ALL && !hasRoom(scope, most)),
+  'above-limit': ({ scopes }, { hasRoom }) => scopes.has(ALL) && !hasRoom(ALL, scopes.get(ALL)!),
+}
+
+/** Null: the newcomer is let in, and takes a place in each of its scopes. */
+export const holdReasonOf = (newcomer: Newcomer, register: Register): HoldReason | null =>
+  holdReasons.find(reason => rules[reason](newcomer, register)) ?? null
+
+/** Second labels under which a country registers names, as "co" in co.uk. */
+const REGISTRIES =
+  /^(?:co|com|net|org|edu|ac|gov|gob|gouv|govt|mil|or|ne|go|gr|ad|ed|sch|school|ltd|plc|me|nom|nic|id|web|in|firm|gen|ind|info|biz|name|asso)$/
+
+/**
+ * The last two labels, or three under a country's "co" and its like: a bot makes up as many subdomains as it likes. The
+ * public suffix list is not asked, which is large and changes weekly. So those who share a suffix that is not in the
+ * expression (a city's, a host's) share its places: some of them are held that need not be.
+ */
+export function registeredDomainOf(domain: string): string {
+  const labels = domain.split('.')
+  const inCountry = labels.at(-1)!.length === 2 && REGISTRIES.test(labels.at(-2) ?? '')
+  return labels.slice(inCountry ? -3 : -2).join('.')
+}
+
+/** A scheme, or `www.`, or a host name with a path, whose last label is in one case: "Dipl.Ing/MBA" is none. */
+const LINK = /:\/\/|\b[Ww]{3}\.|[\p{L}\p{N}-]+\.(?:\p{Ll}{2,}|\p{Lu}{2,}|\p{Lo}{2,}|xn--[a-z0-9-]+)(?::\d+)?\//u
+const ADDRESS = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/giu
+/**
+ * A bare host name, which many mail programs make a link of. Only under domains that are no name and no word after one:
+ * people are called "J.R. Smith" and "Jean.Pierre", and things "Node.js".
+ */
+const HOST =
+  /(?:[\p{L}\p{N}][\p{L}\p{N}-]*\.)+(?:com|net|org|info|biz|io|ru|cn|xyz|top|click|link|shop|site|online|store|website|icu|vip|bet|casino|sbs|cfd|cyou|buzz|tk)(?![\p{L}\p{N}]|[.-]\p{L})/giu
+
+/**
+ * What a mail would carry to a stranger. What belongs to the address itself says nothing: some type their address as
+ * their name, and some companies are called like their domain.
+ */
+export function hasLink({ name, email }: Pick<Signup, 'name' | 'email'>): boolean {
+  const key = emailKey(email)
+  const rest = name.replace(ADDRESS, each => (emailKey(each) === key ? '' : each))
+  if (LINK.test(rest) || rest.search(ADDRESS) >= 0) return true
+  return [...rest.matchAll(HOST)].some(([host]) => emailKey(host) !== domainOf(key))
+}
+
+const domainOf = (key: string): string => key.slice(key.indexOf('@') + 1)

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { startReceiver } from '../contracts/destination.receiver.ts'
+import { opened, signup } from '../contracts/store.place.ts'
+import { contactsIn, sqlOn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { webhookSecret } from '../harness/instances.ts'
+import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
+import { run } from './contacts.scene.ts'
+
+const holds = { above: 0, window: 3_600_000, suspicious: false }
+
+/** A folder with `data/waitlist.db`, where the program looks by default: Ada is listed, the others are held. */
+async function scene(t: TestContext) {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'data', 'waitlist.db')
+  const options = { path, eventName: 'waitlist.joined', minimumFree: 0 }
+  const place = { open: () => sqliteStore(options), probe: { impossible: 'not needed' } }
+  const before = await opened(place, t)
+  await before.admit(signup('Ada', 'ada@example.com'))
+  await before.close()
+  const store = await opened({ ...place, open: () => sqliteStore({ ...options, holds }) }, t)
+  for (const who of ['Bob', 'Cyd \u202E\u001b[31m', 'Dot', 'Eve']) {
+    await store.admit(signup(who.replace('\u001b', ''), `${who.slice(0, 3).toLowerCase()}@spam.example`))
+  }
+  await store.close()
+  const sql = sqlOn(path)
+  await sql("update contact set held_for = 'same-mailbox', created_at = 0 where email like 'bob%'")
+  const states = () => contactsIn(path).map(({ email, state }) => `${email.slice(0, 3)} ${state}`)
+  return { cwd, path, sql, states }
+}
+
+const unheld = ['ada listed', 'bob held', 'cyd held', 'dot held', 'eve held']
+
+describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
+  test('says how many are held, for what, from where and since when, and lists the newest', async t => {
+    const { cwd } = await scene(t)
+    const { code, stdout, stderr } = await run(t, cwd, ['held', '--limit', '2'])
+    assert.deepEqual([code, stderr], [0, ''])
+    const [total, , reasons, ...rest] = stdout.split('\n')
+    assert.equal(total, '4 signups are held, the first since 1970-01-01T00:00:00Z.')
+    assert.match(reasons!, /^reason +signups$/)
+    const text = rest.join('\n')
+    assert.match(
+      text,
+      /^above-limit +3\nsame-mailbox +1\n\ndomain +signups\nspam\.example +4\n\nhour +signups\n1970-01-01T00:00:00Z +1\n/,
+    )
+    assert.match(
+      text,
+      /\nsigned up +reason +name +address\n\S+Z +above-limit +Eve +eve@spam\.example\n\S+Z +above-limit +Dot +dot@/,
+    )
+    assert.match(text, /\nThere are more than the newest 2; --limit shows them\.\n$/)
+    assert.doesNotMatch(stdout, /[\u202E\u001b]/)
+    const one = await run(t, cwd, ['held', '--before', '1971-01-01'])
+    assert.match(one.stdout, /^1 signup is held, /)
+    assert.doesNotMatch(one.stdout, /above-limit/)
+  })
+
+  test('json is one object with the counts and the newest contacts; nobody held is no failure', async t => {
+    const { cwd } = await scene(t)
+    const { code, stdout } = await run(t, cwd, ['held', '--json', '--reason', 'same-mailbox'])
+    assert.equal(code, 0)
+    const { contacts, ...counts } = JSON.parse(stdout)
+    assert.deepEqual(counts, {
+      total: 1,
+      since: '1970-01-01T00:00:00.000Z',
+      reasons: [{ reason: 'same-mailbox', count: 1 }],
+      domains: [{ domain: 'spam.example', count: 1 }],
+      hours: [{ from: '1970-01-01T00:00:00.000Z', count: 1 }],
+    })
+    const [{ id, ...bob }, ...others] = contacts
+    assert.match(id, /^[0-9a-f-]{36}$/)
+    assert.deepEqual(bob, {
+      name: 'Bob',
+      email: 'bob@spam.example',
+      state: 'held',
+      createdAt: '1970-01-01T00:00:00.000Z',
+      heldFor: 'same-mailbox',
+    })
+    assert.deepEqual(others, [])
+    const none = await run(t, cwd, ['held', '--reason', 'unverified'])
+    assert.deepEqual(none, { code: 0, stdout: 'No such signup is held.\n', stderr: '' })
+  })
+
+  test('the other commands know who is held, and why', { skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, async t => {
+    const { cwd } = await scene(t)
+    const list = await run(t, cwd, ['list', '--state', 'held', '--json', '--until', '1971-01-01'])
+    const { email, state, heldFor } = JSON.parse(list.stdout)
+    assert.deepEqual([email, state, heldFor], ['bob@spam.example', 'held', 'same-mailbox'])
+    const show = await run(t, cwd, ['show', 'bob@spam.example'])
+    assert.match(show.stdout, /\nstate +held: nobody is told of it until it is released\nheld for +same-mailbox\n/)
+    const person = JSON.parse((await run(t, cwd, ['person', 'bob@spam.example'])).stdout)
+    assert.deepEqual([person.contact.state, person.contact.heldFor, person.copies], ['held', 'same-mailbox', []])
+    const csv = await run(t, cwd, ['export', '--no-bom', '--state', 'held', '--until', '1971-01-01'])
+    assert.match(csv.stdout, /\r\n[^,]+,Bob,bob@spam\.example,held:same-mailbox,1970-01-01T00:00:00\.000Z,,,,,,\r\n$/)
+    const { total, held, last30Days } = JSON.parse((await run(t, cwd, ['stats', '--json'])).stdout)
+    assert.deepEqual([total, held, last30Days], [1, 4, 1])
+    assert.match((await run(t, cwd, ['stats'])).stdout, /\n1 signed up {2}1 listed, 4 more held\n/)
+    const remove = await run(t, cwd, ['remove', '--yes', 'bob@spam.example'])
+    assert.deepEqual(
+      [remove.code, remove.stdout],
+      [0, 'bob@spam.example was erased: held, signed up 1970-01-01T00:00:00Z, 0 deliveries.\n'],
+    )
+    assert.match((await run(t, cwd, ['held'])).stdout, /^3 signups are held/)
+  })
+
+  test('a command line that does not say who, or says it twice, is misused', async t => {
+    const { cwd, states } = await scene(t)
+    for (const args of [['release'], ['discard', '--yes', '--all', '--before', '1h']]) {
+      const { code, stdout, stderr } = await run(t, cwd, args)
+      assert.deepEqual([code, stdout], [2, ''], args.join(' '))
+      assert.match(stderr, /^waitlist: Say what to (?:release|discard): addresses, --all, or --reason and --before/)
+    }
+    for (const args of [
+      ['release', 'bob'],
+      ['release', '--reason', 'spam'],
+      ['held', '--limit', '10001'],
+    ]) {
+      assert.equal((await run(t, cwd, args)).code, 2, args.join(' '))
+    }
+    assert.deepEqual(states(), unheld)
+  })
+})
+
+describe('waitlist release', { concurrency: true, timeout: 60_000 }, () => {
+  test('beside a running service, the webhook is told of the released alone; who is not held is named', async t => {
+    const { cwd, states } = await scene(t)
+    const told: string[] = []
+    const receiver = await startReceiver(t, ({ text }) => {
+      told.push(JSON.parse(text).data.email)
+      return { status: 204 }
+    })
+    const env = { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret, PORT: '0', HOST: '127.0.0.1' }
+    await runProgram(t, env, { cwd })
+    const some = await run(t, cwd, ['release', 'DOT@spam.example', 'ada@example.com'], env)
+    assert.deepEqual([some.code, some.stdout], [1, '1 signup was released.\n'])
+    assert.equal(some.stderr, 'waitlist: not all could be released:\n  - ada@example.com is not held.\n')
+    await until(() => told.length === 1)
+    const all = await run(t, cwd, ['release', '--all'], env)
+    assert.deepEqual(all, { code: 0, stdout: '3 signups were released.\n', stderr: '' })
+    await until(() => told.length === 4)
+    assert.equal(told[0], 'dot@spam.example')
+    assert.deepEqual(told.slice(1).toSorted(), ['bob@spam.example', 'cyd@spam.example', 'eve@spam.example'])
+    assert.ok(states().every(each => each.endsWith(' listed')))
+    const again = await run(t, cwd, ['release', '--all'], env)
+    assert.deepEqual(again, { code: 1, stdout: '', stderr: 'waitlist: no such signup is held.\n' })
+  })
+
+  test('with a provider they are pending, for its hand-over; by reason and time the others stay', async t => {
+    const { cwd, states, sql } = await scene(t)
+    const env = { PROVIDER: 'loops', LOOPS_API_KEY: 'k' }
+    const { code, stdout } = await run(t, cwd, ['release', '--reason', 'same-mailbox', '--before', '1d'], env)
+    assert.deepEqual(
+      [code, stdout],
+      [
+        0,
+        '1 signup was released.\nThe running service hands them over to Loops, in the order in which they signed up.\n',
+      ],
+    )
+    assert.deepEqual(states(), ['ada listed', 'bob pending', ...unheld.slice(2)])
+    assert.deepEqual(
+      (await sql('select destination from delivery')).map(({ destination }) => destination),
+      ['loops'],
+    )
+  })
+})
+
+describe('waitlist discard', { concurrency: true, timeout: 60_000 }, () => {
+  test('--yes deletes them; without it and a terminal nothing happens', async t => {
+    const { cwd, states } = await scene(t)
+    const asked = await run(t, cwd, ['discard', '--all'])
+    assert.deepEqual([asked.code, asked.stdout], [2, ''])
+    assert.match(asked.stderr, /^waitlist: There is no terminal to ask on\. .*--yes/)
+    assert.deepEqual(states(), unheld)
+    const one = await run(t, cwd, ['discard', '--yes', 'eve@spam.example'])
+    assert.deepEqual(one, { code: 0, stdout: '1 signup was discarded.\n', stderr: '' })
+    const all = await run(t, cwd, ['discard', '--yes', '--all'])
+    assert.deepEqual(all, { code: 0, stdout: '3 signups were discarded.\n', stderr: '' })
+    assert.deepEqual(states(), ['ada listed'])
+  })
+
+  const noScript =
+    spawnSync('script', ['--version']).error === undefined ? false : 'script (util-linux) is not installed'
+  test('on a terminal it asks first: anything but yes is a no', { skip: noScript }, async t => {
+    const { cwd, states } = await scene(t)
+    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+    const answered = (answer: string, which: string) => {
+      const command = `'${process.execPath}' '${entry}' discard ${which}`
+      const surroundings = { cwd, env: { PATH: process.env.PATH }, input: answer, encoding: 'utf8' } as const
+      return spawnSync('script', ['-qec', command, '/dev/null'], surroundings)
+    }
+    const no = answered('yesterday\n', '--all')
+    assert.equal(no.status, 1)
+    assert.match(no.stdout, /Delete 4 held signups \(above-limit 3, same-mailbox 1\)\? \[y\/N\] /)
+    assert.match(no.stdout, /nothing was discarded/)
+    assert.deepEqual(states(), unheld)
+    const yes = answered('y\n', 'eve@spam.example')
+    assert.equal(yes.status, 0, yes.stdout)
+    assert.match(yes.stdout, /Delete 1 held signup \(above-limit 1\)\?/)
+    assert.deepEqual(states(), unheld.slice(0, -1))
+  })
+})
+
+/** Adds so many held contacts that a change of them takes seconds. */
+const addHeld = (path: string, count: number): unknown =>
+  withDatabase(path, database =>
+    database.exec(
+      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
+        ` with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})` +
+        " select format('%036d', i), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', 0 from n",
+    ),
+  )
+
+describe('a release that does not end', { timeout: 120_000, skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, () => {
+  for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+    test(`after ${signal} what was done stays, the rest is held, and the next call does it`, async t => {
+      const { cwd, path, sql } = await scene(t)
+      addHeld(path, 30_000)
+      const count = async (state: string) =>
+        Number((await sql(`select count(*) as n from contact where state = '${state}'`))[0]!.n)
+      const program = spawnProgram(t, {}, { cwd, args: ['release', '--all'] })
+      await until(async () => (await count('listed')) > 1)
+      program.process.kill(signal)
+      const code = await program.exited
+      if (signal === 'SIGINT') {
+        assert.equal(code, 1)
+        assert.match(program.stdout(), /^[\d,]+ signups were released\.\n$/)
+        assert.match(program.stderr(), /stopped before the end: the others are still held/)
+      }
+      const [listed, held] = [await count('listed'), await count('held')]
+      assert.ok(listed > 1 && held > 0, `${listed} listed, ${held} held`)
+      assert.equal(listed + held, 30_005)
+      const half = await sql(
+        "select 1 from contact where state = 'listed' and email <> 'ada@example.com' and event_name is null",
+      )
+      assert.deepEqual(half, [])
+      assert.equal((await run(t, cwd, ['release', '--all'])).code, 0)
+      assert.deepEqual([await count('listed'), await count('held')], [30_005, 0])
+    })
+  }
+})

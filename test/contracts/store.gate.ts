@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { DOMAIN_MOST, type HoldRules } from '../../src/waitlist/hold.ts'
+import type { Admission, Store } from '../../src/waitlist/ports.ts'
+import type { Proof, Signup } from '../../src/waitlist/signup.ts'
+import { isSlow } from '../harness/slow.ts'
+import { agreesWithModel } from './store.gate.model.ts'
+import { handClock, instances, type MakePlace, opened, pendingNow, signup } from './store.place.ts'
+
+const HOUR = 3_600_000
+const rules = (given: Partial<HoldRules> = {}): HoldRules => ({
+  above: null,
+  window: HOUR,
+  suspicious: false,
+  ...given,
+})
+const visitor = (i: number, domain = 'gmail.com') => signup(`Visitor ${i}`, `visitor${i}@${domain}`)
+const crowd = (from: number, count: number) => Array.from({ length: count }, (_, i) => visitor(from + i))
+const all = (store: Store, signups: readonly Signup[]) => Promise.all(signups.map(each => store.admit(each)))
+const counted = (admissions: readonly Admission[]) => {
+  const counts: Record<string, number> = {}
+  for (const { is } of admissions) counts[is] = (counts[is] ?? 0) + 1
+  return counts
+}
+const proof = (nonce: string, expires = new Date(Date.now() + 600_000)): Proof => ({ nonce, expires })
+
+/** What a store promises about signups that are held, and about proofs. */
+export function gateContract(name: string, place: MakePlace): void {
+  describe(`the gate, kept by ${name}`, { timeout: 60_000 }, () => {
+    test('beyond the limit new contacts are held, exactly, over all instances', async t => {
+      const here = await place(t)
+      const stores = await instances(here, t, 3, { holds: rules({ above: 30 }), destinations: ['webhook'] })
+      const answers = await Promise.all(crowd(0, 100).map((each, i) => stores[i % stores.length]!.admit(each)))
+      assert.deepEqual(counted(answers), { 'listed now': 30, 'held now': 70 })
+      const [store] = stores
+      assert.equal((await store!.claim('webhook', 100)).length, 30)
+      assert.equal(await store!.countListed(), 30)
+      const { pending, listed, held } = (await store!.counts()).contacts
+      assert.deepEqual({ pending, listed, held }, { pending: 0, listed: 30, held: 70 })
+    })
+
+    test('whoever is held is known, has no event, and reaches nobody', async t => {
+      const here = await place(t)
+      const store = await opened(here, t, { holds: rules({ above: 0 }), destinations: ['webhook'] })
+      assert.deepEqual(await store.admit(visitor(1)), { is: 'held now', reason: 'above-limit' })
+      assert.deepEqual(await store.admit(visitor(1)), { is: 'already listed' })
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      if (here.sql !== undefined) {
+        const rows = await here.sql('select state, held_for, event_name from contact')
+        assert.deepEqual(
+          rows.map(row => ({ ...row })),
+          [{ state: 'held', held_for: 'above-limit', event_name: null }],
+        )
+      }
+    })
+
+    test('with a provider nobody who is held is handed over', async t => {
+      const here = await place(t)
+      const store = await opened(here, t, { holds: rules({ above: 1 }), provider: 'loops' })
+      await pendingNow(store, 'ada@gmail.com')
+      assert.deepEqual(await store.admit(visitor(1)), { is: 'held now', reason: 'above-limit' })
+      assert.deepEqual(await store.admit(visitor(1)), { is: 'already listed' })
+      assert.deepEqual(await store.claim('loops', 10), [])
+    })
+
+    test('the window slides: a place is free again when its time is over, across restarts', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const options = { holds: rules({ above: 3 }), clock: clock.read, monotonic: clock.monotonic }
+      let store = await opened(here, t, options)
+      await store.admit(visitor(1))
+      clock.pass(HOUR / 2)
+      assert.deepEqual(counted(await all(store, crowd(2, 5))), { 'listed now': 2, 'held now': 3 })
+      clock.pass(HOUR / 2 - 1)
+      if (here.forgets === undefined) {
+        await store.close()
+        store = await opened(here, t, options)
+      }
+      assert.equal((await store.admit(visitor(10))).is, 'held now')
+      clock.pass(1)
+      assert.deepEqual(counted(await all(store, crowd(11, 3))), { 'listed now': 1, 'held now': 2 })
+      clock.pass(HOUR / 2)
+      assert.deepEqual(counted(await all(store, crowd(20, 5))), { 'listed now': 2, 'held now': 3 })
+    })
+
+    test('a clock that is set back by a year lets in as many as before', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const store = await opened(here, t, { holds: rules({ above: 2 }), clock: clock.read, monotonic: clock.monotonic })
+      await all(store, crowd(0, 5))
+      clock.set(-365 * 24 * HOUR)
+      assert.deepEqual(counted(await all(store, crowd(5, 5))), { 'listed now': 2, 'held now': 3 })
+    })
+
+    test('a limit that is raised or lowered holds from the next start on', async t => {
+      const here = await place(t)
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      let from = 0
+      for (const [above, expected] of [
+        [5, { 'listed now': 5, 'held now': 5 }],
+        [8, { 'listed now': 3, 'held now': 7 }],
+        [2, { 'held now': 10 }],
+      ] as const) {
+        const store = await here.open({ holds: rules({ above }) })
+        const answers = await all(store, crowd(from, 10))
+        await store.close()
+        from += 10
+        assert.deepEqual(counted(answers), expected, String(above))
+      }
+    })
+
+    test('health checks take no place', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const store = await opened(here, t, {
+        holds: rules({ above: 1, suspicious: true }),
+        clock: clock.read,
+        monotonic: clock.monotonic,
+      })
+      for (let i = 0; i < 3; i++) await store.check()
+      assert.equal((await store.admit(visitor(1))).is, 'listed now')
+    })
+
+    test('what looks like a bomb is held, each for its reason', async t => {
+      const here = await place(t)
+      const store = await opened(here, t, { holds: rules({ suspicious: true }) })
+      const signups: readonly (readonly [Signup, string | null])[] = [
+        [signup('Ada', 'ada.lovelace@gmail.com'), null],
+        [signup('Ada', 'adalovelace+1@gmail.com'), 'same-mailbox'],
+        [signup('Ada', 'A.DA.lovelace@googlemail.com'), 'same-mailbox'],
+        [signup('Ada', 'ada.lovelace@outlook.com'), null],
+        [signup('Ada', 'adalovelace@outlook.com'), null],
+        [signup('Ada', 'adalovelace+x@outlook.com'), 'same-mailbox'],
+        [signup('Win at www.example.net', 'eve@example.com'), 'link-in-name'],
+        [signup('J.R. Smith', 'smith@example.com'), null],
+        [{ ...signup('Bob', 'bob@example.org'), unverified: true }, 'unverified'],
+      ]
+      for (const [each, reason] of signups) {
+        assert.equal((await store.admit(each)).is, reason === null ? 'listed now' : 'held now', each.email)
+      }
+      if (here.sql === undefined) return t.diagnostic('what is stored was not looked at')
+      const rows = await here.sql('select email, held_for from contact order by number')
+      assert.deepEqual(
+        rows.map(row => [row.email, row.held_for]),
+        signups.map(([{ email }, reason]) => [email, reason]),
+      )
+    })
+
+    test('a burst of one domain is held, those of other domains and of mailbox providers are not', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const store = await opened(here, t, {
+        holds: rules({ suspicious: true }),
+        clock: clock.read,
+        monotonic: clock.monotonic,
+      })
+      const of = (domain: string, from = 0) =>
+        Array.from({ length: DOMAIN_MOST + 10 }, (_, i) => visitor(from + i, domain))
+      const mixed = of('example.com').flatMap((each, i) => [each, of('gmail.com')[i]!, of('example.net')[i]!])
+      const answers = await all(store, mixed)
+      assert.deepEqual(counted(answers), { 'listed now': 3 * DOMAIN_MOST + 10, 'held now': 20 })
+      clock.pass(HOUR)
+      assert.deepEqual(counted(await all(store, of('example.com', 100))), { 'listed now': DOMAIN_MOST, 'held now': 10 })
+    })
+
+    test('places of a domain that were swept are free again, and no more than those', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const store = await opened(here, t, {
+        holds: rules({ suspicious: true }),
+        clock: clock.read,
+        monotonic: clock.monotonic,
+      })
+      const of = (from: number, count: number) =>
+        Array.from({ length: count }, (_, i) => visitor(from + i, 'example.com'))
+      await all(store, of(0, DOMAIN_MOST - 5))
+      clock.pass(HOUR / 2)
+      await all(store, of(100, 5))
+      clock.pass(HOUR / 2)
+      // Each batch sweeps. The places that are left have the highest numbers.
+      for (const each of crowd(0, 3)) await store.admit(each)
+      if (here.sql !== undefined) assert.equal((await here.sql('select * from arrival')).length, 5)
+      assert.deepEqual(counted(await all(store, of(200, 40))), { 'listed now': DOMAIN_MOST - 5, 'held now': 25 })
+      clock.pass(HOUR / 2)
+      assert.deepEqual(counted(await all(store, of(300, 40))), { 'listed now': 5, 'held now': 35 })
+    })
+
+    test('an instance that holds nobody lets everybody in, and is not counted by one that does', async t => {
+      const here = await place(t)
+      if (here.another === undefined) return t.skip('only one instance may be open')
+      const holding = await opened(here, t, { holds: rules({ above: 10, suspicious: true }) })
+      const open = await opened({ ...here, open: here.another }, t)
+      const other = await opened({ ...here, open: here.another }, t, { holds: rules({ above: 4 }) })
+      const signups = crowd(0, 60)
+      const answers = await Promise.all(signups.map((each, i) => [holding, open][i % 2]!.admit(each)))
+      assert.deepEqual(counted(answers.filter((_, i) => i % 2 === 1)), { 'listed now': 30 })
+      assert.deepEqual(counted(answers.filter((_, i) => i % 2 === 0)), { 'listed now': 10, 'held now': 20 })
+      // With a lower limit, beside it: those who came count.
+      assert.deepEqual(counted(await all(other, crowd(100, 5))), { 'held now': 5 })
+      assert.deepEqual(counted(await all(open, signups)), { 'already listed': 60 })
+    })
+
+    test('of 50 addresses with one proof, all at once at two instances, one gets in', async t => {
+      const here = await place(t)
+      const stores = await instances(here, t, 2, { holds: rules() })
+      const answers = await Promise.all(
+        crowd(0, 50).map((each, i) => stores[i % stores.length]!.admit({ ...each, proof: proof('one') })),
+      )
+      assert.deepEqual(counted(answers), { 'listed now': 1, spent: 49 })
+      const [store] = stores
+      const winner = answers.findIndex(({ is }) => is === 'listed now')
+      assert.deepEqual(await store!.admit({ ...visitor(winner), proof: proof('one') }), { is: 'already listed' })
+      assert.deepEqual(await store!.admit({ ...visitor(99), proof: proof('two') }).then(({ is }) => is), 'listed now')
+      // Nobody learns with one proof who is on the list.
+      assert.deepEqual(await store!.admit({ ...visitor(99), proof: proof('one') }), { is: 'spent' })
+    })
+
+    test('a known address costs a synced commit where that is wanted, and nothing where it is not', async t => {
+      const here = await place(t)
+      if (here.sql === undefined) return t.skip('nobody can see what is written')
+      const { sql } = here
+      // Where nothing but the log is written, and in the row that is written for the commit's sake.
+      const position = async () => {
+        const rows = await sql('select pg_current_wal_flush_lsn()::text as position').catch(() =>
+          sql("select token from turn where name = 'answers'"),
+        )
+        return JSON.stringify(rows)
+      }
+      for (const syncsKnown of [true, false]) {
+        const store = await opened(here, t, { syncsKnown, holds: rules() })
+        await store.admit(visitor(1))
+        await store.admit(visitor(2))
+        const before = await position()
+        assert.deepEqual(await store.admit(visitor(1)), { is: 'already listed' })
+        assert.equal((await position()) !== before, syncsKnown)
+        await store.close()
+      }
+    })
+
+    test('a secret is random, and the same for all instances and after a restart', async t => {
+      const here = await place(t)
+      const stores = await instances(here, t, 3)
+      const values = await Promise.all(stores.map(store => store.secret('challenge')))
+      assert.match(values[0]!, /^[0-9a-f]{64}$/)
+      assert.deepEqual(new Set(values).size, 1)
+      assert.notEqual(await stores[0].secret('another'), values[0])
+      if (here.forgets !== undefined) return
+      await Promise.all(stores.map(({ close }) => close()))
+      const store = await opened(here, t)
+      assert.equal(await store.secret('challenge'), values[0])
+    })
+
+    test('proofs are forgotten after they have expired', async t => {
+      const here = await place(t)
+      const clock = handClock()
+      const store = await opened(here, t, { holds: rules(), clock: clock.read, monotonic: clock.monotonic })
+      const expires = new Date(clock.read() + 600_000)
+      for (const each of crowd(0, 10)) await store.admit({ ...each, proof: proof(each.email, expires) })
+      clock.pass(HOUR)
+      await store.admit({ ...visitor(20), proof: proof('late', new Date(clock.read() + 600_000)) })
+      if (here.sql === undefined) return t.diagnostic('what is stored was not looked at')
+      assert.deepEqual(
+        (await here.sql('select nonce from spent')).map(({ nonce }) => nonce),
+        ['late'],
+      )
+    })
+  })
+
+  describe(`the gate beside its model, kept by ${name}`, { timeout: 120_000 }, () => {
+    test('random signups are answered as the model answers them, over restarts', t =>
+      agreesWithModel(place, isSlow ? 12 : 1, t))
+  })
+}

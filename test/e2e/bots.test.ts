@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { startReceiver } from '../contracts/destination.receiver.ts'
+import type { StoredContact } from '../contracts/store.place.ts'
+import { textOf } from '../documents.ts'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { type PostgresServer, startPostgres, unsynced } from '../harness/postgres.ts'
+import { contactsIn as contactsInPostgres } from '../harness/postgres-contacts.ts'
+import { runProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
+import { solved } from '../harness/solve.ts'
+import { startVendor } from '../harness/vendor.ts'
+import { listmonkFake, listmonkSettings } from '../providers/listmonk.fake.ts'
+import { attack, type Kind, kinds, THROWAWAY, type Visit } from './bots.crowd.ts'
+
+/** What the work costs is measured elsewhere; here it matters that it is done. */
+const challenge = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '2' }
+const suspicious = { HOLD_SUSPICIOUS: 'true' }
+const above = { HOLD_ABOVE: '100' }
+const domains = { BLOCKED_DOMAINS_FILE: 'blocked.txt' }
+
+/** The settings under attack, by their column in docs/bots.md. */
+const scenes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'all off': {},
+  '`CHALLENGE`': challenge,
+  '`HOLD_SUSPICIOUS`': suspicious,
+  '`BLOCKED_DOMAINS_FILE`': domains,
+  'these three': { ...challenge, ...suspicious, ...domains },
+  '`HOLD_ABOVE=100`': above,
+  'all four': { ...challenge, ...suspicious, ...domains, ...above },
+}
+
+type Outcome = 'through' | 'held' | 'refused'
+type Outcomes = Map<Kind, Record<Outcome, number>>
+
+/** The table of docs/bots.md: its columns, each with a cell for each kind. */
+function page(): Map<string, Map<string, string>> {
+  const rows = textOf('docs/bots.md')
+    .split('\n')
+    .filter(line => line.startsWith('| '))
+    .map(line =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map(cell => cell.trim()),
+    )
+  const head = rows.findIndex(([first]) => first === 'of these')
+  const [, ...titles] = rows[head]!
+  const body = rows.slice(head + 1, head + 1 + Object.keys(kinds).length)
+  assert.deepEqual(
+    body.map(([first]) => first),
+    Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`),
+  )
+  const names = Object.keys(kinds)
+  return new Map(titles.map((title, i) => [title, new Map(body.map((cells, row) => [names[row]!, cells[i + 1]!]))]))
+}
+
+/** How many got through, and what became of the others. */
+const cell = ({ through, held, refused }: Record<Outcome, number>): string =>
+  [through, held > 0 && `${held} held`, refused > 0 && `${refused} refused`].filter(each => each !== false).join(', ')
+
+const columnOf = (outcomes: Outcomes): Map<string, string> =>
+  new Map([...outcomes].map(([kind, counts]) => [kind, cell(counts)]))
+
+interface Place {
+  readonly url: string
+  readonly instances: number
+  contacts(): Promise<readonly StoredContact[]> | readonly StoredContact[]
+}
+
+const LANES = 16
+
+/**
+ * Sends all visits in their order, and returns what became of them: by the answers, which must be what the email tool,
+ * the webhook and the database have.
+ */
+async function underAttack(
+  t: TestContext,
+  { url, instances, contacts }: Place,
+  settings: Readonly<Record<string, string>>,
+  visits: readonly Visit[],
+): Promise<Outcomes> {
+  const cwd = temporaryFolder(t)
+  writeFileSync(join(cwd, 'blocked.txt'), THROWAWAY.join('\n'))
+  const fake = listmonkFake()
+  const tool = await startVendor(t, fake.answer)
+  const hook = await startReceiver(t, () => ({ status: 204 }))
+  const { LISTMONK_TEMPLATE_ID: _, ...provider } = listmonkSettings(tool.url)
+  const env = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SHUTDOWN_DELAY: '0',
+    TRUST_PROXY: '1',
+    // So slow that no attempt comes back: the figures are those of any machine.
+    RATE_LIMIT_WINDOW: '86400',
+    PROVIDER: 'listmonk',
+    ...provider,
+    LISTMONK_LIST_IDS: '1',
+    WEBHOOK_URL: hook.url,
+    WEBHOOK_SECRET: `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`,
+    DATABASE_URL: url,
+    ...settings,
+  }
+  const programs = await Promise.all(Array.from({ length: instances }, () => runProgram(t, env, { cwd })))
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+
+  const outcomes: Outcomes = new Map(
+    (Object.keys(kinds) as Kind[]).map(kind => [kind, { through: 0, held: 0, refused: 0 }]),
+  )
+  const emails: Record<Outcome, string[]> = { through: [], held: [], refused: [] }
+  const solvedBy = async (baseUrl: string, client: string) =>
+    solved((await ask(`${baseUrl}/api/challenge`, agent, client)).text)
+  const replayed = 'CHALLENGE' in settings ? await solvedBy(programs[0]!.baseUrl, '192.0.2.1') : undefined
+
+  async function send(visit: Visit, number: number): Promise<void> {
+    const { kind, name, email, client, solution } = visit
+    // Without Redis each instance counts the attempts that it sees: those who are limited come to one.
+    const { baseUrl } = programs[solution === 'none' ? 0 : number % instances]!
+    const altcha =
+      replayed === undefined || solution === 'none'
+        ? undefined
+        : solution === 'own'
+          ? await solvedBy(baseUrl, client)
+          : replayed
+    const outcome = outcomeOf(await ask(`${baseUrl}/api/waitlist`, agent, client, { name, email, altcha }))
+    outcomes.get(kind)![outcome]++
+    emails[outcome].push(email)
+  }
+  // Who is let in before others matters to a limit for all of them alone.
+  const queue = visits.entries()
+  const lane = async () => {
+    for (const [number, visit] of queue) await send(visit, number)
+  }
+  await Promise.all(Array.from({ length: 'HOLD_ABOVE' in settings ? 1 : LANES }, lane))
+
+  // A delivery may be repeated.
+  const told = () => new Set(hook.received.map(({ json }) => json.data.email as string))
+  await until(() => told().size >= emails.through.length)
+  assert.deepEqual([...told()].toSorted(), emails.through.toSorted())
+  assert.deepEqual(
+    visits
+      .map(({ email }) => email)
+      .filter(email => fake.count(email) === 1)
+      .toSorted(),
+    emails.through.toSorted(),
+  )
+  const stored = await contacts()
+  const inState = (wanted: string) => stored.filter(({ state }) => state === wanted).map(({ email }) => email)
+  assert.deepEqual(inState('listed').toSorted(), emails.through.toSorted())
+  assert.deepEqual(inState('held').toSorted(), emails.held.toSorted())
+  assert.equal(stored.length, emails.through.length + emails.held.length)
+  return outcomes
+}
+
+function outcomeOf({ status, text }: { status: number; text: string }): Outcome {
+  const { automationTriggered, alreadyExisted } = JSON.parse(text)
+  if (status === 400 || status === 429) return 'refused'
+  assert.deepEqual([status, alreadyExisted], [200, false], text)
+  return automationTriggered ? 'through' : 'held'
+}
+
+interface Answered {
+  readonly status: number
+  readonly text: string
+}
+
+/** A GET, or a POST of this body, as a proxy passes it on. */
+function ask(url: string, agent: Agent, client: string, body?: object): Promise<Answered> {
+  const method = body === undefined ? 'GET' : 'POST'
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': client }
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { method, agent, headers }, async response => {
+      let text = ''
+      for await (const chunk of response.setEncoding('utf8')) text += chunk
+      resolve({ status: response.statusCode!, text })
+    })
+    asked.on('error', reject)
+    asked.end(body && JSON.stringify(body))
+  })
+}
+
+const onSqlite = (t: TestContext): Place => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  return { url: `sqlite:${path}`, instances: 1, contacts: () => contactsIn(path) }
+}
+
+const sum = (outcomes: Outcomes): Record<string, number> =>
+  Object.fromEntries([...outcomes].map(([kind, { through }]) => [kind, through]))
+
+describe('an attack', { timeout: 60_000 }, () => {
+  test('the table of docs/bots.md has every kind and every switch, and each of its cells adds up', () => {
+    const columns = page()
+    assert.deepEqual([...columns.keys()], Object.keys(scenes))
+    for (const cells of columns.values()) {
+      for (const [kind, text] of cells) {
+        const numbers = text.match(/\d+/g)!.map(Number)
+        assert.equal(
+          numbers.reduce((all, each) => all + each),
+          kinds[kind as Kind],
+          text,
+        )
+      }
+    }
+  })
+
+  test('a small one, on three switches: a solution passes one signup, a mailbox is on the list once', async t => {
+    const visits = attack(100)
+    const { 'these three': settings } = scenes
+    const outcomes = await underAttack(t, onSqlite(t), settings!, visits)
+    const sent = (kind: Kind) => visits.filter(visit => visit.kind === kind).length
+    assert.deepEqual(sum(outcomes), {
+      'direct POSTs from one IPv4 address': 0,
+      'direct POSTs from one IPv6 network (/48)': 0,
+      'direct POSTs, each from an address of its own': 0,
+      'one solution, sent again and again': 1,
+      'browsers that solve each challenge': sent('browsers that solve each challenge'),
+      'the same, with a link in the name': 0,
+      'the same, spellings of one Gmail box': 1,
+      'the same, random addresses of one domain': sent('the same, random addresses of one domain'),
+      'the same, 50 throw-away domains of your list': 0,
+      'the same, mailboxes of strangers, once each': sent('the same, mailboxes of strangers, once each'),
+      // Two addresses of one.
+      people: 1,
+    })
+  })
+})
+
+describe('an attack of 5,000 bots among 200 people', {
+  concurrency: 3,
+  timeout: 600_000,
+  skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
+}, () => {
+  const visits = attack()
+  let server: Promise<PostgresServer> | undefined
+  after(async () => (await server)?.remove())
+
+  test('is of as many as the page says, none of them twice', () => {
+    assert.equal(visits.length, 5_200)
+    assert.equal(new Set(visits.map(({ email }) => email)).size, 5_200)
+  })
+
+  for (const [title, settings] of Object.entries(scenes)) {
+    test(`${title}: the page says what became of them`, async t => {
+      const outcomes = await underAttack(t, onSqlite(t), settings, visits)
+      assert.deepEqual(columnOf(outcomes), page().get(title))
+    })
+  }
+
+  for (const title of ['these three', 'all four']) {
+    test(`${title}: the same with two instances over PostgreSQL`, async t => {
+      server ??= startPostgres({ settings: unsynced })
+      const url = await (await server).database()
+      const place = { url, instances: 2, contacts: () => contactsInPostgres(url) }
+      const outcomes = await underAttack(t, place, scenes[title]!, visits)
+      assert.deepEqual(columnOf(outcomes), page().get(title))
+    })
+  }
+})

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, describe, type TestContext, test } from 'node:test'
+import axe from 'axe-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { altcha } from '../../src/challenges/altcha.ts'
+import { openPage, startBrowser } from '../harness/browser.ts'
+import { contactsIn } from '../harness/database.ts'
+import { until } from '../harness/program.ts'
+import { openTestServer } from '../harness/server.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { altchaLanding, scriptPath } from './altcha.pages.ts'
+
+const started = await startBrowser({ after: after as TestContext['after'] })
+const skip = 'missing' in started && started.missing
+const browser = started as Browser
+
+const STATE = `document.querySelector('altcha-widget').getState?.()`
+
+/** The widget waits half a second at least, however quickly it is done. */
+const easy = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '50' }
+
+test('the form has the script of the landing page, but for what concerns the widget', () => {
+  // Wherever its lines are broken, which may add a comma.
+  const bare = (text: string) => text.replaceAll(/[\s,]/g, '')
+  const form = readFileSync(new URL('../../src/http/discovery/docs/form.html', import.meta.url), 'utf8')
+  const ours = bare(readFileSync(scriptPath, 'utf8'))
+  const [script = ''] = /(?<=<script[^>]*>).*(?=<\/script>)/s.exec(form) ?? []
+  const lines = script.split('\n').map(line => line.trim())
+  assert.ok(lines.length > 80)
+  const missing = lines.filter(line => !ours.includes(bare(line)))
+  assert.deepEqual(missing, [
+    "form.addEventListener('focusout', ({ target }) => target.value?.trim() && check(target))",
+    'body: JSON.stringify({ name: name.value, email: email.value }),',
+    'else if (response.status === 400 && input) {',
+  ])
+})
+
+async function visit(t: TestContext, origin: string, options: BrowserContextOptions = {}) {
+  const watched = await openPage(t, browser, origin, options)
+  const { page } = watched
+  const requests: string[] = []
+  page.on('request', request => requests.push(`${request.method()} ${new URL(request.url()).pathname}`))
+  const sent = (what: string) => requests.filter(each => each === what).length
+  return {
+    ...watched,
+    signups: () => sent('POST /api/waitlist'),
+    challenges: () => sent('GET /api/challenge'),
+    async fill(name: string, email: string) {
+      await page.getByLabel('Name').fill(name)
+      await page.getByLabel('Email').fill(email)
+    },
+    join: () => page.getByRole('button', { name: 'Join the waitlist' }).click(),
+    says: (sentence: string) => page.getByRole('status').getByText(sentence, { exact: true }).waitFor(),
+    is: (state: string) => until(async () => (await page.evaluate(STATE)) === state),
+  }
+}
+
+async function opened(t: TestContext, env: Record<string, string> = {}) {
+  const { origin, sendTo } = await altchaLanding(t)
+  const service = await startService(t, { ...easy, CORS_ORIGINS: origin, ...env })
+  sendTo(service.baseUrl)
+  return { ...(await visit(t, origin)), origin, service }
+}
+
+const emails = (service: TestService) => contactsIn(service.databasePath).map(({ email }) => email)
+
+async function assertAccessible(page: Page, state: string): Promise<void> {
+  await page.evaluate(axe.source)
+  for (const colorScheme of isSlow ? (['light', 'dark'] as const) : (['light'] as const)) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
+    const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
+    assert.deepEqual(found, [], `${state}, ${colorScheme}`)
+  }
+}
+
+describe('the form with the official widget, under a strict policy, on another origin than the service', {
+  skip,
+  timeout: 120_000,
+}, () => {
+  test('it is solved while the visitor types; a double click sends once; nothing comes from elsewhere', async t => {
+    const { page, service, origin, fill, is, says, signups, challenges, complaints, origins } = await opened(t)
+    assert.equal(challenges(), 0, 'not before anybody types')
+    await fill('Ada', 'ada@example.com')
+    await is('verified')
+    await page.getByRole('checkbox', { name: 'Verified', checked: true }).waitFor()
+    await assertAccessible(page, 'verified')
+    await page.getByRole('button', { name: 'Join the waitlist' }).dblclick()
+    await says('You are on the waitlist.')
+    assert.deepEqual([challenges(), signups()], [1, 1])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+    assert.deepEqual(complaints, [])
+    assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
+  })
+
+  // The rest takes longer than `npm test` may.
+  if (!isSlow) return
+
+  test('a click before it is solved is enough: the signup waits for it, and a second click sends nothing', async t => {
+    const { page, service, fill, join, says, signups, challenges } = await opened(t)
+    const looked = Promise.withResolvers<void>()
+    await page.route('**/api/challenge', route => looked.promise.then(() => route.continue()))
+    await fill('Ada', 'ada@example.com')
+    await join()
+    await says('One moment …')
+    await assertAccessible(page, 'verifying')
+    await page.getByRole('button', { name: 'Join the waitlist' }).dispatchEvent('click')
+    assert.equal(signups(), 0)
+    looked.resolve()
+    await says('You are on the waitlist.')
+    assert.deepEqual([challenges(), signups()], [1, 1])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('the keyboard is enough, and everything has a name', async t => {
+    const { page, is, says, complaints } = await opened(t)
+    await page.getByRole('checkbox', { name: "I'm not a robot" }).waitFor()
+    await assertAccessible(page, 'fresh')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Ada')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('ada@example.com')
+    await is('verified')
+    await page.keyboard.press('Tab')
+    await page.getByRole('checkbox', { name: 'Verified' }).and(page.locator(':focus')).waitFor()
+    assert.notEqual(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none')
+    // Off, and on again.
+    await page.keyboard.press('Space')
+    await is('unverified')
+    await page.keyboard.press('Space')
+    await is('verified')
+    await page.keyboard.press('Tab')
+    await page.getByRole('button', { name: 'Join the waitlist' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await says('You are on the waitlist.')
+    assert.deepEqual(complaints, [])
+  })
+
+  test('a challenge that has expired is solved anew by the next click', async t => {
+    const { origin, sendTo } = await altchaLanding(t)
+    const challenge = altcha({ secret: 'x', cost: 1_000, range: 5, lifetime: 4_000 })
+    const { baseUrl } = await openTestServer(t, {}, { CORS_ORIGINS: origin }, undefined, null, challenge)
+    sendTo(baseUrl)
+    const { page, fill, is, join, says, challenges, signups } = await visit(t, origin)
+    await fill('Ada', 'ada@example.com')
+    await is('verified')
+    await is('expired')
+    await assertAccessible(page, 'expired')
+    await join()
+    await says('You are on the waitlist.')
+    assert.deepEqual([challenges(), signups()], [2, 1])
+  })
+
+  test('what the service says of a solution is shown, and the next click solves a new one', async t => {
+    const { page, fill, is, join, says, signups, service } = await opened(t)
+    await page.route('**/api/waitlist', route => route.abort(), { times: 1 })
+    await fill('Ada', 'ada@example.com')
+    await is('verified')
+    const payload = await page.evaluate<string>(`new FormData(document.querySelector('form')).get('altcha')`)
+    const response = await fetch(`${service.baseUrl}/api/waitlist`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Bob', email: 'bob@example.com', altcha: payload }),
+    })
+    assert.equal(response.status, 200)
+    await join()
+    await says('The waitlist could not be reached. Please try again.')
+    await join()
+    await says('The challenge was used for another signup, please solve a new one.')
+    await join()
+    await says('You are on the waitlist.')
+    assert.equal(signups(), 3)
+    assert.deepEqual(emails(service), ['bob@example.com', 'ada@example.com'])
+  })
+
+  test('without a network it says so; with one again the next click works', async t => {
+    const { page, fill, join, says, signups } = await opened(t)
+    await page.context().setOffline(true)
+    await fill('Ada', 'ada@example.com')
+    await join()
+    await says('You are offline. Please try again when you are connected.')
+    assert.equal(signups(), 0)
+    await page.context().setOffline(false)
+    await join()
+    await says('You are on the waitlist.')
+  })
+
+  test('challenges that are used up, or a service that is away, leave a sentence and a button that works', async t => {
+    const { page, fill, is, join, says, signups } = await opened(t)
+    await page.route('**/api/challenge', route =>
+      route.fulfill({ status: 429, json: { error: 'too many challenges' } }),
+    )
+    await fill('Ada', 'ada@example.com')
+    await is('error')
+    await assertAccessible(page, 'error')
+    await join()
+    await says('The challenge could not be solved. Please try again.')
+    assert.equal(signups(), 0)
+    await page.unroute('**/api/challenge')
+    await join()
+    await says('You are on the waitlist.')
+  })
+
+  test('a widget that was not loaded leaves a sentence', async t => {
+    const { origin, sendTo } = await altchaLanding(t)
+    sendTo('http://localhost:1')
+    const { page, fill, join, says, signups } = await visit(t, 'about:blank')
+    await page.route('**/altcha.min.js', route => route.abort())
+    await page.goto(origin)
+    await fill('Ada', 'ada@example.com')
+    await join()
+    await says('The challenge could not be solved. Please try again.')
+    assert.equal(signups(), 0)
+  })
+
+  test('without JavaScript the form says what is missing, and sends nothing', async t => {
+    const { origin } = await altchaLanding(t)
+    const { page, signups } = await visit(t, origin, { javaScriptEnabled: false })
+    assert.match(await page.locator('noscript').innerText(), /^This form needs JavaScript/)
+    assert.equal(await page.locator('noscript').isVisible(), true)
+    assert.equal(await page.getByRole('button').isDisabled(), true)
+    await page.getByLabel('Email').press('Enter')
+    assert.equal(page.url(), `${origin}/`)
+    assert.equal(signups(), 0)
+  })
+})

@@ -1,0 +1,257 @@
+/** `CHALLENGE`: what a visitor sees of a verifier, and what is stored. */
+import assert from 'node:assert/strict'
+import { after, describe, type TestContext, test } from 'node:test'
+import { BODY_LIMIT } from '../../src/http/limits.ts'
+import * as refusals from '../../src/http/refusals.ts'
+import { SOLUTION_MAX } from '../../src/waitlist/ports.ts'
+import { HOST, type Kind, kinds, members, SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
+import { startReceiver } from '../contracts/destination.receiver.ts'
+import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
+import { withDatabase } from '../harness/database.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { rowsIn } from '../harness/postgres-contacts.ts'
+import { until } from '../harness/program.ts'
+import { startService, type TestService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { type Received, startVendor } from '../harness/vendor.ts'
+import { plunkFake, plunkSettings } from '../providers/plunk.fake.ts'
+
+const server = await startPostgres({ settings: unsynced })
+after(() => server.remove())
+
+const origin = `https://${HOST}`
+const ada = { name: 'Ada', email: 'ada@example.com' }
+const grace = { name: 'Grace', email: 'grace@example.com' }
+
+/** A service behind a challenge of this kind. */
+async function challenged(t: TestContext, kind: Kind = 'turnstile', env: Record<string, string> = {}) {
+  const verifier = await startVerifier(t, kind)
+  const settings = {
+    CHALLENGE: kind,
+    CHALLENGE_SECRET: SECRET,
+    CHALLENGE_URL: verifier.address,
+    CORS_ORIGINS: origin,
+    ...env,
+  }
+  const service = await startService(t, settings)
+  const { request, signUp } = await clientOf(service)
+  const withToken = (person: object, token: unknown) => signUp({ ...person, [members[kind]]: token })
+  return { verifier, settings, service, request, signUp, withToken }
+}
+
+/** State and reason of each contact, in order. */
+const storedIn = ({ databasePath }: TestService) =>
+  withDatabase(databasePath, database =>
+    database
+      .prepare('select email, state, held_for as reason from contact order by number')
+      .all()
+      .map(row => ({ ...row })),
+  )
+
+const isNew = ({ status, json }: Answer) => {
+  assert.equal(status, 200)
+  assert.deepEqual([json.alreadyExisted, json.automationTriggered], [false, true])
+}
+
+function isHeld({ status, json }: Answer): void {
+  assert.equal(status, 200)
+  const { success, message, ...others } = json
+  assert.deepEqual([success, message], [true, 'Your signup is recorded.'])
+  assert.deepEqual(others, { alreadyExisted: false, automationTriggered: false })
+}
+
+for (const kind of kinds) {
+  test(`${kind}: with the widget’s member, or with the header`, async t => {
+    const { verifier, withToken, signUp, request } = await challenged(t, kind)
+    isNew(await withToken(ada, verifier.solve()))
+    isNew(await signUp(grace, { 'x-captcha-response': verifier.solve() }))
+    assertRefused(await signUp(ada), 400, refusals.challengeMissing.error)
+    const { json } = await request('/api/openapi.json')
+    assert.deepEqual(Object.keys(json.components.schemas.SignupRequest.properties), ['name', 'email', members[kind]])
+    assert.deepEqual(json.components.schemas.SignupRequest.required, ['name', 'email'])
+  })
+}
+
+test('every refusal has its sentence', async t => {
+  const { verifier, withToken, signUp } = await challenged(t)
+  for (const token of [undefined, null, '']) {
+    assertRefused(await withToken(ada, token), 400, refusals.challengeMissing.error)
+  }
+  assertRefused(await signUp(ada, { 'x-captcha-response': '' }), 400, refusals.challengeMissing.error)
+  assert.ok(SOLUTION_MAX < BODY_LIMIT / 1.5)
+  for (const token of [7, true, {}, ['x'], 'two words', 'ü', ' x', 'x\n', 'x'.repeat(SOLUTION_MAX + 1), '\u0000']) {
+    assertRefused(await withToken(ada, token), 400, refusals.challengeFailed.error)
+  }
+  assert.equal(verifier.asked.length, 0, 'none of them is worth a call')
+  assertRefused(await withToken(ada, 'made-up'), 400, refusals.challengeFailed.error)
+  assertRefused(await withToken(ada, verifier.solve({ host: 'shop.example' })), 400, refusals.challengeFailed.error)
+  const old = verifier.solve()
+  verifier.expire(old)
+  assertRefused(await withToken(ada, old), 400, refusals.challengeExpired.error)
+  const token = verifier.solve()
+  isNew(await withToken(ada, token))
+  assertRefused(await withToken(grace, token), 400, refusals.challengeSpent.error)
+  assert.equal((await withToken({ ...ada, email: 'ADA@example.com' }, token)).json.alreadyExisted, true)
+})
+
+test('it is asked for after name and email, and every try is an attempt', async t => {
+  const { verifier, signUp, withToken } = await challenged(t, 'turnstile', { RATE_LIMIT: '3' })
+  assertRefused(await signUp({}), 400, 'name is required')
+  assertRefused(await signUp({ name: 'Ada', email: 'ada' }), 400, 'email must be a valid email address')
+  assertRefused(await signUp(ada), 400, refusals.challengeMissing.error)
+  assert.equal((await withToken(ada, verifier.solve())).status, 429)
+  assert.equal(verifier.asked.length, 0)
+})
+
+test('the verifier is told the address of the visitor, and never that of a private network', async t => {
+  const { verifier, signUp } = await challenged(t, 'hcaptcha', { TRUST_PROXY: '1' })
+  const told = async (forwarded: string) => {
+    const token = verifier.solve()
+    await signUp({ ...ada, [members.hcaptcha]: token }, { 'x-forwarded-for': forwarded })
+    return new URLSearchParams((verifier.asked.at(-1) as Received).text).get('remoteip')
+  }
+  assert.equal(await told('203.0.113.9'), '203.0.113.9')
+  assert.equal(await told('2001:DB8:0::7'), '2001:db8::7')
+  assert.equal(await told('::ffff:203.0.113.9'), '203.0.113.9')
+  assert.equal(await told('10.0.0.7'), null)
+  assert.equal(await told('198.51.100.1, 127.0.0.1'), null)
+})
+
+test('C-52: a landing page may send the header while there is a challenge, and only then', async t => {
+  const preflight = {
+    method: 'OPTIONS',
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type,x-captcha-response',
+    },
+  }
+  const { request } = await challenged(t)
+  const permitted = (answer: Answer) => answer.headers.get('access-control-allow-headers')
+  assert.equal(permitted(await request('/api/waitlist', preflight)), 'Content-Type, X-Captcha-Response')
+  const without = await clientOf(await startService(t, { CORS_ORIGINS: origin }))
+  assert.equal(permitted(await without.request('/api/waitlist', preflight)), 'Content-Type')
+})
+
+test('the documentation names the member, the header and the sentences; without a challenge none of it', async t => {
+  const { request } = await challenged(t, 'friendlycaptcha')
+  const words = [
+    members.friendlycaptcha,
+    'X-Captcha-Response',
+    refusals.challengeMissing.error,
+    refusals.challengeFailed.error,
+    refusals.challengeExpired.error,
+    refusals.challengeSpent.error,
+  ]
+  const documents = ['/docs/api', '/api/openapi.json']
+  for (const path of documents) {
+    const { text } = await request(path, { headers: { accept: 'text/markdown' } })
+    for (const word of words) assert.ok(text.includes(word), `${path}: ${word}`)
+  }
+  const without = await clientOf(await startService(t))
+  for (const path of documents) {
+    assert.doesNotMatch((await without.request(path)).text, /captcha|challenge/i)
+  }
+  const formOf = async (client: typeof without) =>
+    (await client.request('/docs/api', { headers: { accept: 'text/markdown' } })).text
+  assert.match(
+    await formOf({ ...without, request }),
+    /body: JSON\.stringify\(Object\.fromEntries\(new FormData\(form\)\)\)/,
+  )
+  assert.match(await formOf(without), /body: JSON\.stringify\(\{ name: name\.value, email: email\.value \}\)/)
+})
+
+test('a wrong secret: 500, nothing stored, and the log says so once', async t => {
+  const { verifier, withToken, service } = await challenged(t, 'turnstile', { CHALLENGE_SECRET: 'another-secret-0123' })
+  for (let i = 0; i < 4; i++) assertRefused(await withToken(ada, verifier.solve()), 500, refusals.unavailable.error)
+  assert.deepEqual(storedIn(service), [])
+  const told = service.logged.filter(({ level }) => Number(level) >= 50)
+  assert.equal(told.length, 1)
+  assert.match(String(told[0]!.msg), /signups are refused: our settings of the challenge are wrong/)
+  assert.match(String(told[0]!.reason), /invalid-input-secret.*CHALLENGE_SECRET/)
+  assert.doesNotMatch(JSON.stringify(service.logged), /another-secret|ada@|token_of/)
+})
+
+test('a signup that the provider has kept may be repeated with the same solution', async t => {
+  const plunk = await startVendor(t, plunkFake().answer)
+  const { verifier, withToken } = await challenged(t, 'recaptcha', { PROVIDER: 'plunk', ...plunkSettings(plunk.url) })
+  plunk.next('502 with HTML')
+  const token = verifier.solve()
+  assertRefused(await withToken(ada, token), 502, refusals.providerUnreachable.error)
+  isNew(await withToken(ada, token))
+  assert.equal(verifier.asked.length, 1, 'reCAPTCHA would say that it was verified before')
+})
+
+test('50 addresses with one solution, on two instances at once: one signup', async t => {
+  const DATABASE_URL = await server.database()
+  const { verifier, settings, signUp } = await challenged(t, 'turnstile', { DATABASE_URL })
+  const other = await clientOf(await startService(t, { ...settings, DATABASE_URL }))
+  const token = verifier.solve()
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, i) => {
+      const body = { name: 'Ada', email: `ada${i}@example.com`, [members.turnstile]: token }
+      return i % 2 ? signUp(body) : other.signUp(body)
+    }),
+  )
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  for (const answer of answers.filter(({ status }) => status !== 200)) {
+    assertRefused(answer, 400, refusals.challengeSpent.error)
+  }
+})
+
+for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+  describe(`a verifier that is away, on ${engine}`, () => {
+    test('signups are stored and held; nobody is told, and a second try hears that the address is known', async t => {
+      const url = engine === 'PostgreSQL' ? await server.database() : null
+      const receiver = await startReceiver(t, () => ({ status: 204 }))
+      const { verifier, withToken, service } = await challenged(t, 'turnstile', {
+        ...(url !== null && { DATABASE_URL: url }),
+        WEBHOOK_URL: `${receiver.url}/hook`,
+        WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 'x').toString('base64')}`,
+      })
+      verifier.next('reset before', 'truncated JSON', '502 with HTML', '503', '500 after')
+      const people = Array.from({ length: 5 }, (_, i) => ({ name: 'Ada', email: `ada${i}@example.com` }))
+      for (const person of people) isHeld(await withToken(person, verifier.solve()))
+      const again = await withToken(people[0]!, verifier.solve())
+      assert.deepEqual([again.status, again.json.alreadyExisted, again.json.contactId], [200, true, undefined])
+      verifier.behave()
+      // It is left alone for a while, and signups are held until it is asked again.
+      let later = 0
+      await until(async () => {
+        const person = { name: 'Grace', email: `grace${later++}@example.com` }
+        return (await withToken(person, verifier.solve())).json.automationTriggered
+      })
+      await receiver.arrived(1)
+      const stored =
+        url === null
+          ? storedIn(service)
+          : await rowsIn<Record<string, unknown>>(
+              url,
+              'select email, state, held_for as reason from contact order by number',
+            )
+      const held = stored.filter(({ state }) => state === 'held')
+      assert.ok(held.length >= 5)
+      for (const { reason } of held) assert.equal(reason, 'unverified')
+      const told = receiver.received.map(({ json }) => json.data.email)
+      for (const { email } of held) assert.ok(!told.includes(email))
+      const lines = service.logged.filter(({ msg }) => msg === 'challenges cannot be verified: signups are held')
+      assert.equal(lines.length, 1)
+      assert.match(String(lines[0]!.reason), /^verify a challenge: /)
+      assert.doesNotMatch(JSON.stringify(service.logged), /ada\d|token_of|the-secret/)
+    })
+  })
+}
+
+test('a stop does not wait for a verifier that hangs, and the signup is held', {
+  skip: !isSlow && 'it takes 4 seconds; it runs in .ci/run',
+}, async t => {
+  const { verifier, withToken, service } = await challenged(t)
+  verifier.next('hang before')
+  const answer = withToken(ada, verifier.solve())
+  await until(() => verifier.asked.length === 1)
+  const began = performance.now()
+  const [visitor] = await Promise.all([answer, service.stop()])
+  isHeld(visitor)
+  assert.ok(performance.now() - began < 8_500, 'a stop takes at most 8.5 s')
+  assert.deepEqual(storedIn(service), [{ email: ada.email, state: 'held', reason: 'unverified' }])
+})

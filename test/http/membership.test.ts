@@ -1,0 +1,81 @@
+/** `DISCLOSE_MEMBERSHIP=false`: no answer says whether an address was on the list before. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Answer, clientOf } from '../harness/client.ts'
+import { contactsIn } from '../harness/database.ts'
+import { until } from '../harness/program.ts'
+import { startService } from '../harness/service.ts'
+import { startVendor } from '../harness/vendor.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+
+const NEUTRAL = { DISCLOSE_MEMBERSHIP: 'false' }
+const ada = { name: 'Ada', email: 'ada@example.com' }
+
+/** All that a visitor is sent, without what differs from one answer to the next. */
+const heard = ({ status, headers, text }: Answer) => {
+  const { date: _, ratelimit: __, ...fields } = Object.fromEntries(headers)
+  return { status, fields, text }
+}
+
+describe('where membership is not disclosed', { concurrency: true, timeout: 60_000 }, () => {
+  test('a new address, a known one and one that is held get the same answer', async t => {
+    const service = await startService(t, { ...NEUTRAL, HOLD_ABOVE: '1' })
+    const { signUp } = await clientOf(service)
+    const answers = [ada, ada, { ...ada, email: 'eve@example.com' }, { ...ada, email: 'EVE@example.com' }]
+    const [first, ...others] = (await Promise.all(answers.map(each => signUp(each)))).map(heard)
+    assert.equal(first!.status, 200)
+    assert.equal(first!.text, '{"success":true,"message":"Your signup is recorded."}')
+    assert.ok('set-cookie' in first!.fields)
+    for (const other of others) assert.deepEqual(other, first)
+    assert.deepEqual(
+      contactsIn(service.databasePath)
+        .map(({ state }) => state)
+        .sort(),
+      ['held', 'listed'],
+    )
+  })
+
+  test('nobody waits for the provider, which is told in the background', async t => {
+    const fake = loopsFake()
+    const vendor = await startVendor(t, fake.answer)
+    vendor.next('hang before')
+    const service = await startService(t, { ...NEUTRAL, PROVIDER: 'loops', ...loopsSettings(vendor.url) })
+    const { signUp } = await clientOf(service)
+    const first = heard(await signUp(ada))
+    assert.equal(first.text, '{"success":true,"message":"Your signup is recorded."}')
+    // The first attempt still hangs, so it was not waited for.
+    assert.deepEqual(
+      contactsIn(service.databasePath).map(({ state }) => state),
+      ['pending'],
+    )
+    assert.deepEqual(heard(await signUp(ada)), first)
+    fake.had('bob@example.com')
+    assert.deepEqual(heard(await signUp({ ...ada, email: 'bob@example.com' })), first)
+    await until(() =>
+      contactsIn(service.databasePath).some(({ email, state }) => email === 'bob@example.com' && state === 'listed'),
+    )
+    await service.stop()
+    assert.equal(contactsIn(service.databasePath).length, 2)
+  })
+
+  test('the OpenAPI document and the documentation know no field that says it, and no 502', async t => {
+    const { request } = await clientOf(await startService(t, NEUTRAL))
+    const { json, text } = await request('/api/openapi.json')
+    assert.deepEqual(Object.keys(json.components.schemas.SignupResult.properties), ['success', 'message'])
+    assert.deepEqual(Object.keys(json.paths['/api/waitlist'].post.responses).sort(), [
+      '200',
+      '400',
+      '413',
+      '415',
+      '429',
+      '4XX',
+      '500',
+    ])
+    assert.doesNotMatch(text, /alreadyExisted|automationTriggered|contactId/)
+    for (const accept of ['text/html', 'text/markdown']) {
+      const page = await request('/docs/api', { headers: { accept } })
+      assert.equal(page.status, 200)
+      assert.doesNotMatch(page.text, /automationTriggered|already on the waitlist/, accept)
+    }
+  })
+})
