@@ -1,5 +1,14 @@
 import { Command, Option } from 'commander'
-import { assignments, mailAddress, mailAddresses, moment, part, timeZone, wholeNumber } from './cli/arguments.ts'
+import {
+  assignments,
+  mailAddress,
+  mailAddresses,
+  mailDomain,
+  moment,
+  part,
+  timeZone,
+  wholeNumber,
+} from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
 import { complain, fail, MISUSED } from './cli/complain.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
@@ -144,6 +153,7 @@ program
 const ofHeld = (command: Command): Command =>
   command
     .addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
+    .option('--domain <domain>', 'only addresses of this domain, as the list counts them', mailDomain)
     .option('--before <time>', 'only those who signed up before then: 2026-11-22T09:30Z, or 24h and 7d ago', moment)
 
 /** Addresses as arguments, as many as are given. */
@@ -177,7 +187,12 @@ ofHeld(
   .option('--all', 'all that are held now')
   .addHelpText(
     'after',
-    examples('release ada@example.com bob@example.com', 'release --reason unverified --before 1h', 'release --all'),
+    examples(
+      'release ada@example.com bob@example.com',
+      'release --domain example.com',
+      'release --reason unverified --before 1h',
+      'release --all',
+    ),
   )
   .action(async (given: string[] | undefined, options: DecideOptions) =>
     (await import('./cli/held.ts')).releaseHeld(configured().config, given ?? [], options),

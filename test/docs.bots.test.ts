@@ -34,10 +34,14 @@ test('the commands of docs/bots.md show held signups, let them in and delete the
     'evalund+x@gmail.com held',
     'ada@example.com held',
     'ben@example.com held',
+    'cleo@acme.example held',
   ])
   const [held] = await type(cwd, 'held-signups')
   for (const reason of ['same-mailbox', 'link-in-name', 'above-limit']) assert.match(held!, new RegExp(reason))
-  assert.deepEqual(states(), ['eva.lund@gmail.com listed', 'ada@example.com listed', 'ben@example.com listed'])
+  assert.deepEqual(
+    states(),
+    ['eva.lund@gmail.com', 'ada@example.com', 'ben@example.com', 'cleo@acme.example'].map(email => `${email} listed`),
+  )
 })
 
 test('the commands of docs/bots.md make a list of domains that is accepted', options, async t => {
@@ -46,7 +50,7 @@ test('the commands of docs/bots.md make a list of domains that is accepted', opt
   assert.match(checked!, /\b\d{2},\d{3} are blocked/)
 })
 
-/** One is on the list, and one is held for each reason that the page has a command for. */
+/** One is on the list, and one is held for each command of the page. */
 async function checkoutWithHeld(t: TestContext): Promise<string> {
   const cwd = checkout(t)
   const store = await sqliteStore({
@@ -59,6 +63,7 @@ async function checkoutWithHeld(t: TestContext): Promise<string> {
   await store.admit(signup('Eva', 'evalund+x@gmail.com'))
   await store.admit(signup('Ada www.shop.example', 'ada@example.com'))
   await store.admit(signup('Ben', 'ben@example.com'))
+  await store.admit(signup('Cleo', 'cleo@acme.example'))
   await store.close()
   return cwd
 }

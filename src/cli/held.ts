@@ -15,6 +15,7 @@ import { type Columns, moment, number, table } from './table.ts'
 /** Which held signups a command is about. */
 export interface WhichHeld {
   readonly reason?: HoldReason
+  readonly domain?: string
   readonly before?: Date
 }
 
@@ -27,11 +28,11 @@ export interface HeldOptions extends WhichHeld {
 const MOST = 10_000
 
 /** Writes how many signups are held, for what and from where, and the newest of them: for people, or as one JSON object. */
-export async function listHeld(config: Config, { limit, json, reason, before }: HeldOptions): Promise<void> {
+export async function listHeld(config: Config, { limit, json, ...chosen }: HeldOptions): Promise<void> {
   if (limit > MOST) {
     return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export --state held')} writes any number.`)
   }
-  const which = { heldFor: reason, until: before }
+  const which = filterOf(chosen)
   const operator = await operatorOf(config)
   const counts = await operator.countHeld(which)
   const newest = await operator.newest({ ...which, state: 'held' }, limit)
@@ -121,11 +122,13 @@ async function agreed(operator: Operator, which: HeldFilter): Promise<boolean> {
   return false
 }
 
+const filterOf = ({ reason, domain, before }: WhichHeld): HeldFilter => ({ heldFor: reason, domain, until: before })
+
 /** Null: the command line does not say which. */
-function chosen(what: string, addresses: readonly string[], { all, reason, before }: DecideOptions): HeldFilter | null {
-  const ways = [addresses.length > 0, all, reason ?? before].filter(Boolean).length
-  if (ways === 1) return addresses.length > 0 ? { addresses } : { heldFor: reason, until: before }
-  const ask = `Say what to ${what}: addresses, --all, or --reason and --before`
+function chosen(what: string, addresses: readonly string[], { all, ...which }: DecideOptions): HeldFilter | null {
+  const ways = [addresses.length > 0, all, Object.keys(which).length > 0].filter(Boolean).length
+  if (ways === 1) return addresses.length > 0 ? { addresses } : filterOf(which)
+  const ask = `Say what to ${what}: addresses, --all, or --reason, --domain and --before`
   misused(ways === 0 ? `${ask} (${typed('waitlist held')} lists them).` : `${ask}, and only one of these.`)
   return null
 }

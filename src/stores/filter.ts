@@ -17,6 +17,8 @@ export interface Dialect {
   /** The value is found in the column: a pattern in which each place of the text has one of these characters. */
   finds(column: string, parameter: string): string
   pattern(places: readonly string[]): string
+  /** The domain of an address. */
+  domain(column: string): string
   /** The column has one of the texts of a JSON array. */
   among(column: string, parameter: string): string
 }
@@ -29,7 +31,7 @@ export interface Conditions {
 
 /** The same in both engines, none of whose own rules for upper and lower case, which differ, is used. */
 export function conditionsOf(which: Which, engine: Dialect): Conditions {
-  const { search, since, until, state, heldFor, source, addresses, above, upTo } = which
+  const { search, since, until, state, heldFor, domain, source, addresses, above, upTo } = which
   const values: Conditions['values'] = []
   const given = (value: Conditions['values'][number]) => engine.parameter(values.push(value))
   const found = search === undefined ? '' : given(engine.pattern(inAnyCase(search)))
@@ -41,6 +43,7 @@ export function conditionsOf(which: Which, engine: Dialect): Conditions {
     // Not a parameter, so that the index on those who are pending is used.
     state !== undefined && `contact.state = '${state}'`,
     heldFor !== undefined && `contact.held_for = ${given(heldFor)}`,
+    domain !== undefined && `${engine.domain('contact.email_key')} = ${given(emailKey(domain))}`,
     addresses !== undefined && engine.among('contact.email_key', given(JSON.stringify(addresses.map(emailKey)))),
     source !== undefined && `${SOURCE_LABEL} = ${given(source)}`,
     search !== undefined && `(${['name', 'email'].map(each => engine.finds(`contact.${each}`, found)).join(' or ')})`,

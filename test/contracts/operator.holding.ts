@@ -98,6 +98,20 @@ export function holdingContract(
       assert.equal((await desk.operator.discard({ addresses: [] }, course)).done, 0, 'nobody is not everybody')
     })
 
+    test('a domain says which, in any case and without those below it', async t => {
+      const desk = await make(t)
+      const store = await opened(desk.place, t, { holds })
+      const emails = ['a@Mail.Example', 'b@mail.example', 'c@sub.mail.example', 'd@mail.example.org']
+      for (const email of emails) await hold(store, [email])
+      assert.deepEqual((await desk.operator.countHeld({ domain: 'sub.mail.example' })).domains, [
+        { domain: 'sub.mail.example', count: 1 },
+      ])
+      const domain = 'MAIL.example'
+      assert.equal((await desk.operator.discard({ domain, heldFor: 'unverified' }, course)).done, 0)
+      assert.deepEqual(await desk.operator.release({ domain }, alone, course), { done: 2, missing: [] })
+      assert.deepEqual(await heldIn(desk), emails.slice(2))
+    })
+
     test('they are counted by reason, domain and hour, without those who are on the list', async t => {
       const desk = await make(t)
       const none = { total: 0, since: null, reasons: [], domains: [], hours: [] }

@@ -30,6 +30,8 @@ export interface ContactFilter {
   readonly state?: ContactState | undefined
   /** Why they are held, of those who are. */
   readonly heldFor?: HoldReason | undefined
+  /** Of the address, without its subdomains, in any case. */
+  readonly domain?: string | undefined
   /** What `sourceLabel` returns. */
   readonly source?: string | undefined
 }

@@ -28,6 +28,7 @@ export const dialect: Dialect = {
   parameter: number => `$${number}`,
   time: time => time,
   finds: (column, parameter) => `${column} collate "C" ~ ${parameter}`,
+  domain: column => `substr(${column}, strpos(${column}, '@') + 1)`,
   among: (column, parameter) => `${column} = any(array(select json_array_elements_text(${parameter}::json)))`,
   pattern: places =>
     places.map(each => (/^.$/su.test(each) ? each.replace(/[!-/:-@[-`{-~]/, '\\$&') : `[${each}]`)).join(''),

@@ -44,7 +44,7 @@ export const holding = (url: string): Holding => ({
 const LIMIT = 2_000
 
 const GROUPS = {
-  domain: "substr(email_key, strpos(email_key, '@') + 1)",
+  domain: dialect.domain('email_key'),
   hour: "date_bin('1 hour', created_at, timestamptz 'epoch')",
 }
 

@@ -30,6 +30,7 @@ export const dialect: Dialect = {
   parameter: number => `?${number}`,
   time: time => time.getTime(),
   finds: (column, parameter) => `${column} glob ${parameter}`,
+  domain: column => `substr(${column}, instr(${column}, '@') + 1)`,
   among: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
   pattern: places => `*${places.map(each => (/^[^*?[]$/u.test(each) ? each : `[${each}]`)).join('')}*`,
 }

@@ -48,7 +48,7 @@ export const holding = (path: string): Holding => ({
 const LIMIT = 500
 
 const GROUPS = {
-  domain: "substr(email_key, instr(email_key, '@') + 1)",
+  domain: dialect.domain('email_key'),
   hour: 'created_at - created_at % 3600000',
 }
 
