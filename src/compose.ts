@@ -12,6 +12,7 @@ import type { Announcement } from './stores/operator/imports.ts'
 import type { Commits, Telemetry } from './telemetry/telemetry.ts'
 import { digests } from './waitlist/digest.ts'
 import { events } from './waitlist/events.ts'
+import { fillingMailboxes } from './waitlist/fill-mailboxes.ts'
 import { handOver } from './waitlist/handover.ts'
 import { holding } from './waitlist/holding.ts'
 import { type Joined, type JoinParts, join } from './waitlist/join.ts'
@@ -186,6 +187,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const { keepDeliveries: days } = config
     const pruner = days === null ? null : pruning({ store, days, log })
     pruner?.start()
+    const filler = holds?.suspicious ? fillingMailboxes({ store, log }) : null
+    filler?.start()
     return {
       baseUrl: server.baseUrl,
       origin: server.origin,
@@ -212,7 +215,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
           }, LEFT),
         ]
         const done = async () => {
-          await Promise.all([server.close(), pruner?.stop(0), ...background.map(({ loop }) => loop.stop(GRACE))])
+          const others = [pruner, filler].map(each => each?.stop(0))
+          await Promise.all([server.close(), ...others, ...background.map(({ loop }) => loop.stop(GRACE))])
           leaving.abort()
           await visits.over()
           await Promise.all(background.map(({ settled }) => settled(answered.signal)))

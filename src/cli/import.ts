@@ -55,7 +55,8 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     const progress = (soFar: Imported) => {
       if (total > MANY) bar.show({ phase: 'importing', done: Math.min(total, rowsIn(soFar, report!)), total })
     }
-    const wish = { announcement, dryRun: options.dryRun === true, progress, signal }
+    const keepsMailboxes = config.holds?.suspicious === true
+    const wish = { announcement, keepsMailboxes, dryRun: options.dryRun === true, progress, signal }
     const imported = await operator.importContacts(entries, wish)
     bar.end()
     await tell(imported, report, options)

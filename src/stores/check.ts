@@ -13,14 +13,21 @@ export interface Checked {
   check(): Promise<void>
 }
 
+interface CheckedOptions {
+  /** Whether a known address costs a synced commit too. */
+  readonly syncsKnown?: boolean
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number
+}
+
 /**
  * Whether a store could commit a signup now. What became of the last one tells; when there was none lately, `trial` commits
- * one that leaves nothing behind. So a busy store pays nothing for its health checks. `clock`: milliseconds that only grow.
+ * one that leaves nothing behind. So a busy store pays nothing for its health checks.
  */
 export function checked(
   admit: Checked['admit'],
   trial: () => Promise<void>,
-  clock: () => number = () => performance.now(),
+  { syncsKnown = false, clock = () => performance.now() }: CheckedOptions = {},
 ): Checked {
   /** Only the last signup counts, so there is one of them at most. */
   let storedAt = NEVER
@@ -31,8 +38,11 @@ export function checked(
     async admit(signups) {
       try {
         const admissions = await admit(signups)
-        // Nothing is written for a known address.
-        if (admissions.some(({ is }) => is === 'listed now' || is === 'pending now' || is === 'held now')) {
+        // Otherwise nothing is written for a known address. Where it is, the time of a check must not tell the two apart.
+        if (
+          syncsKnown ||
+          admissions.some(({ is }) => is === 'listed now' || is === 'pending now' || is === 'held now')
+        ) {
           storedAt = clock()
           refused = null
         }

@@ -9,6 +9,7 @@
  * - **channel**: a chat that is told in one message of all who joined since the last one. Such a message is a **digest**:
  *   the deliveries that are due, claimed, attempted and settled as one. Digests keep a distance from each other.
  * - **held**: a contact of whom nobody is told until the operator releases it. **hold reason**: the rule that says so.
+ * - **mailbox**: where all spellings of an address end, if its provider says so.
  * - **challenge**: what a visitor's browser must solve before a signup is looked at. **proof**: the solution, verified.
  * - **delivery**: one contact for one destination: work that is *claimed* under a **lease**, attempted outside any
  *   transaction, *settled* with the lease's token, retried on a schedule, replayed by the operator.
@@ -154,6 +155,13 @@ export interface Store {
    */
   prune(age: number, after: number, most: number): Promise<Pruned>
 
+  /**
+   * Looks at the next `most` contacts after number `after`, and stores the mailbox behind each address (`mailboxOf`) where
+   * another one is stored, or none. It waits for no signup, and signups hardly for it: a contact that is just being changed
+   * is left as it is.
+   */
+  fillMailboxes(after: number, most: number): Promise<Filled>
+
   /** A random value that all instances share, 64 hexadecimal digits, made when it is first asked for. */
   secret(name: string): Promise<string>
 
@@ -188,6 +196,14 @@ export interface Pruned {
   readonly deleted: number
   /** How many of them had been given up. */
   readonly abandoned: number
+  /** The number of the last that was looked at; null: there are no more. */
+  readonly last: number | null
+}
+
+/** What was found of some contacts. */
+export interface Filled {
+  /** Contacts that have another mailbox now. */
+  readonly filled: number
   /** The number of the last that was looked at; null: there are no more. */
   readonly last: number | null
 }

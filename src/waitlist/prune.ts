@@ -1,4 +1,5 @@
 import { type Loop, loop } from './loop.ts'
+import { pause } from './pause.ts'
 import type { Log, Store } from './ports.ts'
 
 export interface PruneParts {
@@ -47,15 +48,3 @@ export function pruning({ store, days, log, rest = REST }: PruneParts): Loop {
     failed: error => log.warn({ why: String(error) }, 'deliveries that ended long ago were not deleted'),
   })
 }
-
-/** Ends at once when `leave` is aborted. */
-const pause = (milliseconds: number, leave: AbortSignal) =>
-  new Promise<void>(resolve => {
-    const end = () => {
-      clearTimeout(timer)
-      leave.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, milliseconds)
-    leave.addEventListener('abort', end)
-  })

@@ -20,13 +20,15 @@ const entry = (name: string, email: string, more: Partial<Entry> = {}): Entry =>
 
 interface Wish {
   readonly announcement?: Announcement | null
+  readonly keepsMailboxes?: boolean
   readonly dryRun?: boolean
   readonly progress?: (soFar: Imported) => void
   readonly signal?: AbortSignal
 }
 
 async function add({ operator }: Pick<Desk, 'operator'>, entries: readonly Entry[], wish: Wish = {}) {
-  const none = { announcement: null, dryRun: false, progress() {}, signal: new AbortController().signal }
+  const { signal } = new AbortController()
+  const none = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, signal }
   const batches = async function* () {
     for (let i = 0; i < entries.length; i += 700) yield entries.slice(i, i + 700)
   }
@@ -189,6 +191,19 @@ export function importContract(
         ['Bob'],
       )
     })
+
+    for (const keepsMailboxes of [true, false]) {
+      test(`the mailbox behind an address is ${keepsMailboxes ? 'stored, if it is one that is known' : 'not stored'}; nobody is held for it`, async t => {
+        const desk = await open(t)
+        const entries = ['A.da+1@GMail.com', 'ada@googlemail.com', 'bob@example.com'].map(email => entry('Ada', email))
+        assert.deepEqual(await add(desk, entries, { keepsMailboxes }), { added: 3, existing: 0, erased: 0 })
+        const rows = await desk.sql('select state, mailbox from contact order by number')
+        assert.deepEqual(
+          rows.map(({ state, mailbox }) => [state, mailbox]),
+          ['ada@gmail.com', 'ada@gmail.com', null].map(mailbox => ['listed', keepsMailboxes ? mailbox : null]),
+        )
+      })
+    }
 
     test('thousands are added in the order of their entries, beside signups; a signal ends it between two steps', async t => {
       const desk = await open(t)

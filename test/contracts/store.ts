@@ -10,6 +10,7 @@ import { digestContract } from './store.digests.ts'
 import { dueContract } from './store.due.ts'
 import { gateContract } from './store.gate.ts'
 import { handOverContract } from './store.handovers.ts'
+import { mailboxContract } from './store.mailboxes.ts'
 import { idOf, type MakePlace, opened, pendingNow, signup, stored, uuidV7 } from './store.place.ts'
 import { sourceContract } from './store.sources.ts'
 
@@ -218,6 +219,7 @@ export function storeContract(name: string, place: MakePlace): void {
         store.claimDigest('webhook', 10, 1),
         store.settleDigest(digest, { is: 'delivered' }, 1),
         store.takeTurn('chat', 1),
+        store.fillMailboxes(0, 1),
         store.countListed(),
         store.counts(),
       ]
@@ -265,4 +267,5 @@ export function storeContract(name: string, place: MakePlace): void {
   byHandContract(name, place)
   sourceContract(name, place)
   gateContract(name, place)
+  mailboxContract(name, place)
 }

@@ -37,3 +37,11 @@ export function completedAt(url: string): Promise<void> {
     "select 1 from contact where state = 'pending' union all select 1 from delivery where state <> 'delivered' limit 1"
   return withPostgresDatabase(url, client => until(async () => (await client.query(left)).rows.length === 0))
 }
+
+/** Waits until nobody else is connected: what the dead have sent, the server still does. */
+export function endedAt(url: string): Promise<void> {
+  const others =
+    "select 1 from pg_stat_activity where datname = current_database() and backend_type = 'client backend'" +
+    ' and pid <> pg_backend_pid()'
+  return withPostgresDatabase(url, client => until(async () => (await client.query(others)).rows.length === 0))
+}

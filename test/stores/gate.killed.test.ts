@@ -12,6 +12,7 @@ import { sqlOn as sqliteSql } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { sqlOn as postgresSql } from '../harness/postgres-contacts.ts'
+import { endedAt } from '../harness/postgres-database.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -80,22 +81,24 @@ describe('kill -9 between the claim of a proof and its commit', {
   const places = {
     async sqlite(t: TestContext) {
       const path = join(temporaryFolder(t), 'waitlist.db')
-      return { place: path, open: () => sqliteStore({ ...parts, path }), sql: sqliteSql(path) }
+      const over = async () => {}
+      return { place: path, open: () => sqliteStore({ ...parts, path }), sql: sqliteSql(path), over }
     },
     async postgres() {
       const url = await server!.database()
       const open = () => postgresStore({ ...parts, provider: null, url, log: recordingLog().log })
-      return { place: url, open, sql: postgresSql(url) }
+      return { place: url, open, sql: postgresSql(url), over: () => endedAt(url) }
     },
   }
   for (const kind of ['sqlite', 'postgres'] as const) {
     test(`${kind}: no proof is lost for its address, and none is used twice`, async t => {
-      const { place, open, sql } = await places[kind](t)
+      const { place, open, sql, over } = await places[kind](t)
       for (let round = 0; round < ROUNDS; round++) {
         const child = childStore(t, kind, place, round)
         await child.begun
         await wait(Math.random() * 300)
         const answers = await child.kill()
+        await over()
         const store: Store = await open()
         try {
           // A claim without its contact would be a transaction in two parts.

@@ -65,7 +65,7 @@ test('on PostgreSQL, an import waits for a removal that it cannot see yet', { ti
     yield [{ signup: signup('Ada', 'ada@example.com'), state: 'listed' } as const]
   })()
   const { signal } = new AbortController()
-  const wish = { announcement: null, dryRun: false, progress() {}, signal }
+  const wish = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, signal }
   const importing = postgresOperator(url).importContacts(entries, wish)
   await wait(300)
   await removal.query('commit')

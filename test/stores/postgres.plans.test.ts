@@ -41,6 +41,7 @@ const rows = [
   `insert into delivery (contact, destination, attempts, due_at)
     select number, 'provider', case when number % 97 = 0 then 1 else 9 end, now() + case when number % 100 = 0 then interval '0' else interval '1 day' end
     from contact where state = 'pending'`,
+  `update contact set mailbox = 'by an older rule' where number between 20001 and 20050`,
   "update delivery set state = 'abandoned' where state = 'delivered' and number % 100 = 0",
 ]
 
@@ -104,6 +105,8 @@ for (const programs of new Set([undefined, isSlow ? installedPostgres() : undefi
         await store.settle(await only(store, 'provider', contact), { is: 'abandoned', why: 'given up' })
         // Of the deliveries that ended it looks at some, none of which is old.
         assert.deepEqual(await store.prune(DAY, 10_000, 500), { looked: 500, deleted: 0, abandoned: 0, last: 10_500 })
+        assert.deepEqual(await store.fillMailboxes(20_000, 50), { filled: 50, last: 20_050 })
+        assert.deepEqual(await store.fillMailboxes(20_000, 50), { filled: 0, last: 20_050 })
         await store.check()
         // One claim of which nothing is heard, which is given back.
         proxy.after(5, 'silent')

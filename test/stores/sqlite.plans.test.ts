@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { COUNT_LISTED } from '../../src/stores/deliveries.ts'
+import { fillingMailboxes } from '../../src/stores/sqlite/mailboxes.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { stepping } from '../../src/stores/sqlite/outbox.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
@@ -52,6 +53,7 @@ describe('with a million rows', () => {
     for (const provider of ['provider', null]) {
       const statements = await prepared(() => {
         stepping(file.database, { ...surroundings, provider })
+        fillingMailboxes(file.database)
         admitting(file.database, { ...surroundings, provider })
         admitting(file.database, { ...surroundings, provider, trackSources: true })
         admitting(file.database, {
@@ -74,7 +76,7 @@ describe('with a million rows', () => {
     }
   })
 
-  test('where nobody is held, a signup is stored by statements that know nothing of it', async t => {
+  test('where nobody is held, signups and deliveries are stored by statements that know nothing of it', async t => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())
     const of = (holds: HoldRules | null) => prepared(() => admitting(file.database, { ...surroundings, holds }))
@@ -82,6 +84,11 @@ describe('with a million rows', () => {
     const [off, on] = [await of(null), await of({ above: null, window: 60_000, suspicious: false })]
     assert.deepEqual(
       off.filter(sql => gate.test(sql)),
+      [],
+    )
+    const steps = await prepared(() => stepping(file.database, surroundings))
+    assert.deepEqual(
+      steps.filter(sql => sql.includes('mailbox')),
       [],
     )
     assert.ok(off.length > 3 && on.filter(sql => gate.test(sql)).length > 3)
@@ -128,14 +135,17 @@ describe('with a million rows', () => {
   })
 })
 
-test('a known address is no write: the log does not grow, so nothing is synced', async t => {
+test('a known address is no write, nor is a mailbox that is stored: the log does not grow, so nothing is synced', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'] })
   t.after(() => store.close())
   const ada = signup('Ada Lovelace', 'ada@example.com')
   assert.equal((await store.admit(ada)).is, 'listed now')
+  await store.admit(signup('Ada Lovelace', 'ada.lovelace@gmail.com'))
+  assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 1, last: null })
   const { size, mtimeNs } = statSync(`${path}-wal`, { bigint: true })
   for (let i = 0; i < 10; i++) assert.equal((await store.admit(ada)).is, 'already listed')
+  for (let i = 0; i < 10; i++) assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 0, last: null })
   const after = statSync(`${path}-wal`, { bigint: true })
   assert.deepEqual([after.size, after.mtimeNs], [size, mtimeNs])
 })

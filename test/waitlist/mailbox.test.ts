@@ -7,6 +7,7 @@ describe('the mailbox behind an address', () => {
   for (const [mailbox, ...addresses] of [
     ['adalovelace@gmail.com', 'ada.lovelace@gmail.com', 'a.d.a.lovelace+x+y@googlemail.com', 'adalovelace+@gmail.com'],
     ['ada.lovelace@outlook.com', 'ada.lovelace@outlook.com', 'ada.lovelace+news@outlook.com'],
+    // Apple documents the domains; that a plus makes no difference is known from its users alone.
     ['ada@icloud.com', 'ada@me.com', 'ada@mac.com', 'ada+1@icloud.com'],
     ['adalovelace@proton.me', 'ada_lovelace@proton.me', 'ada-love.lace+1@pm.me', 'adalovelace@protonmail.com'],
     ['ada@fastmail.com', 'ada+news@fastmail.com', 'news@ada.fastmail.com'],
@@ -19,7 +20,7 @@ describe('the mailbox behind an address', () => {
     })
   }
 
-  test('what no provider says to be one is not taken for one', () => {
+  test('what nobody says to be one is not taken for one', () => {
     for (const [one, another] of [
       ['ada.lovelace@outlook.com', 'adalovelace@outlook.com'],
       ['ada@outlook.com', 'ada@hotmail.com'],

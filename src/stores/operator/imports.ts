@@ -31,6 +31,8 @@ export interface Entry {
 export interface ImportWish {
   /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, unless they are held. */
   readonly announcement: Announcement | null
+  /** Whether the mailboxes behind their addresses are stored: further spellings are held then, they themselves are not. */
+  readonly keepsMailboxes: boolean
   /** Only looks what would become of the entries. */
   readonly dryRun: boolean
   /** Called after each step. */

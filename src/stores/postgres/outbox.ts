@@ -16,6 +16,7 @@ import {
 import { mending, PAGE } from '../mending.ts'
 import { newSecret } from '../secret.ts'
 import type { Postgres } from './client.ts'
+import { fillMailboxes } from './mailboxes.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
 import { pruneStep } from './pruning.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
@@ -202,7 +203,15 @@ interface Options {
 interface Outbox
   extends Pick<
     Store,
-    'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'takeTurn' | 'prune' | 'secret' | 'countListed'
+    | 'claim'
+    | 'settle'
+    | 'claimDigest'
+    | 'settleDigest'
+    | 'takeTurn'
+    | 'prune'
+    | 'fillMailboxes'
+    | 'secret'
+    | 'countListed'
   > {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
@@ -339,6 +348,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return again || row!.taken
       }),
     prune: (age, after, most) => pruneStep(database.run, { now: now(), age, after, most }),
+    fillMailboxes: (after, most) => fillMailboxes(database.run, after, most),
     secret: name =>
       database.attempt(async query => {
         const read = async () => (await query<{ value: string }>('select value from secret where name = $1', [name]))[0]

@@ -63,10 +63,22 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, monotonic, bounds })
-  const { claim, settle, claimDigest, settleDigest, takeTurn, prune, secret, countListed, leased, lost } = outbox
+  const {
+    claim,
+    settle,
+    claimDigest,
+    settleDigest,
+    takeTurn,
+    prune,
+    fillMailboxes,
+    secret,
+    countListed,
+    leased,
+    lost,
+  } = outbox
   const { trackSources = false, holds = null, syncsKnown = false } = options
   const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, holds, syncsKnown, leased, lost })
-  const able = checked(admit, trial)
+  const able = checked(admit, trial, { syncsKnown })
   const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
     measured: options.commits,
@@ -111,6 +123,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     settleDigest,
     takeTurn,
     prune,
+    fillMailboxes,
     secret,
     countListed,
     counts: oneAtATime(count),

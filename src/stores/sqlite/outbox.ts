@@ -5,6 +5,7 @@ import {
   type Delivery,
   type Digest,
   type DigestSettlement,
+  type Filled,
   LEASE,
   NAMED,
   type Pruned,
@@ -24,6 +25,7 @@ import {
 import { PAGE } from '../mending.ts'
 import { newSecret } from '../secret.ts'
 import { countAll } from './counts.ts'
+import { fillingMailboxes } from './mailboxes.ts'
 import { pruning } from './pruning.ts'
 import { listing, type Surroundings } from './signups.ts'
 
@@ -45,6 +47,7 @@ export type Step =
     }
   | { readonly do: 'take turn'; readonly name: string; readonly distance: number }
   | { readonly do: 'prune'; readonly age: number; readonly after: number; readonly most: number }
+  | { readonly do: 'fill mailboxes'; readonly after: number; readonly most: number }
   | { readonly do: 'secret'; readonly name: string }
   | { readonly do: 'count listed' }
   | { readonly do: 'count all' }
@@ -64,6 +67,7 @@ export interface Results {
   readonly 'settle digest': boolean
   readonly 'take turn': boolean
   readonly prune: Pruned
+  readonly 'fill mailboxes': Filled
   readonly secret: string
   readonly 'count listed': number
   readonly 'count all': Counts
@@ -141,6 +145,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
   const countListed = database.prepare(COUNT_LISTED)
   const prune = pruning(database)
+  /** Prepared when it is first needed: most services never do. */
+  let fillMailboxes: ReturnType<typeof fillingMailboxes> | undefined
   const secretOf = database.prepare('select value from secret where name = ?')
   const addSecret = database.prepare('insert into secret (name, value) values (?, ?) on conflict do nothing')
 
@@ -256,6 +262,9 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return takeTurn(step, now)
       case 'prune':
         return prune(now - step.age, step.after, step.most)
+      case 'fill mailboxes':
+        fillMailboxes ??= fillingMailboxes(database)
+        return fillMailboxes(step.after, step.most)
       case 'secret':
         return secret(step.name)
       case 'count listed':

@@ -115,7 +115,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const reply = await thread.ask({ do: 'try', now: clock() })
     if (reply.is !== 'done') throw unavailable(reply)
   }
-  const able = checked(admit, trial)
+  const able = checked(admit, trial, { syncsKnown })
   const signups = naturalBatches<Signup, Admission>(able.admit, {
     bounds,
     ahead: AHEAD,
@@ -167,6 +167,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     settleDigest,
     takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
     prune: (age, after, most) => claims.submit({ do: 'prune', age, after, most }) as Promise<Results['prune']>,
+    fillMailboxes: (after, most) =>
+      claims.submit({ do: 'fill mailboxes', after, most }) as Promise<Results['fill mailboxes']>,
     secret: name => claims.submit({ do: 'secret', name }) as Promise<string>,
     countListed: () => count('count listed', countListedIn),
     counts: oneAtATime(() => count('count all', path => countAllIn(path, clock()))),

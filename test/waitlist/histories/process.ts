@@ -147,6 +147,7 @@ export function startProcess(parts: ProcessParts): Process {
     settleDigest: (...all) => store().settleDigest(...all),
     takeTurn: (...all) => store().takeTurn(...all),
     prune: (...all) => store().prune(...all),
+    fillMailboxes: (...all) => store().fillMailboxes(...all),
     secret: name => store().secret(name),
     countListed: () => store().countListed(),
     counts: () => store().counts(),

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { mailboxOf } from '../../../waitlist/mailbox.ts'
 import { OperatorError } from '../../../waitlist/ports.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
@@ -36,23 +37,24 @@ const BEGIN = `begin isolation level read committed; set local lock_timeout = 10
 const ADD = `
 with input as (
   select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::text[],
-    $8::text[]) with ordinality as t (id, name, email, email_key, state, created_at, source, held_for, ord)
+    $8::text[], $9::text[]) with ordinality as t (id, name, email, email_key, state, created_at, source, held_for, mailbox, ord)
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at, source, held_for, event_name, event_at)
+  insert into contact (id, name, email, email_key, state, created_at, source, held_for, mailbox, event_name, event_at)
   select id, name, email, email_key, state, coalesce(timestamptz 'epoch' + created_at * interval '1 millisecond', now()),
-    source::json, held_for, case when held_for is null then $9::text end, case when held_for is null and $9::text is not null then now() end
+    source::json, held_for, mailbox, case when held_for is null then $10::text end,
+    case when held_for is null and $10::text is not null then now() end
   from input order by ord on conflict do nothing
   returning number, email_key, state
 ), told as (
   insert into delivery (contact, destination, due_at)
-  select number, destination, now() from added cross join unnest($10::text[]) as destination where state <> 'held' order by number ${IN_PLACE}
+  select number, destination, now() from added cross join unnest($11::text[]) as destination where state <> 'held' order by number ${IN_PLACE}
 ), ${DURABLE}
 select email_key from added, durable`
 
 const LISTED = 'select email_key from contact where email_key = any($1::text[])'
 const ERASED = 'select hash, erased_at from erased where hash = any($1::text[])'
 
-function adding(database: Postgres, { announcement }: ImportWish): Decide {
+function adding(database: Postgres, wish: ImportWish): Decide {
   return batch =>
     database.attempt(async (query, again) => {
       if (again) throw new OperatorError('The connection was lost before the answer came. Run it again: it goes on.')
@@ -63,7 +65,7 @@ function adding(database: Postgres, { announcement }: ImportWish): Decide {
         if (!stays(entry) && !firsts.has(keyOf(entry))) firsts.set(keyOf(entry), entry)
       }
       const listed = await keys(query, LISTED, [batch.filter(stays).map(keyOf)])
-      const added = await keys(query, ADD, rowsOf([...firsts.values()], announcement))
+      const added = await keys(query, ADD, rowsOf([...firsts.values()], wish))
       await query('commit')
       return batch.map(entry => {
         const key = keyOf(entry)
@@ -106,7 +108,7 @@ async function erasedIn(query: Query, batch: readonly Entry[]): Promise<(entry: 
 }
 
 /** The parameters of `ADD`. */
-function rowsOf(entries: readonly Entry[], announcement: ImportWish['announcement']): unknown[] {
+function rowsOf(entries: readonly Entry[], { announcement, keepsMailboxes }: ImportWish): unknown[] {
   const columns: readonly ((entry: Entry) => string | number | null)[] = [
     ({ id }) => id ?? randomUUIDv7(),
     ({ signup }) => signup.name,
@@ -116,6 +118,7 @@ function rowsOf(entries: readonly Entry[], announcement: ImportWish['announcemen
     ({ createdAt }) => createdAt?.getTime() ?? null,
     ({ source }) => (source === undefined ? null : JSON.stringify(source)),
     ({ heldFor }) => heldFor ?? null,
+    entry => (keepsMailboxes ? mailboxOf(keyOf(entry)) : null),
   ]
   const { eventName, destinations } = stored({ state: 'listed' }, announcement)
   return [...columns.map(column => entries.map(entry => column(entry))), eventName, destinations]

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
+import { mailboxOf } from '../../../waitlist/mailbox.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
 import { erasureHash } from '../../erasure.ts'
@@ -33,14 +34,14 @@ const PACE: Pace = { least: 500, most: 500, rests: 0.15 }
 function adding(
   database: DatabaseSync,
   path: string,
-  { announcement }: ImportWish,
+  { announcement, keepsMailboxes }: ImportWish,
   look: ReturnType<typeof looking>,
 ): Decide {
   // KiB, as for the service: each address lands somewhere in the index, whose inner pages should stay.
   database.exec('pragma cache_size = -16384')
   const insert = database.prepare(
-    'insert into contact (id, name, email, email_key, state, held_for, created_at, source, event_name, event_at)' +
-      ' values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'insert into contact (id, name, email, email_key, state, held_for, created_at, source, event_name, event_at, mailbox)' +
+      ' values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   )
   const deliver = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
 
@@ -57,6 +58,7 @@ function adding(
       source === undefined ? null : JSON.stringify(source),
       eventName,
       eventName && now,
+      keepsMailboxes ? mailboxOf(emailKey(email)) : null,
     )
     for (const destination of destinations) deliver.run(lastInsertRowid, destination, now)
   }

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { type RunSql, signup } from '../contracts/store.place.ts'
+import { sqlOn as sqliteSql } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { webhookSecret } from '../harness/instances.ts'
+import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { sqlOn as postgresSql } from '../harness/postgres-contacts.ts'
+import { endedAt } from '../harness/postgres-database.ts'
+import { spawnProgram, until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { session } from '../stores/postgres.stage.ts'
+import { run } from './contacts.scene.ts'
+
+/** So many that a change of them takes many steps. */
+const HELD = 5_000
+const KILLS = 6
+
+const server = isSlow ? await startPostgres({ settings: unsynced }) : undefined
+after(() => server?.remove())
+
+type Env = Readonly<Record<string, string>>
+/** Two for each event; nobody is told, since no service runs. */
+const told = {
+  WEBHOOK_URL: 'http://127.0.0.1:1/hook',
+  WEBHOOK_SECRET: webhookSecret,
+  SLACK_WEBHOOK_URL: 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX',
+}
+const destinations = ['webhook', 'slack']
+
+interface Place {
+  readonly env: Env
+  readonly sql: RunSql
+  /** Resolves when what the dead left to the database is over. */
+  over(): Promise<void>
+  /** Keeps a change waiting in the middle of a step; null where nobody can. `waits` resolves when it does. */
+  readonly stall: (() => Promise<{ waits(): Promise<void>; goOn(): Promise<unknown> }>) | null
+}
+
+/** A list in which Ada is what a visitor becomes, and all others are held. */
+const places: Readonly<Record<string, (t: TestContext, provider: string | null) => Promise<Place>>> = {
+  async SQLite(t, provider) {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, provider, minimumFree: 0 })
+    await store.admit(signup('Ada', 'ada@example.com'))
+    await store.close()
+    const sql = sqliteSql(path)
+    await sql(
+      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
+        ` with recursive n (i) as (select 1 union all select i + 1 from n where i < ${HELD})` +
+        " select format('%036d', i), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', 0 from n",
+    )
+    return { env: { DATABASE_URL: `sqlite:${path}` }, sql, over: async () => {}, stall: null }
+  },
+  async PostgreSQL(t, provider) {
+    const url = await server!.database()
+    const { log } = recordingLog()
+    const store = await postgresStore({ url, eventName: 'waitlist.joined', destinations, provider, log })
+    await store.admit(signup('Ada', 'ada@example.com'))
+    await store.close()
+    const sql = postgresSql(url)
+    await sql(
+      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
+        " select gen_random_uuid(), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', now()" +
+        ` from generate_series(1, ${HELD}) as i`,
+    )
+    const stall = async () => {
+      const other = await session(t, url)
+      // Contacts can be changed, and their deliveries cannot.
+      await other.query('begin; lock table delivery in share mode')
+      const waiting = "select 1 from pg_locks where relation = 'delivery'::regclass and not granted"
+      const waits = () => until(async () => (await other.query(waiting)).rows.length > 0)
+      return { waits, goOn: () => other.query('rollback').then(() => other.end()) }
+    }
+    return { env: { DATABASE_URL: url }, sql, over: () => endedAt(url), stall }
+  },
+}
+
+/** What there is of each state, as of one moment. `fewest` and `most`: deliveries of one contact. */
+async function statesIn(sql: RunSql) {
+  const rows = await sql(
+    `select state, count(*) as contacts, count(event_at) as events, min(told) as fewest, max(told) as most,
+      min(number) as first, max(number) as last
+    from (select contact.*, (select count(*) from delivery where delivery.contact = contact.number) as told from contact) as each
+    group by state`,
+  )
+  return new Map(
+    rows.map(({ state, ...numbers }) => [
+      state as string,
+      Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value)])),
+    ]),
+  )
+}
+
+/** Kills the command while it is at work, looks at what is left each time, and then lets it end. */
+async function killedAgainAndAgain(
+  t: TestContext,
+  { env, sql, over, stall }: Place,
+  args: string[],
+  assertWhole: (states: Awaited<ReturnType<typeof statesIn>>) => void,
+): Promise<void> {
+  const cwd = temporaryFolder(t)
+  const held = async () => Number((await sql("select count(*) as held from contact where state = 'held'"))[0]!.held)
+  if (stall !== null) {
+    const { waits, goOn } = await stall()
+    const program = spawnProgram(t, env, { cwd, args })
+    await waits()
+    program.process.kill('SIGKILL')
+    await program.exited
+    await goOn()
+    await over()
+    assertWhole(await statesIn(sql))
+    assert.equal(await held(), HELD)
+  }
+  let cut = 0
+  for (let i = 0; i < KILLS; i++) {
+    const before = await held()
+    const program = spawnProgram(t, env, { cwd, args })
+    await until(async () => (await held()) < before || program.process.exitCode !== null)
+    await wait(Math.random() * 200)
+    program.process.kill('SIGKILL')
+    await program.exited
+    await over()
+    const states = await statesIn(sql)
+    assertWhole(states)
+    if (states.has('held')) cut++
+    t.diagnostic(`killed when ${states.get('held')?.contacts ?? 0} of ${before} were held`)
+  }
+  assert.ok(cut > 0, 'it was never killed before its end')
+  const last = await run(t, cwd, args, env)
+  assert.ok(last.code === 0 || cut < KILLS, last.stderr)
+  const states = await statesIn(sql)
+  assertWhole(states)
+  assert.ok(!states.has('held'))
+}
+
+describe('killed again and again', {
+  skip: !isSlow && 'it runs in .ci/run',
+  timeout: 300_000,
+  concurrency: 2,
+}, () => {
+  for (const [engine, make] of Object.entries(places)) {
+    for (const provider of [null, 'loops']) {
+      const [title, state] = provider === null ? ['listed', 'listed'] : ['pending with a provider', 'pending']
+      test(`a release on ${engine}: who is ${title} has all that belongs to it, nobody else has any, and nobody is lost`, async t => {
+        const place = await make(t, provider)
+        const env = { ...place.env, ...told, ...(provider !== null && { PROVIDER: provider, LOOPS_API_KEY: 'k' }) }
+        await killedAgainAndAgain(t, { ...place, env }, ['release', '--all'], states => {
+          const [released, held, ...others] = [state, 'held'].map(each => states.get(each))
+          assert.deepEqual(others, [])
+          assert.equal(released!.contacts! + (held?.contacts ?? 0), HELD + 1)
+          const each = provider === null ? destinations.length : 1
+          assert.deepEqual([released!.fewest, released!.most], [each, each])
+          assert.equal(released!.events, provider === null ? released!.contacts : 0)
+          if (held === undefined) return
+          assert.deepEqual([held.events, held.most], [0, 0])
+          assert.ok(released!.last! < held.first!, 'those who came first are released first')
+        })
+      })
+    }
+
+    test(`a discard on ${engine}: who is not gone is held as before, and who is listed stays so`, async t => {
+      const place = await make(t, null)
+      const rest = async () =>
+        JSON.stringify(await place.sql("select * from contact where state <> 'held'")) +
+        JSON.stringify(await place.sql('select * from delivery order by number'))
+      const before = await rest()
+      await killedAgainAndAgain(t, place, ['discard', '--yes', '--all'], states => {
+        const { held, ...others } = Object.fromEntries(states)
+        assert.deepEqual(Object.keys(others), ['listed'])
+        if (held !== undefined) assert.equal(held.last! - held.first! + 1, held.contacts, 'the first are gone')
+      })
+      assert.equal(await rest(), before)
+    })
+  }
+})
