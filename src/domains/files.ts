@@ -10,10 +10,10 @@ export interface Domains {
   close(): void
 }
 
-/** Files are polled, since notifications miss changed symbolic links and replaced files. */
+/** Milliseconds. Files are polled, since notifications miss changed symbolic links and replaced files. */
 const LOOK_EVERY = 1_000
-/** A file may be written in several steps. */
-const SETTLE = 200
+/** Looks until a changed file is read: it may be written in several steps, so another look must find it as it was. */
+const SETTLED = 2
 /** Bytes of a file: three million domains. */
 const LARGEST = 64 * 1024 * 1024
 
@@ -23,11 +23,15 @@ const LARGEST = 64 * 1024 * 1024
  *
  * @throws {OperatorError} when one cannot be used at the start.
  */
-export async function openDomains({ blocked, allowed }: DomainFiles, log: Log): Promise<Domains> {
+export async function openDomains(
+  { blocked, allowed }: DomainFiles,
+  log: Log,
+  lookEvery = LOOK_EVERY,
+): Promise<Domains> {
   const closings: (() => void)[] = []
   const open = async (setting: string, path: string | null) => {
     if (path === null) return () => false
-    const kept = await watched(setting, path, log)
+    const kept = await watched(setting, path, log, lookEvery)
     closings.push(kept.close)
     return (domain: string) => kept.list().has(domain)
   }
@@ -51,10 +55,10 @@ export async function openDomains({ blocked, allowed }: DomainFiles, log: Log): 
 }
 
 /** A list, as its file was when it could last be used. */
-async function watched(setting: string, path: string, log: Log) {
-  let list = await firstDomains(setting, path)
+async function watched(setting: string, path: string, log: Log, lookEvery: number) {
+  const first = firstDomains(setting, path)
   let settling: NodeJS.Timeout | undefined
-  let reading = Promise.resolve()
+  let reading: Promise<unknown> = first.catch(() => {})
   let closed = false
   const reload = async () => {
     try {
@@ -76,17 +80,20 @@ async function watched(setting: string, path: string, log: Log) {
     // One after the other, so that the newest is the last.
     settling = setTimeout(() => {
       reading = reading.then(reload)
-    }, SETTLE)
+    }, SETTLED * lookEvery)
   }
-  watchFile(path, { interval: LOOK_EVERY, persistent: false }, changed)
-  return {
-    list: () => list,
-    close() {
-      closed = true
-      clearTimeout(settling)
-      unwatchFile(path, changed)
-    },
+  const close = () => {
+    closed = true
+    clearTimeout(settling)
+    unwatchFile(path, changed)
   }
+  // From now on, so that a change while it is read for the first time is seen too.
+  watchFile(path, { interval: lookEvery, persistent: false }, changed)
+  let list = await first.catch(error => {
+    close()
+    throw error
+  })
+  return { list: () => list, close }
 }
 
 /** @throws {OperatorError} that names the setting. */
@@ -100,8 +107,10 @@ export async function firstDomains(setting: string, path: string): Promise<Domai
 
 /** @throws {Error} when the file cannot be read, is too large, or has a line that is no domain. */
 async function readDomainFile(path: string): Promise<DomainList> {
-  const { size } = await stat(path)
-  if (size > LARGEST) throw new Error(`it has more than ${LARGEST} bytes`)
+  const file = await stat(path)
+  // Anything else, such as a pipe, may have no end.
+  if (!file.isFile()) throw new Error('it is not a file')
+  if (file.size > LARGEST) throw new Error(`it has more than ${LARGEST} bytes`)
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(path))
   const list = await readDomains(text)
   if ('line' in list) throw new Error(`line ${list.line}: ${list.why}`)

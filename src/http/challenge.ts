@@ -15,7 +15,6 @@ export const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
 const solutionShape = new RegExp(SOLUTION_PATTERN)
 
 const refusals: Readonly<Record<Extract<Verdict, { is: 'unsolved' }>['why'], Refusal>> = {
-  missing: challengeMissing,
   wrong: challengeFailed,
   expired: challengeExpired,
 }

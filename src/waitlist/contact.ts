@@ -8,15 +8,16 @@ export const contactStates = ['pending', 'held', 'listed'] as const
 export type ContactState = (typeof contactStates)[number]
 
 /**
- * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact:
+ * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact. The worst counts, so
+ * that to release those whose verifier was away lets in nobody with a link:
  *
- * - `unverified`: the verifier of its challenge could not be asked.
  * - `link-in-name`: its name has an address or a link in it, which a mail would carry to a stranger.
  * - `same-mailbox`: another spelling of an address on the list, with dots or after a plus, that ends in the same mailbox.
  * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
+ * - `unverified`: the verifier of its challenge could not be asked.
  * - `above-limit`: as many as the operator's limit were let in within the window.
  */
-export const holdReasons = ['unverified', 'link-in-name', 'same-mailbox', 'domain-burst', 'above-limit'] as const
+export const holdReasons = ['link-in-name', 'same-mailbox', 'domain-burst', 'unverified', 'above-limit'] as const
 export type HoldReason = (typeof holdReasons)[number]
 
 /** A person on the list. */

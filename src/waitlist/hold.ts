@@ -50,11 +50,11 @@ type Rule = (newcomer: Newcomer, register: Register) => boolean
 
 /** Whether a newcomer is held, by the reason that is stored. The first that says so counts. */
 const rules: Readonly<Record<HoldReason, Rule>> = {
-  unverified: ({ signup }) => signup.unverified === true,
   'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
   'same-mailbox': ({ mailbox }, { knows }) => mailbox !== null && knows(mailbox),
   'domain-burst': ({ scopes }, { hasRoom }) =>
     [...scopes].some(([scope, most]) => scope !== ALL && !hasRoom(scope, most)),
+  unverified: ({ signup }) => signup.unverified === true,
   'above-limit': ({ scopes }, { hasRoom }) => scopes.has(ALL) && !hasRoom(ALL, scopes.get(ALL)!),
 }
 

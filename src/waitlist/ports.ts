@@ -332,7 +332,7 @@ export interface Provider {
 export type Verdict =
   /** The store sees to it that a proof is good for one address. */
   | { readonly is: 'solved'; readonly proof: Proof }
-  | { readonly is: 'unsolved'; readonly why: 'missing' | 'wrong' | 'expired' }
+  | { readonly is: 'unsolved'; readonly why: 'wrong' | 'expired' }
   /** The verifier could not be asked: the signup is held. `why` is for the log. */
   | { readonly is: 'unverified'; readonly why: string }
   /** Our own secret or settings are refused: no signup can be taken. `why` is for the log. */

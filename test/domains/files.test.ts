@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -7,13 +8,14 @@ import { type Domains, openDomains } from '../../src/domains/files.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 
 function files(t: TestContext) {
   const folder = temporaryFolder(t)
   const [blocked, allowed] = [join(folder, 'blocked.txt'), join(folder, 'allowed.txt')]
   const { log, logged } = recordingLog()
-  const open = async (withAllowed = true): Promise<Domains> => {
-    const domains = await openDomains({ blocked, allowed: withAllowed ? allowed : null }, log)
+  const open = async (withAllowed = true, lookEvery = 100): Promise<Domains> => {
+    const domains = await openDomains({ blocked, allowed: withAllowed ? allowed : null }, log, lookEvery)
     t.after(() => domains.close())
     return domains
   }
@@ -60,5 +62,39 @@ describe('files of email domains', { concurrency: true, timeout: 60_000 }, () =>
     writeFileSync(blocked, 'example.com\n')
     writeFileSync(allowed, Buffer.from([0xff, 0xfe, 0x61, 0x00]))
     await assert.rejects(open(), /ALLOWED_DOMAINS_FILE cannot be used/)
+    rmSync(allowed)
+    execFileSync('mkfifo', [allowed])
+    await assert.rejects(open(), /ALLOWED_DOMAINS_FILE cannot be used: it is not a file/)
+  })
+
+  test('while a file is being written, the list is the one before', {
+    skip: !isSlow && 'it takes seconds; it runs in .ci/run',
+  }, async t => {
+    const { blocked, open, logged } = files(t)
+    writeFileSync(blocked, 'one.example\ntwo.example\n')
+    const { accepts } = await open(false, 1_000)
+    writeFileSync(blocked, 'one.example\n')
+    for (let i = 0; i < 8; i++) {
+      const began = performance.now()
+      await wait(500)
+      if (performance.now() - began > 900) return t.skip('this machine is too busy to write a file in time')
+      appendFileSync(blocked, `more${i}.example\n`)
+      assert.equal(accepts('ada@two.example'), false)
+    }
+    assert.deepEqual(logged, [])
+    await until(() => !accepts('ada@more7.example'))
+    assert.equal(accepts('ada@two.example'), true)
+  })
+
+  test('a change while a file is read for the first time is seen', async t => {
+    const { blocked, open } = files(t)
+    writeFileSync(blocked, Array.from({ length: 200_000 }, (_, i) => `d${i}.example\n`).join(''))
+    const opening = open(false)
+    await wait(60)
+    // At once: half a file would not be read at all.
+    writeFileSync(`${blocked}.new`, 'two.example\n')
+    renameSync(`${blocked}.new`, blocked)
+    const { accepts } = await opening
+    await until(() => !accepts('ada@two.example'))
   })
 })

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { never, startReceiver } from '../contracts/destination.receiver.ts'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { scrape } from '../harness/metrics.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
@@ -163,11 +164,16 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     ])
   })
 
-  test('two instances hold signups: it is told once, without a name or an address', {
+  test('two instances hold signups: the chat is told once, each log once, and the metrics of each are those of both', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const slack = await startChat(t, slackFake)
-    const env = { DATABASE_URL: await server.database(), SLACK_WEBHOOK_URL: slack.url, HOLD_ABOVE: '1' }
+    const env = {
+      DATABASE_URL: await server.database(),
+      SLACK_WEBHOOK_URL: slack.url,
+      HOLD_ABOVE: '1',
+      ADMIN_PORT: '0',
+    }
     const programs = await Promise.all([run(t, env), run(t, env)])
     for (const program of programs) assert.deepEqual(await signUp(program, 3), [200, 200, 200])
     const said = 'signups are being held: see waitlist held'
@@ -176,6 +182,9 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     for (const program of programs) {
       const [line, ...more] = logOf(program).filter(({ msg }) => msg === said)
       assert.deepEqual([line?.held, line?.reasons, more], [5, { 'above-limit': 5 }, []])
+      // Each instance says what all of them hold, so the figures are not added up.
+      const { admin } = logOf(program).find(({ msg }) => msg === 'waitlist is ready') as { admin: string }
+      await until(async () => (await scrape(admin)).value('waitlist_held_contacts', { reason: 'above-limit' }) === 5)
     }
     await wait(1_000)
     assert.deepEqual(slack.texts().toSorted(), [

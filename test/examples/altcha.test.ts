@@ -95,6 +95,28 @@ describe('the form with the official widget, under a strict policy, on another o
     assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
   })
 
+  test('the policy is sent with the page, and the browser keeps to it: no inline script, no eval, no other server', async t => {
+    const { origin, sendTo } = await altchaLanding(t)
+    sendTo('http://localhost:1')
+    const policy = (await fetch(origin)).headers.get('content-security-policy')!
+    assert.match(policy, /^default-src 'none'; script-src 'self'; .*; connect-src http:\/\/localhost:1; /)
+    assert.doesNotMatch(policy, /unsafe|\*|https?:(?!\/\/localhost:1)/)
+    const { page, complaints } = await visit(t, origin)
+    const breaches = {
+      'script-src-elem by inline': `document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.ran = 1' }))`,
+      'script-src-attr by inline': `document.body.setAttribute('onclick', 'globalThis.ran = 1'), document.body.click()`,
+      'script-src by eval': `eval('globalThis.ran = 1')`,
+      'connect-src by http': `fetch('http://localhost:2').catch(() => {})`,
+      'style-src-attr by inline': `document.body.setAttribute('style', 'color: red')`,
+    }
+    for (const [breach, code] of Object.entries(breaches)) {
+      // In a task of its own, since what a debugger evaluates may do anything.
+      await page.evaluate(`setTimeout(() => { try { ${code} } catch {} })`)
+      await until(() => complaints.some(complaint => complaint.startsWith(`policy violated: ${breach}`)))
+    }
+    assert.equal(await page.evaluate('globalThis.ran'), undefined)
+  })
+
   // The rest takes longer than `npm test` may.
   if (!isSlow) return
 
@@ -140,7 +162,7 @@ describe('the form with the official widget, under a strict policy, on another o
 
   test('a challenge that has expired is solved anew by the next click', async t => {
     const { origin, sendTo } = await altchaLanding(t)
-    const challenge = altcha({ secret: 'x', cost: 1_000, range: 5, lifetime: 4_000 })
+    const challenge = altcha({ secret: 'x', cost: 1_000, range: 5, lifetime: 8_000 })
     const { baseUrl } = await openTestServer(t, {}, { CORS_ORIGINS: origin }, undefined, null, challenge)
     sendTo(baseUrl)
     const { page, fill, is, join, says, challenges, signups } = await visit(t, origin)

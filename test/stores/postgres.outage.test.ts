@@ -142,6 +142,7 @@ test('a table that is not there is an outage, not a bug, and passes', async t =>
 for (const [what, code] of [
   ['a deadlock', '40P01'],
   ['a conflict of transactions', '40001'],
+  ['a silence within a transaction that the server has ended', '25P03'],
 ]) {
   test(`${what} is tried again`, async t => {
     const { store, url } = await opened(t)

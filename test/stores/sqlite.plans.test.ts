@@ -94,6 +94,24 @@ describe('with a million rows', () => {
     assert.ok(off.length > 3 && on.filter(sql => gate.test(sql)).length > 3)
   })
 
+  test('a limit that was lowered, and arrivals that are over, hold up no signup', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const open = () =>
+      sqliteStore({ path, eventName: 'waitlist.joined', holds: { above: 100, window: 60_000, suspicious: true } })
+    await (await open()).close()
+    const database = new DatabaseSync(path)
+    const numbers = 'with recursive n(i) as (select 0 union all select i + 1 from n where i < 199999)'
+    database.exec(`${numbers} insert into arrival (scope, number, at) select '', i, i from n`)
+    database.close()
+    const store = await open()
+    t.after(() => store.close())
+    // Who waits for five seconds is refused.
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => store.admit(signup('Visitor', `v${i}@gmail.com`))),
+    )
+    assert.equal(answers.filter(({ is }) => is === 'listed now').length, 100)
+  })
+
   test('the opening reads those who are pending, and no others', async t => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())

@@ -71,7 +71,7 @@ test('a stop during a step waits for that step alone', { timeout: 10_000 }, asyn
     asked++
     return step.promise
   }
-  const filler = fillingMailboxes({ store: { fillMailboxes }, log: keptLog().log })
+  const filler = fillingMailboxes({ store: { fillMailboxes }, log: keptLog().log, rest: 60_000 })
   filler.start()
   const stopped = filler.stop(0)
   assert.equal(await Promise.race([stopped, wait(20, 'it waits')]), 'it waits')

@@ -109,4 +109,14 @@ describe('the reason to hold', () => {
     assert.equal(reason({}, full(ALL)), 'above-limit')
     assert.equal(reason({}, full(ALL), { above: null }), null)
   })
+
+  test('of several the worst: who is released after an outage of the verifier has no link', () => {
+    const reason = (given: object, rooms = open) =>
+      holdReasonOf(newcomerOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
+    assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
+    assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, knows: () => true }), 'same-mailbox')
+    const full = { ...open, hasRoom: () => false }
+    assert.equal(reason({}, full), 'domain-burst')
+    assert.equal(reason({ email: 'ada@gmail.com' }, full), 'unverified')
+  })
 })

@@ -1,4 +1,4 @@
-import { ALL, type HoldRules, holdReasonOf, type Newcomer, newcomerOf } from '../../waitlist/hold.ts'
+import { type HoldRules, holdReasonOf, type Newcomer, newcomerOf } from '../../waitlist/hold.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { credentialsOf, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
 import type { Query } from './client.ts'
@@ -37,42 +37,38 @@ delete from spent where nonce = any(array(
 
 const KNOWN = 'select email_key from contact where email_key = any($1::text[])'
 const MAILBOXES = 'select distinct mailbox from contact where mailbox = any($1::text[])'
-/** The number of no row. */
-const END = 2_147_483_647
 /**
- * Rows to use for arrivals in each scope, and how many more there may be. What lies ahead was stored before the clock was
- * set back. Of the limit for all, rows are never swept, so their numbers count them; those of a limit that was higher are
- * ignored (`number < below`). Domains have few rows, which are counted.
+ * The number of the last arrival in each scope, and how many more may be let in. Numbers have no gaps, so the difference of
+ * two counts those between. What lies ahead was stored before the clock was set back, and is written over.
  */
 const ROOM = `
-select scope, last,
-  most - case scope when '${ALL}' then last + 1 else (select count(*)::int from arrival where arrival.scope = wish.scope) end as free,
-  array(
-    select number from (
-      (select number, at from arrival where arrival.scope = wish.scope and number < below and at <= ${inMilliseconds('$2')}
-        order by at limit wanted)
-      union all
-      (select number, at from arrival where arrival.scope = wish.scope and number < below and at > ${NOW} order by at limit wanted)
-    ) as used order by at
-  ) as used
-from unnest($3::text[], $4::int[], $5::int[], $6::int[]) as wish (scope, most, below, wanted), lateral (
-  select coalesce(max(number), -1) as last from arrival where arrival.scope = wish.scope and number < below
-) as highest`
+select scope, last, most - (last - before) as free
+from unnest($3::text[], $4::int[]) as wish (scope, most), lateral (
+  select coalesce(
+    (select number from arrival where arrival.scope = wish.scope and at <= ${inMilliseconds('$2')}
+      order by at desc, number desc limit 1),
+    (select number - 1 from arrival where arrival.scope = wish.scope order by number limit 1),
+    -1
+  ) as before
+) as edge, lateral (
+  select coalesce(
+    (select number from arrival where arrival.scope = wish.scope and at <= ${NOW} order by at desc, number desc limit 1),
+    before
+  ) as last
+) as newest`
 const ARRIVE = `
-insert into arrival (scope, number, at) select scope, number, ${NOW} from unnest($2::text[], $3::int[]) as t (scope, number)
+insert into arrival (scope, number, at) select scope, number, ${NOW} from unnest($2::text[], $3::bigint[]) as t (scope, number)
 on conflict (scope, number) do update set at = excluded.at`
-const SWEEP_DOMAINS = `
+const SWEEP_ARRIVALS = `
 delete from arrival using (
-  select scope, number from arrival where at <= ${inMilliseconds('$2')} and scope <> '${ALL}' order by at limit $3
+  select scope, number from arrival where at <= ${inMilliseconds('$2')} order by at, scope, number limit $3
 ) as old where arrival.scope = old.scope and arrival.number = old.number`
 
 interface Room {
-  readonly scope: string
-  readonly used: number[]
-  /** Rows that may be added. */
-  free: number
-  /** The highest number of a row. */
+  /** The number of the last arrival. */
   last: number
+  /** How many more may be let in. */
+  free: number
 }
 
 interface Entrant {
@@ -86,7 +82,15 @@ export type Gate<Item extends Entrant> = (
   query: Query,
 ) => Promise<{ readonly entries: ReadonlyMap<Item, Entry>; readonly spent: ReadonlySet<Item> }>
 
-export function gating<Item extends Entrant>(rules: HoldRules, now: () => Date | null): Gate<Item> {
+interface GateOptions {
+  readonly rules: HoldRules
+  /** Whether as much is asked about a known address as about a new one. */
+  readonly syncsKnown: boolean
+  /** Null: the server's clock is used. */
+  now(): Date | null
+}
+
+export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOptions): Gate<Item> {
   const { above, window, suspicious } = rules
   const counts = above !== null || suspicious
 
@@ -119,7 +123,8 @@ export function gating<Item extends Entrant>(rules: HoldRules, now: () => Date |
       known.add(item.key)
       newcomers.set(item, newcomerOf(item.signup, rules))
     }
-    const register = await registerOf([...newcomers.values()], query, time)
+    const asked = syncsKnown ? items.map(({ signup }) => newcomerOf(signup, rules)) : [...newcomers.values()]
+    const register = await registerOf(asked, query, time)
     const entries = new Map<Item, Entry>()
     for (const [item, newcomer] of newcomers) {
       const heldFor = holdReasonOf(newcomer, register)
@@ -139,45 +144,31 @@ export function gating<Item extends Entrant>(rules: HoldRules, now: () => Date |
     const mailboxes = new Set(
       wanted.length === 0 ? [] : (await query<{ mailbox: string }>(MAILBOXES, [wanted])).map(({ mailbox }) => mailbox),
     )
-    const wishes = new Map<string, { readonly most: number; wanted: number }>()
-    for (const { scopes } of newcomers) {
-      for (const [scope, most] of scopes) {
-        const wish = wishes.get(scope)
-        if (wish === undefined) wishes.set(scope, { most, wanted: 1 })
-        else wish.wanted++
-      }
-    }
+    const wishes = new Map(newcomers.flatMap(({ scopes }) => [...scopes]))
     const rooms = new Map<string, Room>()
     if (wishes.size > 0) {
-      const all = [...wishes.values()]
-      const scopes = [...wishes.keys()]
-      const most = all.map(({ most }) => most)
-      const below = scopes.map((scope, i) => (scope === ALL ? most[i]! : END))
-      const values = [time, -window, scopes, most, below, all.map(({ wanted }) => wanted)]
-      for (const room of await query<Room>(ROOM, values)) rooms.set(room.scope, room)
+      const values = [time, -window, [...wishes.keys()], [...wishes.values()]]
+      const found = await query<{ scope: string; last: string; free: string }>(ROOM, values)
+      for (const { scope, last, free } of found) rooms.set(scope, { last: Number(last), free: Number(free) })
     }
     const taken: { readonly scope: string; readonly number: number }[] = []
     return {
       knows: (mailbox: string) => mailboxes.has(mailbox),
-      hasRoom(scope: string) {
-        const { used, free } = rooms.get(scope)!
-        return used.length > 0 || free > 0
-      },
+      hasRoom: (scope: string) => rooms.get(scope)!.free > 0,
       enter({ mailbox, scopes }: Newcomer, letIn: boolean) {
         if (mailbox !== null) mailboxes.add(mailbox)
         if (!letIn) return
         for (const scope of scopes.keys()) {
           const room = rooms.get(scope)!
-          const used = room.used.shift()
-          if (used === undefined) room.free--
-          taken.push({ scope, number: used ?? ++room.last })
+          room.free--
+          taken.push({ scope, number: ++room.last })
         }
       },
       async save(added: number) {
-        if (taken.length > 0) {
+        if (taken.length > 0 || (syncsKnown && wishes.size > 0)) {
           await query(ARRIVE, [time, taken.map(({ scope }) => scope), taken.map(({ number }) => number)])
         }
-        if (suspicious) await query(SWEEP_DOMAINS, [time, -window, added + SWEPT])
+        if (counts) await query(SWEEP_ARRIVALS, [time, -window, added + SWEPT])
       },
     }
   }

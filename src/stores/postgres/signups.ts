@@ -155,7 +155,7 @@ interface Signups {
 export function postgresSignups(database: Postgres, options: Options): Signups {
   const { eventName, destinations, provider, trackSources, holds, syncsKnown, now, leased, lost } = options
   const text = (provider === null ? admitListed : admitPending)(options)
-  const gate = holds === null ? null : gating<Item>(holds, now)
+  const gate = holds === null ? null : gating<Item>({ rules: holds, syncsKnown, now })
 
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.

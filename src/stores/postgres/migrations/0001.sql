@@ -71,15 +71,15 @@ create table spent (
 );
 create index spent_expiry on spent (expires_at);
 
--- When new contacts were let in last: as many rows as may be let in within a window, used again and again.
+-- When new contacts were let in. Numbers grow with time, so those between two moments need not be counted one by one.
 create table arrival (
   scope  text        collate "C", -- a domain; empty: all
-  number integer, -- counted from 0
+  number bigint,
   at     timestamptz not null,
   primary key (scope, number)
 );
-create index arrival_at on arrival (scope, at);
-create index arrival_age on arrival (at);
+create index arrival_at on arrival (scope, at, number);
+create index arrival_age on arrival (at, scope, number);
 
 -- Random values that all instances share, each made when it is first needed.
 create table secret (

@@ -78,10 +78,10 @@ create table spent (
 ) strict, without rowid;
 create index spent_expiry on spent (expires_at);
 
--- When new contacts were let in last: as many rows as may be let in within a window, used again and again.
+-- When new contacts were let in. Numbers grow with time, so those between two moments need not be counted one by one.
 create table arrival (
   scope  text    not null, -- a domain; empty: all
-  number integer not null, -- counted from 0
+  number integer not null,
   at     integer not null,
   primary key (scope, number)
 ) strict, without rowid;
