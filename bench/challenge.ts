@@ -13,7 +13,7 @@ import { record } from './record.ts'
 import { type Comparison, count, type Figure, spread } from './report.ts'
 import { challengeGoals, type Goals, newSignup, openLimiter, signup, switchGoals } from './scenarios.ts'
 
-/** Lines of a file of blocked domains, as many as public lists have, several times. */
+/** Lines of a file of blocked domains, as many as public lists have, several times; unless `--contacts` is fewer. */
 const LINES = 1_000_000
 
 /** A domain of strangers, which is no burst, and whose addresses have other spellings. */
@@ -33,12 +33,12 @@ interface Switch {
   readonly connections?: number
 }
 
-const switches = (file: string, solved: RequestShape): readonly Switch[] => [
+const switches = (file: string, lines: number, solved: RequestShape): readonly Switch[] => [
   { name: 'HOLD_ABOVE, nobody is held', request: newSignup, settings: { HOLD_ABOVE: '1000000' } },
   { name: 'HOLD_ABOVE, everybody is held', request: newSignup, settings: { HOLD_ABOVE: '0' } },
   { name: 'HOLD_SUSPICIOUS, nobody is held', request: newGmail, settings: { HOLD_SUSPICIOUS: 'true' } },
   {
-    name: `BLOCKED_DOMAINS_FILE of ${count(LINES)} lines`,
+    name: `BLOCKED_DOMAINS_FILE of ${count(lines)} lines`,
     request: newSignup,
     settings: { BLOCKED_DOMAINS_FILE: file },
   },
@@ -59,8 +59,9 @@ const switches = (file: string, solved: RequestShape): readonly Switch[] => [
  */
 export async function compareSwitches(folder: string, plan: Plan): Promise<readonly Comparison[]> {
   const file = join(folder, 'blocked.txt')
-  await writeDomains(file)
-  const measured = switches(file, await solvedSignup()).map(each => ({ ...each, rounds: [] as Round[] }))
+  const lines = Math.min(LINES, plan.contacts)
+  await writeDomains(file, lines)
+  const measured = switches(file, lines, await solvedSignup()).map(each => ({ ...each, rounds: [] as Round[] }))
   for (let round = 1; round <= plan.rounds; round++) {
     for (const [i, { name, request, settings, connections = 64, rounds }] of measured.entries()) {
       plan.progress(`${name}, round ${round} of ${plan.rounds}`)
@@ -88,9 +89,9 @@ async function warmUp({ port }: Server, load: Omit<Load, 'port'>, seconds: numbe
 }
 
 /** Half of them with all their subdomains. */
-async function writeDomains(file: string): Promise<void> {
+async function writeDomains(file: string, lines: number): Promise<void> {
   const out = createWriteStream(file)
-  for (let i = 0; i < LINES; i++) {
+  for (let i = 0; i < lines; i++) {
     if (!out.write(`${i % 2 === 0 ? '' : '*.'}blocked-${i}.example.net\n`)) await once(out, 'drain')
   }
   out.end()

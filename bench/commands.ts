@@ -38,17 +38,23 @@ const OUTPUT = 'list.csv'
 const INPUT = 'others.csv'
 const HELD_INPUT = 'held.jsonl'
 /** Signups that are released or discarded at once. */
-const HELD = 100_000
+const heldBeside = (contacts: number): number => Math.min(100_000, contacts)
 
 /** What finds nobody looks at everybody. */
-const commands: readonly Command[] = [
+const commandsOn = (contacts: number): readonly Command[] => [
   { name: 'list --search', args: ['list', '--search', 'Nobody Ω'], code: 1, goal: commandGoals.list },
   { name: 'stats', args: ['stats', '--json'], code: 0, goal: commandGoals.stats },
   { name: 'export', args: ['export', '--output', OUTPUT], code: 0, goal: commandGoals.export },
   { name: 'import', args: ['import', INPUT], code: 0, goal: commandGoals.import, prepare: writeOthers, rounds: 2 },
-  { name: `release ${count(HELD)}`, args: ['release', '--all'], code: 0, goal: commandGoals.release, prepare: addHeld },
   {
-    name: `discard ${count(HELD)}`,
+    name: `release ${count(heldBeside(contacts))}`,
+    args: ['release', '--all'],
+    code: 0,
+    goal: commandGoals.release,
+    prepare: addHeld,
+  },
+  {
+    name: `discard ${count(heldBeside(contacts))}`,
     args: ['discard', '--yes', '--all'],
     code: 0,
     goal: commandGoals.discard,
@@ -60,12 +66,12 @@ const commands: readonly Command[] = [
 async function addHeld(
   folder: string,
   run: number,
-  _contacts: number,
+  contacts: number,
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
   const person = (i: number) =>
     `{"name":"Person ${i}","email":"held-${run}-${i}-${process.hrtime.bigint()}@example.com","state":"held","heldFor":"above-limit"}\n`
-  writeFileSync(join(folder, HELD_INPUT), Array.from({ length: HELD }, (_, i) => person(i)).join(''))
+  writeFileSync(join(folder, HELD_INPUT), Array.from({ length: heldBeside(contacts) }, (_, i) => person(i)).join(''))
   const { code } = await runCommand(folder, settings, ['import', HELD_INPUT])
   if (code !== 0) throw new Error(`the import of who is held ended with ${code}`)
 }
@@ -91,7 +97,7 @@ export async function commandFigures(folder: string, plan: Plan): Promise<Figure
     await first.stop()
     await add()
     const service = await startService(folder, settings)
-    for (const command of commands) {
+    for (const command of commandsOn(contacts)) {
       plan.progress(`commands: ${command.name} on ${store}`)
       const measured = await measureCommand(folder, service, settings, command, { rounds: plan.rounds, contacts })
       figures.push(figureOf(`${command.name}, ${count(contacts)} contacts, ${store}`, command.goal, measured))

@@ -17,7 +17,7 @@ Without a scenario it measures all but \`instances\`, in about fifteen minutes.
   --challenge     the same as \`challenge\`
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
-  --contacts <n>  in the large file (5,000,000), and of a command's if they are fewer than a million
+  --contacts <n>  in the large file (5,000,000); of everything else that is large there is no more than that
   --write         puts the tables into docs/engineering/performance.md, or docs/engineering/scaling.md for \`instances\`
   --json <file>   keeps every measurement
 `

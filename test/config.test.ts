@@ -115,6 +115,7 @@ describe('the configuration', () => {
         service: 'waitlist',
         description: 'Early-access waitlist',
         disclosesMembership: true,
+        holdsSignups: false,
         brandColor: null,
         logoFile: null,
         shutdownDelay: 1_000,

@@ -1,7 +1,7 @@
 import { createHmac, randomInt } from 'node:crypto'
 import { createChallenge, type Payload, verifySolution } from 'altcha-lib'
 import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
-import type { Challenge, Verdict } from '../waitlist/ports.ts'
+import type { Challenge, Verdict, Widget } from '../waitlist/ports.ts'
 
 export interface AltchaOptions {
   /** Any text. All instances that accept each other's challenges have the same. */
@@ -18,6 +18,14 @@ const LIFETIME = 600_000
 /** Characters of a solution. The widget's have about 750. */
 const LONGEST = 2_048
 
+/** https://altcha.org/docs/v3/widget-integration/. It is told by the page where challenges come from. */
+const widget: Widget = {
+  title: 'ALTCHA',
+  script: '<script type="module" src="altcha.min.js"></script>',
+  element: `<altcha-widget auto="onfocus" configuration='{"hideFooter":true,"hideLogo":true,"humanInteractionSignature":false}'></altcha-widget>`,
+  reset: 'widget.reset()',
+}
+
 const wrong: Verdict = { is: 'unsolved', why: 'wrong' }
 const expired: Verdict = { is: 'unsolved', why: 'expired' }
 
@@ -32,6 +40,7 @@ export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptio
   return {
     name: 'altcha',
     member: 'altcha',
+    widget,
 
     async issue() {
       const challenge = await createChallenge({

@@ -116,6 +116,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
   return {
     name: kind,
     member: vendor.member,
+    widget: { ...vendor.widget, title: vendor.title },
     issue: null,
 
     async verify(token, visitor, leave) {

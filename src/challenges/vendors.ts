@@ -1,4 +1,5 @@
 import { memberAt, textAt } from '../outbound/reply.ts'
+import type { Widget } from '../waitlist/ports.ts'
 
 /** What a code in a verifier's answer says. */
 export type Meaning =
@@ -10,13 +11,14 @@ export type Meaning =
   /** Solved for another site: forged, or our secret belongs to that site. */
   | 'foreign'
 
-/** One vendor: how its verifier is asked, and how its answer is read. */
+/** One vendor: what a page has of it, how its verifier is asked, and how its answer is read. */
 export interface Vendor {
   readonly title: string
   /** Null: it is self-hosted. */
   readonly url: string | null
   /** The member of a form that its widget fills. */
   readonly member: string
+  readonly widget: Omit<Widget, 'title'>
   /** Characters of a token, if the vendor says so. */
   readonly longest?: number
   /** Sent as a form; otherwise as JSON. */
@@ -40,12 +42,20 @@ function listed(json: unknown): readonly string[] {
   return [codes].flat().filter(code => typeof code === 'string')
 }
 
+/** Its place in the form, as all but Cap have it. */
+const place = (name: string) => `<div class="${name}" data-sitekey="your-site-key"></div>`
+
 export const vendors = {
-  /** https://developers.cloudflare.com/turnstile/get-started/server-side-validation/, "Validate the token". */
+  /** https://developers.cloudflare.com/turnstile/get-started/server-side-validation/, "Validate the token"; client-side-rendering/. */
   turnstile: {
     title: 'Turnstile',
     url: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
     member: 'cf-turnstile-response',
+    widget: {
+      script: '<script src="https://challenges.cloudflare.com/turnstile/v0/api.js" async defer></script>',
+      element: place('cf-turnstile'),
+      reset: 'turnstile.reset()',
+    },
     longest: 2_048,
     form: true,
     takesAddress: true,
@@ -55,24 +65,36 @@ export const vendors = {
     codes: listed,
   },
   /**
-   * https://docs.hcaptcha.com/, "Verify the User Response Server Side". Under load its `hostname` is `not-provided`; its
+   * https://docs.hcaptcha.com/, "Add the hCaptcha Widget", "Verify the User Response Server Side". Under load its `hostname` is `not-provided`; its
    * score, for enterprises, is the worse the higher it is.
    */
   hcaptcha: {
     title: 'hCaptcha',
     url: 'https://api.hcaptcha.com/siteverify',
     member: 'h-captcha-response',
+    widget: {
+      script: '<script src="https://js.hcaptcha.com/1/api.js" async defer></script>',
+      element: place('h-captcha'),
+      reset: 'hcaptcha.reset()',
+    },
     form: true,
     takesAddress: true,
     site: { path: ['hostname'], always: false },
     scores: false,
     codes: listed,
   },
-  /** https://developer.friendlycaptcha.com/docs/v2/api/siteverify. Its `origin` may be empty. */
+  /** https://developer.friendlycaptcha.com/docs/v2/api/siteverify, …/getting-started/install. Its `origin` may be empty. */
   friendlycaptcha: {
     title: 'Friendly Captcha',
     url: 'https://global.frcapi.com/api/v2/captcha/siteverify',
     member: 'frc-captcha-response',
+    widget: {
+      script:
+        '<script type="module" src="https://cdn.jsdelivr.net/npm/@friendlycaptcha/sdk@1.0.2/site.min.js" async defer></script>',
+      element: place('frc-captcha'),
+      pending: '.',
+      reset: 'frcaptcha.getAllWidgets().forEach(widget => widget.reset())',
+    },
     form: false,
     key: 'x-api-key',
     takesAddress: false,
@@ -80,22 +102,32 @@ export const vendors = {
     scores: false,
     codes: json => [textAt(json, 'error', 'error_code') ?? ''],
   },
-  /** https://developers.google.com/recaptcha/docs/verify and …/docs/v3. An answer of v2 has no score. */
+  /** https://developers.google.com/recaptcha/docs/verify, …/docs/display and …/docs/v3. An answer of v2 has no score. */
   recaptcha: {
     title: 'reCAPTCHA',
     url: 'https://www.google.com/recaptcha/api/siteverify',
     member: 'g-recaptcha-response',
+    widget: {
+      script: '<script src="https://www.google.com/recaptcha/api.js" async defer></script>',
+      element: place('g-recaptcha'),
+      reset: 'grecaptcha.reset()',
+    },
     form: true,
     takesAddress: true,
     site: { path: ['hostname'], always: true },
     scores: true,
     codes: listed,
   },
-  /** https://capjs.js.org/guide/standalone/, "Server-side". It says what is wrong in a sentence. */
+  /** https://capjs.js.org/guide/standalone/, "Server-side", …/widget. It says what is wrong in a sentence. */
   cap: {
     title: 'Cap',
     url: null,
     member: 'cap-token',
+    widget: {
+      script: '<script type="module" src="https://cdn.jsdelivr.net/npm/cap-widget@0.1.57"></script>',
+      element: '<cap-widget data-cap-api-endpoint="https://your-cap.example.com/your-site-key/"></cap-widget>',
+      reset: "form.querySelector('cap-widget').reset()",
+    },
     form: false,
     takesAddress: false,
     site: null,

@@ -35,6 +35,8 @@ export interface ServerSettings {
   readonly trackSources: boolean
   /** Whether an answer says if the address was on the list before. */
   readonly disclosesMembership: boolean
+  /** Whether rules hold some signups. Those whose challenge cannot be verified are held besides. */
+  readonly holdsSignups: boolean
   readonly service: string
   readonly description: string
   /** `#rrggbb`; null: the documentation has its own colour. */
@@ -107,7 +109,10 @@ export async function openServer(
   let made: Site | undefined
   const facts = {
     solution: challenge?.member ?? null,
+    widget: challenge?.widget ?? null,
     issuesChallenges: challenge?.issue != null,
+    // Only a verifier elsewhere can be away.
+    holdsSignups: settings.holdsSignups || challenge?.issue === null,
     blocksDomains: parts.accepts !== null,
   }
   const pages = () => (made ??= site({ ...settings, ...quota, ...facts, base: baseUrl(), cookie, logo }))

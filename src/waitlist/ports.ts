@@ -338,12 +338,29 @@ export type Verdict =
   /** Our own secret or settings are refused: no signup can be taken. `why` is for the log. */
   | { readonly is: 'misconfigured'; readonly why: string }
 
+/** What puts a solution into a form, for pages that have one. */
+export interface Widget {
+  /** Whose it is. */
+  readonly title: string
+  /** HTML: what loads it. */
+  readonly script: string
+  /** HTML: its place in the form. What an operator has to fill in begins with `your-`. */
+  readonly element: string
+  /** What the field of its solution begins with until there is one; otherwise the field is empty. */
+  readonly pending?: string
+  /** JavaScript: makes it ask for a new solution. */
+  readonly reset: string
+}
+
 /** Asks visitors to solve something that costs a bot more than them. */
 export interface Challenge {
   readonly name: string
 
   /** The member of a signup's body that has the solution, as the vendor's widget names it. */
   readonly member: string
+
+  /** For the documentation. */
+  readonly widget: Widget
 
   /** A new challenge as JSON, where this service makes them; null: the widget gets them from its vendor. */
   readonly issue: (() => Promise<string>) | null

@@ -24,7 +24,7 @@ function listed(t: Pick<TestContext, 'after'>, contacts: number): { readonly cwd
 }
 
 /** So many that a move takes a while, written once. */
-const { path: many } = listed({ after: after as TestContext['after'] }, 20_000)
+const { path: many } = listed({ after: after as TestContext['after'] }, isSlow ? 20_000 : 0)
 
 /** The same with a copy of them. */
 function listedMany(t: TestContext): { readonly cwd: string; readonly path: string } {
@@ -83,7 +83,9 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     assert.match(stderr, /^waitlist: .*waitlist\.db is in use by another Waitlist process\. Stop that one first/)
   })
 
-  test('fails when both sides differ in the end, and shows the checksums', async t => {
+  test('fails when both sides differ in the end, and shows the checksums', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { cwd } = listed(t, 10)
     const url = await server.database()
     await (await openStore(url)).close()
@@ -104,7 +106,9 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     assert.deepEqual(await listOn(url), { contact: [], delivery: [], erased: [], secret: [] })
   })
 
-  test('fails when an instance still takes signups from the database that is moved', async t => {
+  test('fails when an instance still takes signups from the database that is moved', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const cwd = temporaryFolder(t)
     const url = await server.database()
     const store = await openStore(url)
@@ -131,7 +135,9 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     assert.ok(!existsSync(join(cwd, 'copy.db')))
   })
 
-  test('leaves no trace beside a target that is no file of ours, and makes no more than one folder', async t => {
+  test('leaves no trace beside a target that is no file of ours, and makes no more than one folder', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { cwd } = listed(t, 1)
     writeFileSync(join(cwd, 'README.md'), '# Read me\n'.repeat(1_000))
     mkdirSync(join(cwd, 'folder'))
@@ -148,7 +154,7 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
         /There is no folder .*such\. Make it, or correct the path\. Nothing was copied/,
       ],
     ]
-    for (const [to, sentence] of isSlow ? targets : targets.slice(-3)) {
+    for (const [to, sentence] of targets) {
       const { code, stderr } = await run(t, cwd, to)
       assert.equal(code, 1)
       assert.match(stderr, sentence)
@@ -186,11 +192,9 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
 })
 
 // One after the other: this process must be there in the middle of each.
-describe('a waitlist move that is cut short', { timeout: 120_000 }, () => {
+describe('a waitlist move that is cut short', { timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
   for (const way of ['PostgreSQL', 'a file'] as const) {
-    test(`ends at Ctrl-C, leaves ${way} as it was, and succeeds when it is typed again`, {
-      skip: way === 'a file' && !isSlow && 'it runs in .ci/run',
-    }, async t => {
+    test(`ends at Ctrl-C, leaves ${way} as it was, and succeeds when it is typed again`, async t => {
       const { cwd, path } = listedMany(t)
       const url = await server.database()
       const copy = join(cwd, 'copy.db')
@@ -214,9 +218,7 @@ describe('a waitlist move that is cut short', { timeout: 120_000 }, () => {
     })
   }
 
-  test('says what to do when the server goes away in the middle, and succeeds when it is back', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
+  test('says what to do when the server goes away in the middle, and succeeds when it is back', async t => {
     const { cwd, path } = listedMany(t)
     const own = await startPostgres()
     t.after(() => own.remove())

@@ -11,6 +11,7 @@ import { CREATE, signUp } from '../e2e/provider.scene.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 async function remove(t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) {
@@ -88,7 +89,10 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(emails(), [])
   })
 
-  test('it ends after the answer, though the terminal stays open', { skip: noScript, timeout: 20_000 }, async t => {
+  test('it ends after the answer, though the terminal stays open', {
+    skip: noScript || (!isSlow && 'it runs in .ci/run'),
+    timeout: 20_000,
+  }, async t => {
     const { cwd, emails } = await listed(t)
     const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
     const command = `'${process.execPath}' '${entry}' remove ada@example.com`
@@ -117,7 +121,9 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     assert.match(again.stdout + again.stderr, /Loops(?: has not removed them: |, by hand: )/, 'tried again')
   })
 
-  test('run again, it removes what is left at the provider, and is done; then there is nobody', async t => {
+  test('run again, it removes what is left at the provider, and is done; then there is nobody', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const fake = loopsFake()
     fake.had('ada@example.com')
     const vendor = await startReceiver(t, received => fake.answer(received))
@@ -132,7 +138,9 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual([gone.code, gone.stdout], [1, 'Loops does not know them.\n'])
   })
 
-  test('where the provider is not asked, it is told that it keeps what it has, and how to remove that', async t => {
+  test('where the provider is not asked, it is told that it keeps what it has, and how to remove that', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { cwd } = await listed(t)
     const { code, stdout } = await remove(t, cwd, ['--yes', 'ada@example.com'], unreachable)
     assert.equal(code, 0)

@@ -111,7 +111,7 @@ describe('chats that several instances tell', { concurrency: true, timeout: 60_0
 
   for (const holds of ['taken', 'lost'] as const) {
     test(`one is killed when its message was ${holds}, but not answered: another one tells of all, and says that it may be twice`, {
-      skip: holds === 'lost' && !isSlow && 'it runs in .ci/run',
+      skip: !isSlow && 'it runs in .ci/run',
     }, async t => {
       const slack = await startChat(t, slackFake)
       const database = await server.database()
@@ -144,7 +144,9 @@ describe('chats that several instances tell', { concurrency: true, timeout: 60_0
 })
 
 describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 }, () => {
-  test('an outage of the provider is told when it begins and when it ends, and those who joined after it', async t => {
+  test('an outage of the provider is told when it begins and when it ends, and those who joined after it', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const discord = await startChat(t, discordFake)
     const fake = loopsFake()
     let isOut = true

@@ -12,22 +12,23 @@ import { noRedis, redisProgram } from '../harness/redis.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = isSlow ? await startPostgres({ settings: unsynced }) : null
+after(() => server?.remove())
 
 /** So many are restarted at the same time, so that the delays of their stops pass together. */
-const LANES = isSlow ? 4 : 2
+const LANES = 4
 /** So many are never restarted: there is always somebody. */
-const STEADY = isSlow ? 2 : 1
+const STEADY = 2
 const CLIENTS = 8
 /** Milliseconds between an answer and the next signup of a client. */
-const REST = isSlow ? 5 : 40
-const RESTARTS = isSlow ? 20 : 2
+const REST = 5
+const RESTARTS = 20
 
-for (const { name, start, skip } of balancers) {
+for (const { name, start, skip: missing } of balancers) {
+  const skip = missing || (!isSlow && 'it runs in .ci/run')
   describe(`instances behind ${name}`, { timeout: 180_000, skip }, () => {
     test(`${RESTARTS} rolling restarts under load: no failed request`, async t => {
-      const database = await server.database()
+      const database = await server!.database()
       const { balancer, programs, run, assertAllDelivered } = await behind(t, start, LANES + STEADY, database)
       const ledger = new Ledger()
       let isOver = false
@@ -68,14 +69,13 @@ for (const { name, start, skip } of balancers) {
     })
 
     // In `npm test` health.503 shows what a balancer asks.
-    const lost = !isSlow && 'it runs in .ci/run'
-    test('who cannot reach the database gets no signups, until it can again', { skip: lost }, async t => {
+    test('who cannot reach the database gets no signups, until it can again', async t => {
       const seed = seedOf(t)
-      const database = await server.database()
+      const database = await server!.database()
       const { balancer, run, programs } = await behind(t, start, 2, database)
-      const link = await startFaultProxy(server.port, seed)
+      const link = await startFaultProxy(server!.port, seed)
       t.after(() => link.close())
-      const third = await run({ DATABASE_URL: database.replace(`:${server.port}/`, `:${link.port}/`) })
+      const third = await run({ DATABASE_URL: database.replace(`:${server!.port}/`, `:${link.port}/`) })
       await balancer.add(third.baseUrl)
       const isIn = async () => (await balancer.inRotation()).includes(third.baseUrl)
       assert.equal(await isIn(), true)
@@ -100,10 +100,9 @@ for (const { name, start, skip } of balancers) {
       ledger.assertTrueOf(await contactsIn(database))
     })
 
-    // In `npm test` redis.away shows it of the limiter.
-    const local = lost || (redisProgram === undefined && noRedis)
+    const local = redisProgram === undefined && noRedis
     test('without the shared rate limit all of them are healthy', { skip: local }, async t => {
-      const { balancer, programs, redis } = await behind(t, start, 2, await server.database())
+      const { balancer, programs, redis } = await behind(t, start, 2, await server!.database())
       const haveSaid = (message: string) => programs.every(({ stdout }) => stdout().includes(message))
       const ledger = new Ledger()
       const some = async (round: number) => {

@@ -99,7 +99,9 @@ describe('welcome mails', { timeout: 120_000 }, () => {
     assert.equal(first, second)
   })
 
-  test('refused before it was sent, it is sent later; a wrong login is said once, and loudly', async t => {
+  test('refused before it was sent, it is sent later; a wrong login is said once, and loudly', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { server, start, path } = await stage(t, {
       deed: (moment, count) => (moment === 'AUTH' && count === 1 ? say('535 5.7.8 no such Zebulon') : null),
     })
@@ -143,7 +145,7 @@ describe('welcome mails', { timeout: 120_000 }, () => {
     )
   })
 
-  test('a stop ends a session that nobody uses', async t => {
+  test('a stop ends a session that nobody uses', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
     const { server, start, path } = await stage(t)
     const program = await start()
     await signUp(program)

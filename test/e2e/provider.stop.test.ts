@@ -27,14 +27,12 @@ async function assertAllCompleted(scene: Scene): Promise<void> {
   await stop(program)
 }
 
-describe('SIGTERM', { concurrency: true, timeout: 120_000 }, () => {
+describe('SIGTERM', { concurrency: true, timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
   for (const [effect, timeout] of [
     ['before the effect', '5000'],
     ['after the effect', '20000'],
   ] as const) {
-    test(`while the vendor hangs ${effect}: it ends in time, and the signups are completed after a restart`, {
-      skip: effect === 'before the effect' && !isSlow && 'it runs in .ci/run',
-    }, async t => {
+    test(`while the vendor hangs ${effect}: it ends in time, and the signups are completed after a restart`, async t => {
       const scene = await stage(t, { PROVIDER_TIMEOUT: timeout })
       scene.hold(CREATE, effect)
       const program = await scene.run()
@@ -47,9 +45,7 @@ describe('SIGTERM', { concurrency: true, timeout: 120_000 }, () => {
   }
 
   for (const path of [HOOK, SEND]) {
-    test(`while a delivery to ${path} hangs: it ends in time, and is repeated after a restart`, {
-      skip: path === SEND && !isSlow && 'it runs in .ci/run',
-    }, async t => {
+    test(`while a delivery to ${path} hangs: it ends in time, and is repeated after a restart`, async t => {
       const scene = await stage(t)
       scene.hold(path, 'after the effect')
       const program = await scene.run()

@@ -20,6 +20,7 @@ const files: Readonly<Record<string, readonly [type: string, from: URL]>> = {
 
 const [, policy = ''] = /```\n(default-src .*)\n```/.exec(readFileSync(example('README.md'), 'utf8')) ?? []
 export const scriptPath = fileURLToPath(example('waitlist.js'))
+export const pagePath = fileURLToPath(example('index.html'))
 
 /** Serves the example with the policy of its README, on an origin of its own; returns that, and how to say where it sends to. */
 export async function altchaLanding(test: Pick<TestContext, 'after'>) {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { docsPage } from '../../src/http/discovery/docs/page.ts'
 import type { Answer, Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
 import { openapi } from '../../src/http/discovery/openapi.ts'
+import { challengeIssued } from '../../src/http/discovery/schemas.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
@@ -22,7 +23,7 @@ const plain = (prose: string): string => prose.replaceAll('`', '')
 function* wordsOf(document: ApiDocument, method: string, path: string, operation: Operation): Generator<string> {
   yield* [method.toUpperCase(), path, operation.summary, ...paragraphs(operation.description)]
   const { parameters = [], requestBody, responses } = operation
-  for (const { name, description, schema } of parameters) yield* [name, description, String(schema.examples![0])]
+  for (const { name, description, schema } of parameters) yield* [name, plain(description), String(schema.examples![0])]
   if (requestBody !== undefined) yield plain(requestBody.description)
   for (const { schema, examples = {} } of Object.values(requestBody?.content ?? {})) {
     yield* wordsOfSchema(document, schema)
@@ -73,6 +74,9 @@ interface ApiDocument {
   readonly components: { readonly schemas: Record<string, Schema> }
 }
 
+/** A challenge says nothing to people, so the page leaves its example to the Markdown. */
+const unread = new Set(stringsIn(challengeIssued.examples[0]))
+
 const forms: [accept: string, textOf: (source: string) => string, section: RegExp][] = [
   ['text/html', textOfHtml, /(?=<section class="section|<tr><th scope="row")/],
   ['text/markdown', textOfMarkdown, /(?=^### )/m],
@@ -81,7 +85,9 @@ const forms: [accept: string, textOf: (source: string) => string, section: RegEx
 for (const [accept, textOf, section] of forms) {
   test(`C-58: all that the OpenAPI document says about an operation is in its part of ${accept}`, async t => {
     // So that it says all that it can.
-    const { request } = await clientOf(await startService(t, { TRACK_SOURCES: 'true' }))
+    const { request } = await clientOf(
+      await startService(t, { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' }),
+    )
     const document = (await request('/api/openapi.json')).json as ApiDocument
     const source = (await request('/docs/api', { headers: { accept } })).text
     const { info, tags } = document
@@ -108,6 +114,7 @@ for (const [accept, textOf, section] of forms) {
         const own = sections.find(text => text.replace(/^[#\s]+/, '').startsWith(operation.summary))
         assert.ok(own, `a section for ${operation.summary}`)
         for (const words of wordsOf(document, method, path, operation)) {
+          if (accept === 'text/html' && unread.has(words)) continue
           assert.ok(own.includes(words) || once.includes(words), `${method} ${path} says in ${accept}: ${words}`)
         }
       }
@@ -156,12 +163,13 @@ test('C-58: whatever the operator writes is shown and adds no element to the pag
     const off = {
       trackSources: false,
       disclosesMembership: true,
+      holdsSignups: false,
       solution: null,
       issuesChallenges: false,
       blocksDomains: false,
     }
     const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota, ...off })
-    return docsPage(api, base, { brandColor: null, logo: null }).html
+    return docsPage(api, base, null, { brandColor: null, logo: null }).html
   }
   // A description may contain code and links to headings.
   const tagsOf = (html: string) =>

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { SOLUTION_EXAMPLE } from '../../src/http/discovery/schemas.ts'
 import { startService } from '../harness/service.ts'
+import { solved } from '../harness/solve.ts'
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 const textOf = (html: string): string =>
@@ -58,6 +60,23 @@ for (const { name, language, command, needs } of languages) {
     assert.match(outputOf('/api/openapi.json'), /3\.1\.\d/)
     assert.match(outputOf('/docs/api'), /^(200 )?# waitlist API$/m)
     if (language !== 'sh') for (const [code, output] of outputs) assert.match(output, /^200 /, code)
+  })
+}
+
+for (const { name, language, command, needs } of languages) {
+  const [program, ...args] = needs
+  const isMissing = program !== undefined && spawnSync(program, args).status !== 0
+  const skip = isMissing && `${program} is not on this machine`
+
+  test(`with a challenge, the ${name} example is refused as it stands, and works with a solution in its place`, {
+    skip,
+  }, async t => {
+    const { baseUrl } = await startService(t, { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '5' })
+    const code = (await examples(baseUrl, language)).find(code => code.includes('Ada Lovelace'))!
+    assert.match(await run([...command], code), /the challenge was not solved, please try again/)
+    const solution = await solved(await (await fetch(`${baseUrl}/api/challenge`)).text())
+    const output = await run([...command], code.replace(SOLUTION_EXAMPLE, solution))
+    assert.match(output, /["']?alreadyExisted["']?: ?false/i)
   })
 }
 

@@ -24,8 +24,8 @@ async function publishedDocument(
 for (const [title, env] of [
   ['', {}],
   [
-    ', also with TRACK_SOURCES=true and a challenge',
-    { TRACK_SOURCES: 'true', CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
+    ', also with TRACK_SOURCES=true, a challenge and held signups',
+    { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' },
   ],
 ] as const) {
   const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'

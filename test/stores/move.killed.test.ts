@@ -13,8 +13,9 @@ import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { type List, listIn, listOn, manyContacts, moved, postgres, query, sqlite, writeList } from './move.scene.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const skip = !isSlow && 'it runs in .ci/run'
+const server = isSlow ? await startPostgres({ settings: unsynced }) : null
+after(() => server?.remove())
 
 const source = new URL('../../src/stores/move.ts', import.meta.url)
 
@@ -85,12 +86,12 @@ interface Target {
 
 const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
   async 'PostgreSQL without tables'() {
-    const url = await server.database()
+    const url = await server!.database()
     const state = () => query(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
     return { to: postgres(url), state, list: () => listOn(url) }
   },
   async 'PostgreSQL with empty tables'() {
-    const url = await server.database()
+    const url = await server!.database()
     await (await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })).close()
     const state = () =>
       query(
@@ -112,24 +113,24 @@ const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
 }
 
 const beforeCommit: Death = { method: 'commit', call: 1, when: 'before' }
-const deaths: readonly Death[] = isSlow
-  ? [
-      { method: 'begin', call: 1, when: 'after' },
-      { method: 'write', call: 1, when: 'after' },
-      { method: 'write', call: 13, when: 'after' },
-      { method: 'finish', call: 1, when: 'before' },
-      { method: 'finish', call: 1, when: 'after' },
-      { method: 'read', call: 8, when: 'after' },
-      beforeCommit,
-    ]
-  : [{ method: 'write', call: 13, when: 'after' }, beforeCommit]
+const deaths: readonly Death[] = [
+  { method: 'begin', call: 1, when: 'after' },
+  { method: 'write', call: 1, when: 'after' },
+  { method: 'write', call: 13, when: 'after' },
+  { method: 'finish', call: 1, when: 'before' },
+  { method: 'finish', call: 1, when: 'after' },
+  { method: 'read', call: 8, when: 'after' },
+  beforeCommit,
+]
 /** How often one is killed at any moment. */
-const KILLS = isSlow ? 5 : 2
+const KILLS = 5
 
-describe('a move that is killed leaves the target as it was, and the next one succeeds', { timeout: 180_000 }, () => {
+describe('a move that is killed leaves the target as it was, and the next one succeeds', {
+  timeout: 180_000,
+  skip,
+}, () => {
   for (const [name, make] of Object.entries(targets)) {
-    const skip = !name.endsWith('with empty tables') && !isSlow && 'it runs in .ci/run'
-    test(name, { skip }, async t => {
+    test(name, async t => {
       const path = join(temporaryFolder(t), 'waitlist.db')
       writeList(path, manyContacts(500))
       const { to, state, list } = await make(t)
@@ -168,10 +169,9 @@ describe('a move that is killed leaves the target as it was, and the next one su
   })
 })
 
-describe('a move that is killed at any moment', { timeout: 180_000 }, () => {
+describe('a move that is killed at any moment', { timeout: 180_000, skip }, () => {
   for (const name of ['PostgreSQL with empty tables', 'a file with empty tables']) {
-    const skip = !name.startsWith('PostgreSQL') && !isSlow && 'it runs in .ci/run'
-    test(`has copied all or nothing to ${name}`, { skip }, async t => {
+    test(`has copied all or nothing to ${name}`, async t => {
       const folder = temporaryFolder(t)
       const path = join(folder, 'waitlist.db')
       writeList(path, manyContacts(1_500))
@@ -206,11 +206,11 @@ describe('a move that is killed at any moment', { timeout: 180_000 }, () => {
 
 test('a move holds a batch in memory, not the list', {
   timeout: 120_000,
-  skip: !isSlow && 'it runs in .ci/run',
+  skip,
 }, async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
   writeList(path, manyContacts(50_000))
-  const child = childMove(t, sqlite(path), postgres(await server.database()), {
+  const child = childMove(t, sqlite(path), postgres(await server!.database()), {
     batch: 2_000,
     flags: ['--max-old-space-size=24'],
   })

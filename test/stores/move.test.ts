@@ -15,6 +15,7 @@ import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { type MessageProxy, messageProxy } from '../harness/postgres-messages.ts'
 import { makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 import {
   contactRow,
   listIn,
@@ -235,7 +236,9 @@ describe('nobody uses the target meanwhile', { timeout: 120_000 }, () => {
     assert.deepEqual(await store.admit(signup('Visitor', 'visitor-3@example.com')), { is: 'already listed' })
   })
 
-  test('a second move says so, and so does a move while a long transaction writes there', async t => {
+  test('a second move says so, and so does a move while a long transaction writes there', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { from, to, folder, copy, url } = await scene(t, 10)
     const other = join(folder, 'other.db')
     writeList(other, manyContacts(3))
@@ -313,7 +316,7 @@ describe('when the answer to the commit is lost', { timeout: 120_000 }, () => {
     assert.deepEqual(await tablesOn(url), [])
   })
 
-  test('and nobody can be asked, that is what is said', async t => {
+  test('and nobody can be asked, that is what is said', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
     const { result, url, path } = await cut(t, proxy => {
       proxy.after(COMMIT, 'cut')
       proxy.refuse(true)
@@ -370,7 +373,7 @@ describe('the file that is made', { timeout: 120_000 }, () => {
   })
 })
 
-describe('on a server with its own mind', { timeout: 120_000 }, () => {
+describe('on a server with its own mind', { timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
   test('limits of time and of safety that a role has are not those of a move', async t => {
     const { from, to, url, path } = await scene(t)
     const name = new URL(url).pathname.slice(1)

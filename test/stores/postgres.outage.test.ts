@@ -12,6 +12,7 @@ import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 import { BOUND, openedOn, session } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: { ...unsynced, max_connections: '20' } })
@@ -19,7 +20,9 @@ after(() => server.remove())
 
 const opened = openedOn(server)
 
-test('a table that is locked for longer than signups wait is an outage, and passes', async t => {
+test('a table that is locked for longer than signups wait is an outage, and passes', {
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const { store, url } = await opened(t)
   const operator = await session(t, url)
   await operator.query('begin')
@@ -90,7 +93,9 @@ test('where transactions are serializable, what conflicts is tried again', async
   }
 })
 
-test('a server without a free connection is an outage, and passes', async t => {
+test('a server without a free connection is an outage, and passes', {
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const { store, url } = await opened(t)
   const others: pg.Client[] = []
   // All but those that are kept for superusers, of which there are none but this one.

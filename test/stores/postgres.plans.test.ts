@@ -45,10 +45,12 @@ const rows = [
   "update delivery set state = 'abandoned' where state = 'delivered' and number % 100 = 0",
 ]
 
+const skip = !isSlow && 'it runs in .ci/run'
+
 // An older one is asked in .ci/run, as in postgres.installed.test.ts.
-for (const programs of new Set([undefined, isSlow ? installedPostgres() : undefined])) {
+for (const programs of new Set([undefined, installedPostgres()])) {
   const title = programs === undefined ? 'PostgreSQL' : `the PostgreSQL in ${programs}`
-  describe(`with ${LISTED} listed and ${PENDING} pending, in ${title}`, { timeout: 120_000 }, async () => {
+  describe(`with ${LISTED} listed and ${PENDING} pending, in ${title}`, { timeout: 120_000, skip }, async () => {
     const server = await startPostgres({ settings: unsynced, programs })
     after(() => server.remove())
 

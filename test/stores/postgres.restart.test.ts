@@ -8,6 +8,7 @@ import { idOf, signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 import { BOUND, openedOn } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: unsynced })
@@ -103,7 +104,9 @@ for (const mode of ['fast', 'immediate'] as const) {
   })
 }
 
-test('a server that is away for longer is unavailable within bounds; another one with its data is used at once', async t => {
+test('a server that is away for longer is unavailable within bounds; another one with its data is used at once', {
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const { store, url } = await opened(t)
   const crowd = visitors(t, store)
   await wait(100)
@@ -122,7 +125,9 @@ test('a server that is away for longer is unavailable within bounds; another one
   await eachOnce(url, await crowd.stop())
 })
 
-test('a server that hangs is unavailable within bounds, and used again when it goes on', async t => {
+test('a server that hangs is unavailable within bounds, and used again when it goes on', {
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
   const { store, url } = await opened(t)
   await store.admit(signup('Ada', 'ada@example.com'))
   server.pause()

@@ -6,6 +6,7 @@ import { signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 import { stagesOn } from './postgres.stage.ts'
 
 const provider = 'provider'
@@ -42,7 +43,9 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
     assert.equal((await contactsIn(url)).length, 2)
   })
 
-  test('what a straggler leases, when everybody has given it up, is given back', async t => {
+  test('what a straggler leases, when everybody has given it up, is given back', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { proxy, url, open } = await stage(t)
     const [store, other] = [await open(true), await open(false)]
     // A claim looks for what is late first, unless there is nothing left to be looked at.
@@ -62,7 +65,9 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
     assert.equal(await store.settle(taken!, { is: 'delivered' }), true, 'nothing else was given back')
   })
 
-  test('a signup of which everybody was told that it failed is not in doubt later', async t => {
+  test('a signup of which everybody was told that it failed is not in doubt later', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { proxy, url, open } = await stage(t)
     const [store, other] = [await open(true, provider), await open(false, provider)]
     // So that there is a connection, on which no signup was prepared yet.

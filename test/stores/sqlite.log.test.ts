@@ -16,6 +16,7 @@ import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { type Program, runProgram } from '../harness/program.ts'
+import { isSlow } from '../harness/slow.ts'
 
 const env = {
   HOST: '127.0.0.1',
@@ -141,7 +142,7 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
   })
 
   test('that cannot be shortened on a full disk refuses nothing that has room in it, and ends no process', {
-    skip,
+    skip: skip || (!isSlow && 'it runs in .ci/run'),
   }, async t => {
     const cwd = temporaryFolder(t)
     const path = join(cwd, 'waitlist.db')
@@ -204,7 +205,10 @@ test('the log begins anew again and again while there are commits', { timeout: 3
   }
 })
 
-test('a reader keeps the log as long as it reads; after that the log begins anew', { timeout: 30_000 }, async t => {
+test('a reader keeps the log as long as it reads; after that the log begins anew', {
+  skip: !isSlow && 'it runs in .ci/run',
+  timeout: 30_000,
+}, async t => {
   const { path, commit, pages } = opened(t)
   const reader = new DatabaseSync(path)
   t.after(() => reader.close())

@@ -23,7 +23,7 @@ import { type Abilities, vendorNames } from './histories/vendor.ts'
 import { comeToRest, judge } from './histories/verdict.ts'
 import { createWorld, type World } from './histories/world.ts'
 
-const many = isSlow ? { HISTORIES: '8000', POSTGRES_HISTORIES: '200' } : { HISTORIES: '100', POSTGRES_HISTORIES: '6' }
+const many = isSlow ? { HISTORIES: '5500', POSTGRES_HISTORIES: '140' } : { HISTORIES: '60', POSTGRES_HISTORIES: '2' }
 const { HISTORIES, POSTGRES_HISTORIES, HISTORY = '{}' } = { ...many, ...process.env }
 const { replayPath, ...again }: { seed?: number; path?: string; replayPath?: string } = JSON.parse(HISTORY)
 const constraints = { maxCommands: 24, size: 'max', ...(replayPath !== undefined && { replayPath }) } as const

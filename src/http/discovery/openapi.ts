@@ -18,6 +18,7 @@ import {
   signupRequest,
   signupRequestWith,
   signupResult,
+  signupResultOrHeld,
 } from './schemas.ts'
 
 interface Parameter {
@@ -53,6 +54,8 @@ export interface Installation {
   readonly trackSources: boolean
   /** Whether an answer says if the address was on the list before. */
   readonly disclosesMembership: boolean
+  /** Whether some signups are held. */
+  readonly holdsSignups: boolean
   /** Whether this service makes challenges. */
   readonly issuesChallenges: boolean
   /** The value of Set-Cookie. */
@@ -78,8 +81,10 @@ export function openapi(installation: Installation) {
     solution,
     issuesChallenges,
     disclosesMembership,
+    holdsSignups,
   } = installation
   const request = solution === null ? signupRequest : signupRequestWith(solution)
+  const result = !disclosesMembership ? recordedResult : holdsSignups ? signupResultOrHeld : signupResult
   const parameters = [...(solution === null ? [] : [solutionField(solution)]), ...(trackSources ? sourceFields : [])]
   const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } =
     answers(installation)
@@ -126,7 +131,11 @@ export function openapi(installation: Installation) {
           },
           responses: {
             200: {
-              description: disclosesMembership ? 'The address is on the waitlist.' : 'The signup is recorded.',
+              description: !disclosesMembership
+                ? 'The signup is recorded.'
+                : holdsSignups
+                  ? 'The address is on the waitlist, or the signup is held: stored, until the operator lets it in.'
+                  : 'The address is on the waitlist.',
               headers: {
                 'Cache-Control': noStore,
                 'Set-Cookie': header(
@@ -141,6 +150,9 @@ export function openapi(installation: Installation) {
                   ? {
                       new: { summary: 'A new address', value: signupResult.examples[0] },
                       known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
+                      ...(holdsSignups && {
+                        held: { summary: 'A new address whose signup is held', value: signupResultOrHeld.examples[2] },
+                      }),
                     }
                   : { recorded: { summary: 'Any address', value: recordedResult.examples[0] } },
               }),
@@ -276,7 +288,7 @@ export function openapi(installation: Installation) {
     components: {
       schemas: {
         SignupRequest: request,
-        SignupResult: disclosesMembership ? signupResult : recordedResult,
+        SignupResult: result,
         SelfDescription: selfDescription,
         HealthReport: healthReport,
         ...(issuesChallenges && { Challenge: challengeIssued }),
@@ -293,12 +305,12 @@ export function openapi(installation: Installation) {
         tags: ['Waitlist'],
         summary: 'Get a challenge',
         description:
-          'A new challenge for the ALTCHA widget, version 3, whose solution a signup needs. It can be solved and sent for ten minutes, and its solution is good for one address.',
+          'A challenge for the ALTCHA widget, version 3. Its solution can be sent for ten minutes, and is good for one address.',
         responses: {
           200: {
             description: 'The challenge.',
             headers: { 'Cache-Control': noStore },
-            content: json('Challenge'),
+            content: json('Challenge', { examples: { challenge: { value: challengeIssued.examples[0] } } }),
           },
           429: error(
             'This client has fetched too many challenges.',

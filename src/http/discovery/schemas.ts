@@ -101,6 +101,24 @@ export const signupResult = {
   ],
 } as const satisfies JSONSchema
 
+/** The same where a signup may be held. */
+export const signupResultOrHeld = {
+  ...signupResult,
+  description: 'The signup is durably stored.',
+  properties: {
+    ...signupResult.properties,
+    contactId: {
+      ...signupResult.properties.contactId,
+      description:
+        'Identifies a new contact. Absent if the address was already listed, or if the signup is held; never null.',
+    },
+  },
+  examples: [
+    ...signupResult.examples,
+    { success: true, message: 'Your signup is recorded.', alreadyExisted: false, automationTriggered: false },
+  ],
+} as const satisfies JSONSchema
+
 /** The same where membership is not disclosed. */
 export const recordedResult = {
   type: 'object',
@@ -156,6 +174,22 @@ export const challengeIssued = {
     parameters: { type: 'object', description: 'What is to be solved, how hard it is, and until when.' },
     signature: { type: 'string', maxLength: 64, description: 'Says that this service has made it.' },
   },
+  examples: [
+    {
+      parameters: {
+        algorithm: 'PBKDF2/SHA-256',
+        cost: 5000,
+        data: { range: 2000 },
+        expiresAt: 1795384343,
+        keyLength: 32,
+        keyPrefix: 'b430bab7d9c7450f6e7589791fd1994d',
+        keySignature: '8d4bbab31e7a5a394e05d5efbcc8c3927d7107dd39d12373461843a9633baf75',
+        nonce: 'be0b48d36d2113695471dfee2a2259dd',
+        salt: '7c49dcbd0171a434b3e0e38efd9f1812',
+      },
+      signature: '3124152709d419c32389bb188189b367084b937359fd0a2fa695cc6e73e10ad6',
+    },
+  ],
 } as const satisfies JSONSchema
 
 const linkTarget = {

@@ -1,3 +1,4 @@
+import type { Widget } from '../../waitlist/ports.ts'
 import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
 import { paths } from '../paths.ts'
@@ -22,7 +23,13 @@ export interface Site {
 
 const HOUR = 'public, max-age=3600'
 
-export function site(installation: Installation & Brand): Site {
+/** What the documentation page has besides the facts of the API. */
+interface Look extends Brand {
+  /** Null: no challenge must be solved. */
+  readonly widget: Widget | null
+}
+
+export function site(installation: Installation & Look): Site {
   const { base, service, description } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
@@ -77,12 +84,12 @@ interface Documentation {
 /** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
 async function documentation(
   api: OpenapiDocument,
-  { base, brandColor, logo }: Installation & Brand,
+  { base, widget, ...brand }: Installation & Look,
   fields: Record<string, string>,
 ): Promise<Documentation> {
   const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
-  const markdown = docsMarkdown(api, base)
-  const page = docsPage(api, base, { brandColor, logo })
+  const markdown = docsMarkdown(api, base, widget)
+  const page = docsPage(api, base, widget, brand)
   return {
     markdown: document('text/markdown; charset=utf-8', markdown, fields),
     html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Sample } from './commonmark.ts'
 import { type Call, firstMedia } from './shape.ts'
 
@@ -92,16 +91,6 @@ try:
         print(response.status, ${read('response')})
 except HTTPError as refusal:
     print(refusal.status, ${read('refusal')})`
-}
-
-const form = readFileSync(new URL('./form.html', import.meta.url), 'utf8').trimEnd()
-
-/** A form to paste into a page. It may hand on the query of its page, and all of its fields. */
-export function formSample(base: string, withQuery: boolean, withAll: boolean): Sample {
-  const located = form.replace('https://waitlist.example.com', () => base)
-  const code = withQuery ? located : located.replace(/\$\{location\.search\}/, '')
-  const all = 'Object.fromEntries(new FormData(form))'
-  return { language: 'html', code: withAll ? code.replace('{ name: name.value, email: email.value }', all) : code }
 }
 
 /** JSON with a space after each colon and comma, as people write it. With nothing but strings, it is Python too. */

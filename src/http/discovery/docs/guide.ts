@@ -1,7 +1,10 @@
+import type { Widget } from '../../../waitlist/ports.ts'
 import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
+import { SOLUTION_EXAMPLE } from '../schemas.ts'
 import { blocks, code, definitions, example, idOf, prose } from './commonmark.ts'
-import { formSample, requestSamples } from './examples.ts'
+import { requestSamples } from './examples.ts'
+import { type FormChallenge, formSample } from './form.ts'
 import { answerExamples, headers, members, rawAnswer } from './reference.ts'
 import type { Answer } from './shape.ts'
 
@@ -10,15 +13,19 @@ import type { Answer } from './shape.ts'
  * only what has no place in it is written here, such as what browsers require of a page on another origin.
  */
 
-/** The member that has the solution of a challenge, if one must be solved: the only one besides name and email. */
-const solutionMember = (api: OpenapiDocument): string | undefined =>
-  Object.keys(api.components.schemas.SignupRequest.properties)[2]
+/** The challenge that must be solved, if any: its solution is the only member besides name and email. */
+const challengeOf = (api: OpenapiDocument, widget: Widget | null): FormChallenge | null =>
+  widget && {
+    widget,
+    member: Object.keys(api.components.schemas.SignupRequest.properties)[2]!,
+    isOurs: paths.challenge in api.paths,
+  }
 
-export function start(api: OpenapiDocument, base: string): string {
+export function start(api: OpenapiDocument, base: string, widget: Widget | null): string {
   const { post } = api.paths[paths.waitlist]
   const request = requestSamples(base, { method: 'POST', path: paths.waitlist, operation: post })
   const sources = (post.parameters ?? []).filter(each => each.in === 'query').map(({ name }) => name)
-  const solution = solutionMember(api)
+  const challenge = challengeOf(api, widget)
   return blocks(
     '## Start',
     '### Quick start',
@@ -26,9 +33,9 @@ export function start(api: OpenapiDocument, base: string): string {
     'alreadyExisted' in api.components.schemas.SignupResult.properties
       ? 'Send the same again, and the answer says that the address was [already listed](#duplicates).'
       : 'Send the same again, and [nothing changes](#duplicates).',
-    solution === undefined
+    challenge === null
       ? 'Every example on this page works as it is: the URLs in it are those of this service.'
-      : `A challenge must be solved first: put its solution into ${code(solution)}, where its widget puts it too. Apart from that, every example on this page works as it is.`,
+      : `A challenge must be solved first: its widget, as in [the form](#a-form-for-your-page), fills in ${code(challenge.member)}. The ${code(SOLUTION_EXAMPLE)} in examples is answered with \`400\`; all else works as it is.`,
     example('Request', ...request),
     answerExamples('200', post.responses[200])[0],
     '### A form for your page',
@@ -38,11 +45,17 @@ export function start(api: OpenapiDocument, base: string): string {
     sources.length === 0
       ? undefined
       : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
-    solution === undefined
-      ? undefined
-      : `Put the widget of the challenge into it, before the button: everything that a field of the form holds is sent, so also ${code(solution)}. A solution is good for one address; reset the widget after an error.`,
-    example('A working form', formSample(base, sources.length > 0, solution !== undefined)),
+    challenge === null ? undefined : aboutWidget(challenge),
+    example('A working form', formSample(base, sources.length > 0, challenge)),
   )
+}
+
+function aboutWidget({ widget: { title, element }, isOurs }: FormChallenge): string {
+  if (isOurs) {
+    return `The ${title} widget solves the challenge while the visitor types, over HTTPS or on \`localhost\`. Put \`altcha.min.js\` beside your page, from \`dist/main\` of the npm package \`altcha\` 3. For a strict policy, take \`examples/landing-altcha\` of the source.`
+  }
+  const own = element.match(/your-[\w.-]+/g)!.map(code)
+  return `It has the ${title} widget: replace ${own.join(' and ')}, and allow in your policy what ${title} asks for.`
 }
 
 export function basics(api: OpenapiDocument, base: string): string {
@@ -68,7 +81,7 @@ export function basics(api: OpenapiDocument, base: string): string {
               '',
             ),
           ),
-          ...answerExamples('200', added).slice(1),
+          ...answerExamples('200', added).slice(1, 2),
         ]
       : [`${again} The answer to a known address is that to a new one, and takes as long.`]
   return blocks(
@@ -82,11 +95,12 @@ export function basics(api: OpenapiDocument, base: string): string {
     definitions('Error fields', members(api, error, 'always')),
     rawAnswer('400', responses[400]),
     '### Rate limits',
-    `Each client has a quota of attempts, [stated with the signup call](#${idOf(summary)}). Once it is used up, the answer is \`429\` and says how many seconds to wait; after exactly that time, one more attempt is admitted. Documents, such as this page, have a quota of their own; the health report has none.`,
+    `Each client has a quota of attempts, [stated with the signup call](#${idOf(summary)}). Once it is used up, the answer is \`429\` and says how many seconds to wait; after exactly that time, one more attempt is admitted. Documents, such as this page, have a quota of their own${paths.challenge in api.paths ? ', and so have challenges' : ''}; the health report has none.`,
     definitions('Rate limit headers', headers(limitHeaders)),
     rawAnswer('429', limited),
     '### Duplicates',
     ...duplicates,
+    ...held(added),
     '### Membership cookie',
     'The cookie says that this browser has signed up, and nothing else. A server on the same host can read it, to greet a visitor instead of asking again; scripts and other hosts cannot. New and known addresses get the same one, so it does not reveal who is on the list.',
     definitions('Header', headers(cookie && { 'Set-Cookie': cookie })),
@@ -100,4 +114,15 @@ export function basics(api: OpenapiDocument, base: string): string {
       code: `curl -i -X OPTIONS ${base}${paths.waitlist} \\\n  -H 'Origin: https://www.example.com' \\\n  -H 'Access-Control-Request-Method: POST'`,
     }),
   )
+}
+
+/** Where signups may be held, and an answer tells. */
+function held(added: Answer): string[] {
+  const [, , answer] = answerExamples('200', added)
+  if (answer === undefined) return []
+  return [
+    '### Held signups',
+    'A signup may be held: it is stored, but joins the list only when the operator lets it in. Until then nothing else happens. Show the visitor its sentence, as for any success; sent again, it is a [duplicate](#duplicates).',
+    answer,
+  ]
 }

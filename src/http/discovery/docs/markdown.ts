@@ -1,3 +1,4 @@
+import type { Widget } from '../../../waitlist/ports.ts'
 import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, code, escaped, example, idOf, prose } from './commonmark.ts'
@@ -6,11 +7,11 @@ import { endpoint } from './reference.ts'
 import { callsOf } from './shape.ts'
 
 /** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. Each call says all there is to say of it. */
-export function docsMarkdown(api: OpenapiDocument, base: string): string {
+export function docsMarkdown(api: OpenapiDocument, base: string, widget: Widget | null): string {
   const calls = callsOf(api)
   const document = blocks(
     introduction(api, base),
-    start(api, base),
+    start(api, base, widget),
     basics(api, base),
     ...api.tags.map(({ name, description }) =>
       blocks(

@@ -1,6 +1,6 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, code, definitions, example, idOf, prose } from './commonmark.ts'
-import { answerExamples, headerList, headersOf, members, parameter, refusal } from './reference.ts'
+import { answerExamples, headerList, headersOf, members, parametersIn, refusal } from './reference.ts'
 import { type Answer, type Call, firstMedia } from './shape.ts'
 
 /**
@@ -10,7 +10,7 @@ import { type Answer, type Call, firstMedia } from './shape.ts'
 
 /** The signup call: its request, its success and its refusals, each with an example that goes beside it. */
 export function pageSignup(api: OpenapiDocument, { method, path, operation }: Call): string {
-  const { summary, description, parameters, requestBody, responses } = operation
+  const { summary, description, requestBody, responses } = operation
   const { 200: success, ...others } = responses
   const body = firstMedia(requestBody!.content)!
   const sample = Object.values(body.media.examples ?? {})[0]?.value
@@ -20,7 +20,8 @@ export function pageSignup(api: OpenapiDocument, { method, path, operation }: Ca
     prose(description),
     definitions('Request fields', members(api, body.media.schema, '**required**')),
     prose(requestBody!.description),
-    parameters && definitions('Query parameters, all optional', parameters.map(parameter)),
+    definitions('Request headers, all optional', parametersIn(operation, 'header')),
+    definitions('Query parameters, all optional', parametersIn(operation, 'query')),
     example('Request', {
       language: 'http',
       code: `${method} ${path} HTTP/1.1\nHost: ${new URL(api.servers[0]!.url).host}\nContent-Type: ${body.type}\n\n${JSON.stringify(sample, null, 2)}`,
@@ -35,7 +36,7 @@ export function pageSignup(api: OpenapiDocument, { method, path, operation }: Ca
 const card = (title: string, entries: readonly string[]): string => blocks(`**${title}**`, ...entries)
 
 /** Characters of an example beyond which a reader rather opens the real answer: the path in the table leads there. */
-const LONG = 600
+const LONG = 500
 
 /** A call that only reads. All but its summary, method and path is CommonMark. */
 export interface Reading {

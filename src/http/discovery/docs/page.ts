@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
+import type { Widget } from '../../../waitlist/ports.ts'
 import type { Logo } from '../../logo.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
@@ -20,7 +21,14 @@ const ownStyle = sent(new URL('./page.css', import.meta.url)).replaceAll(
   /;?\n(?=\})|(?<=[{},;])\n|(?<=[:,>]) | (?=[{>])|(?<=[ :(,-])0(?=\.)/g,
   '',
 )
-const script = sent(new URL('./browser.js', import.meta.url))
+const ownScript = sent(new URL('./browser.js', import.meta.url))
+
+/** Where this service makes challenges, what a reader tries solves one first. */
+const solvingScript = (): string =>
+  ownScript.replace(
+    'email: email.value }',
+    'email: email.value, altcha: name.value && email.value && (await solution()) }',
+  ) + sent(new URL('./solve.js', import.meta.url))
 
 const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
@@ -28,7 +36,7 @@ const hash = (text: string): string => `'sha256-${createHash('sha256').update(te
  * OWASP HTTP Headers cheat sheet. The style and the script are allowed by their hashes (CSP level 3 §2.3.1). The script
  * may call this service, since it sends what a reader tries; nothing else can be loaded, run, sent or framed.
  */
-const securityFields = (style: string): Record<string, string> => ({
+const securityFields = (style: string, script: string): Record<string, string> => ({
   'x-content-type-options': 'nosniff',
   'content-security-policy': [
     "default-src 'none'",
@@ -110,15 +118,17 @@ const methodBadge = (method: string): string => `<span class="method ${method.to
 export function docsPage(
   api: OpenapiDocument,
   base: string,
+  widget: Widget | null,
   { brandColor, logo }: Brand,
 ): { html: string; securityFields: Record<string, string> } {
+  const script = paths.challenge in api.paths ? solvingScript() : ownScript
   const style = brandColor === null ? ownStyle : ownStyle + brandStyle(ownStyle, brandColor)
   const { info, tags } = api
   const [signup, ...others] = tags
   const [call, ...calls] = callsOf(api)
   const markdown = blocks(
     introduction(api, base),
-    start(api, base),
+    start(api, base, widget),
     basics(api, base),
     `## ${signup!.name}\n\n${signup!.description}`,
     pageSignup(api, call!),
@@ -129,7 +139,10 @@ export function docsPage(
     ...Titled[],
   ]
   const [about, first, ...next] = split(guide, 3)
-  const groups: Titled[] = [[heading, ...[about, first!, blocksOf(tryIt) as Titled, ...next].flat()], ...more]
+  const groups: Titled[] = [
+    [heading, ...[about, first!, blocksOf(tryIt(api, widget)) as Titled, ...next].flat()],
+    ...more,
+  ]
   const rest = {
     title: others.map(({ name }) => name).join(' and '),
     about: others.map(({ description }) => description).join(' '),
@@ -182,7 +195,7 @@ ${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as 
 </body>
 </html>
 `
-  return { html, securityFields: securityFields(style) }
+  return { html, securityFields: securityFields(style, script) }
 }
 
 const SHARED = 'Shared headers and errors'
@@ -190,13 +203,21 @@ const SHARED = 'Shared headers and errors'
 const TOLD = ['Set-Cookie', 'RateLimit', 'RateLimit-Policy', 'Retry-After']
 const TRY_IT = 'Try it'
 
-const tryIt = `### ${TRY_IT}
-
-This sends a real request to this service and shows the real answer.
-
-A signup sent here is a real one: it is recorded, and counts towards your quota. Send it empty to see an error, or twice to see a duplicate.
-
-Browsers hide one header of the answer from pages: \`Set-Cookie\`.`
+function tryIt(api: OpenapiDocument, widget: Widget | null): string {
+  const duplicate =
+    'alreadyExisted' in api.components.schemas.SignupResult.properties ? ', or twice to see a duplicate' : ''
+  return blocks(
+    `### ${TRY_IT}`,
+    'This sends a real request to this service and shows the real answer.',
+    widget !== null && !(paths.challenge in api.paths)
+      ? `A signup sent here is refused, since it needs a ${widget.title} solution, which this page cannot get: it loads nothing from elsewhere. Try it in [your form](#a-form-for-your-page). Every attempt counts towards your quota.`
+      : `A signup sent here is a real one: it is recorded, and counts towards your quota. Send it empty to see an error${duplicate}.`,
+    widget !== null && paths.challenge in api.paths
+      ? 'The challenge is solved first, which takes seconds and needs HTTPS or `localhost`.'
+      : undefined,
+    'Browsers hide one header of the answer from pages: `Set-Cookie`.',
+  )
+}
 
 /** The blocks before the first heading of this depth, then each such heading with the blocks that follow it. */
 function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {

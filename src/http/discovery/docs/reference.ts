@@ -1,12 +1,19 @@
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, code, definition, definitions, escaped, example, prose } from './commonmark.ts'
 import { requestSamples } from './examples.ts'
-import { type Answer, type Call, firstMedia, type HeaderField, type Parameter, type Schema } from './shape.ts'
+import {
+  type Answer,
+  type Call,
+  firstMedia,
+  type HeaderField,
+  type Operation,
+  type Parameter,
+  type Schema,
+} from './shape.ts'
 
 /** One endpoint: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
-  const { summary, description, parameters = [], requestBody, responses } = call.operation
-  const parametersIn = (place: Parameter['in']) => parameters.filter(each => each.in === place)
+  const { summary, description, requestBody, responses } = call.operation
   const { 200: success, ...others } = responses
   // `4XX` comes after the 4xx that are named.
   const refusals = Object.entries(others).sort(([one], [other]) => (one < other ? -1 : 1))
@@ -18,8 +25,8 @@ export function endpoint(api: OpenapiDocument, base: string, call: Call): string
     prose(description),
     body && definitions('Request fields', members(api, body.schema, '**required**')),
     requestBody && prose(requestBody.description),
-    definitions('Request headers, all optional', parametersIn('header').map(parameter)),
-    definitions('Query parameters, all optional', parametersIn('query').map(parameter)),
+    definitions('Request headers, all optional', parametersIn(call.operation, 'header')),
+    definitions('Query parameters, all optional', parametersIn(call.operation, 'query')),
     example('Request', ...requestSamples(base, call)),
     success && successful(api, success),
     definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),
@@ -86,8 +93,13 @@ export function members(api: OpenapiDocument, schema: Schema, required: string):
   return entries(named === undefined ? schema : (api.components.schemas as Record<string, Schema>)[named]!, '')
 }
 
-export const parameter = ({ name, description, schema }: Parameter): string =>
-  definition(name, [schema.type ?? 'any'], prose(description), `Example: ${code(String(schema.examples?.[0]))}`)
+/** One entry for each parameter in this place. */
+export const parametersIn = ({ parameters = [] }: Operation, place: Parameter['in']): string[] =>
+  parameters
+    .filter(each => each.in === place)
+    .map(({ name, description, schema }) =>
+      definition(name, [schema.type ?? 'any'], prose(description), `Example: ${code(String(schema.examples?.[0]))}`),
+    )
 
 /** Type and limits in a few words. */
 function constraints(schema: Schema): string[] {
