@@ -309,7 +309,7 @@ async function openLimiter(
   return insured(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
-/** Loads only the code that is used. `secret`: a random value that all instances share. */
+/** Loads only the code that is used. `shared` returns a random value that is the same for all instances. */
 export async function challengeOf(
   { challenge, server }: Config,
   shared: Store['secret'],

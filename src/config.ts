@@ -339,6 +339,9 @@ function warningsFor(
   return warnings
 }
 
+/** Characters of a key that nobody finds by trying, if they are random. */
+const UNGUESSABLE = 32
+
 /** The settings that only some challenges have. */
 const SETTINGS_OF = {
   CHALLENGE_COST: ['altcha'],
@@ -357,6 +360,9 @@ function* challengeWarnings(
     if (given(env, name) !== undefined && !kinds.some(each => each === kind)) {
       yield `${name} has no effect with CHALLENGE=${kind}.`
     }
+  }
+  if (kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
+    yield `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to solve anything. Use a longer one, or none.`
   }
   // What Cap answers does not say where its challenge was solved.
   if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {

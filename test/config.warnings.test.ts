@@ -73,6 +73,12 @@ describe('warnings', () => {
       { ...tls, CHALLENGE: 'altcha', CHALLENGE_URL: 'https://verifier.example' },
       [/^CHALLENGE_URL has no effect with CHALLENGE=altcha/],
     ],
+    [
+      'an altcha with a key that can be guessed',
+      { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: 'changeme' },
+      [/^CHALLENGE_SECRET is shorter than 32 characters/],
+    ],
+    ['an altcha with a good key', { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: '0123456789abcdef'.repeat(2) }, []],
     ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
     ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],
     [

@@ -18,7 +18,9 @@ export interface IssueParts {
   corsFields(request: Incoming): FieldList
 }
 
-/** `GET /api/challenge`, for the widgets of the landing pages. To make one costs more than anything else a stranger can ask for. */
+/**
+ * `GET /api/challenge`, for the widgets of the landing pages. Nothing else that a stranger can ask for costs as much to make.
+ */
 export function issueRoute({ issue, limiter, clientOf, networkOf, corsFields }: IssueParts) {
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
   let underWay = 0

@@ -18,8 +18,9 @@ export interface Telemetry {
 }
 
 /**
- * How a signup was answered; every POST that reached the route has exactly one. `held`: until the operator releases it. `kept`: stored, but the provider has not
- * confirmed it. `refused`: by the provider. `overloaded`: more arrive than can be stored. `failed`: it was not stored.
+ * How a signup was answered; every POST that reached the route has exactly one. `held`: stored, and nobody is told of it.
+ * `kept`: stored, but the provider has not confirmed it. `refused`: by the provider. `overloaded`: more arrive than can be
+ * stored. `failed`: it was not stored.
  */
 export const outcomes = [
   'new',

@@ -12,7 +12,7 @@ export type ContactState = (typeof contactStates)[number]
  * that to release those whose verifier was away lets in nobody with a link:
  *
  * - `link-in-name`: its name has an address or a link in it, which a mail would carry to a stranger.
- * - `same-mailbox`: another spelling of an address on the list, with dots or after a plus, that ends in the same mailbox.
+ * - `same-mailbox`: another spelling of an address that is known already, with dots or after a plus.
  * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
  * - `unverified`: the verifier of its challenge could not be asked.
  * - `above-limit`: as many as the operator's limit were let in within the window.

@@ -7,11 +7,11 @@ export interface Counts {
   /** Those that are held, the most frequent reason first. */
   readonly held: readonly HeldCount[]
   /**
-   * Contacts on the list, which those that are held are not, by when they signed up: minutes of the last two hours, quarters of an hour of the last 32 days before. In
-   * ascending order; what is empty is left out.
+   * Contacts on the list, so without those that are held, by when they signed up: minutes of the last two hours, quarters
+   * of an hour of the last 32 days before. In ascending order; what is empty is left out.
    */
   readonly signups: readonly Span[]
-  /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most. Those without one are not among them. */
+  /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most; none without a label. */
   readonly sources: readonly { readonly source: string; readonly count: number }[]
   /** Contacts whose source has a label, also those that are not among the largest. */
   readonly sourced: number

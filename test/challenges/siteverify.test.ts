@@ -213,7 +213,7 @@ const documented: Readonly<Record<Kind, Readonly<Record<string, readonly [Meanin
 
 describe('what a refusal means', { concurrency: true }, () => {
   for (const kind of kinds) {
-    test(`${kind}: a wrong secret, in all its words, is found by the check, and costs no visitor a signup unseen`, async t => {
+    test(`${kind}: each refusal that it documents, to a visitor and to the check, which finds a wrong secret`, async t => {
       for (const [code, [meaning, said]] of Object.entries(documented[kind])) {
         const { url } = await startVendor(t, () => said)
         const { challenge, verify, warned } = another(t, { address: `${url}/key/siteverify` } as Verifier, kind)

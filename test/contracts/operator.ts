@@ -4,6 +4,7 @@ import type { DeliveryFilter } from '../../src/stores/operator/deliveries.ts'
 import type { Operator } from '../../src/stores/operator.ts'
 import { eventId } from '../../src/waitlist/contact.ts'
 import { LEASE, OperatorError, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import { isSlow } from '../harness/slow.ts'
 import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql, signup } from './store.place.ts'
 
 /** An open store with a provider that tells two destinations, `webhook` and `crm`, and what an operator sees of it. */
@@ -236,7 +237,7 @@ export function operatorContract(
       assert.equal(await replay(), 0)
     })
 
-    test('a great many are replayed while signups go on', async t => {
+    test('a great many are replayed while signups go on', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
       const { store, operator, sql } = await open(t)
       const crowd = (who: string, count: number) =>
         Array.from({ length: count }, (_, i) => pendingNow(store, `${who}-${i}@example.com`))

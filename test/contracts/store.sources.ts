@@ -109,7 +109,7 @@ export function sourceContract(name: string, place: MakePlace): void {
 
     test('whatever a query says, its source comes back as it was', async t => {
       const store = await opened(await place(t), t, tracking)
-      const many = isSlow ? 150 : 30
+      const many = isSlow ? 150 : 10
       const parameter = fc.tuple(fc.constantFrom(...sourceParameters), fc.string({ unit: 'binary', maxLength: 110 }))
       const queries = fc
         .sample(fc.array(parameter, { maxLength: 6 }), many)

@@ -91,7 +91,7 @@ describe('files of email domains', { concurrency: true, timeout: 60_000 }, () =>
     writeFileSync(blocked, Array.from({ length: 200_000 }, (_, i) => `d${i}.example\n`).join(''))
     const opening = open(false)
     await wait(60)
-    // At once: half a file would not be read at all.
+    // In one step, so that what is read is one of the two.
     writeFileSync(`${blocked}.new`, 'two.example\n')
     renameSync(`${blocked}.new`, blocked)
     const { accepts } = await opening

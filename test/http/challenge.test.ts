@@ -34,7 +34,7 @@ async function challenged(t: TestContext, kind: Kind = 'turnstile', env: Record<
     ...env,
   }
   const service = await startService(t, settings)
-  const { request, signUp } = await clientOf(service)
+  const { request, signUp } = await clientOf({ baseUrl: service.origin })
   const withToken = (person: object, token: unknown) => signUp({ ...person, [members[kind]]: token })
   return { verifier, settings, service, request, signUp, withToken }
 }
@@ -92,6 +92,16 @@ test('every refusal has its sentence', async t => {
   isNew(await withToken(ada, token))
   assertRefused(await withToken(grace, token), 400, refusals.challengeSpent.error)
   assert.equal((await withToken({ ...ada, email: 'ADA@example.com' }, token)).json.alreadyExisted, true)
+})
+
+test('BASE_URL is a page as well, and CHALLENGE_SCORE is the least score', async t => {
+  const env = { CORS_ORIGINS: '', BASE_URL: origin, TRUST_PROXY: '1', CHALLENGE_SCORE: '0.9' }
+  const { verifier, withToken } = await challenged(t, 'recaptcha', env)
+  const elsewhere = verifier.solve({ host: 'shop.example', score: 1 })
+  for (const token of [elsewhere, verifier.solve({ score: 0.8 })]) {
+    assertRefused(await withToken(ada, token), 400, refusals.challengeFailed.error)
+  }
+  isNew(await withToken(ada, verifier.solve({ score: 0.9 })))
 })
 
 test('it is asked for after name and email, and every try is an attempt', async t => {

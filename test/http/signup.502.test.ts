@@ -94,7 +94,9 @@ describe('a provider that does not answer well', { concurrency: 8, timeout: 120_
     await completed(WAITING)
   })
 
-  test('a thousand signups at once while it hangs: all are kept and answered, and few reach it', async t => {
+  test('a thousand signups at once while it hangs: all are kept and answered, and few reach it', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
     const SIGNUPS = 1_000
     const { client, vendor, always, stored } = await started(t)
     await client.signUp(ada)

@@ -40,7 +40,8 @@ export interface AdmitBatch {
 /**
  * The results of a batch, a line for each signup: empty for a contact that was listed before, otherwise the contact's id.
  * With a provider: `+`, the hand-over's number and the id for a new contact (the id is the token), or `=` and the
- * contact's number for one that is still pending. Where signups may be held: `~` and the reason for a new contact that is, `!` for a spent proof.
+ * contact's number for one that is still pending. Where signups may be held: `~` and the reason for a new contact that is
+ * held, `!` for a spent proof.
  */
 export type AdmittedBatch = string
 

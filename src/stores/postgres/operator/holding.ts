@@ -48,7 +48,7 @@ const GROUPS = {
   hour: "date_bin('1 hour', created_at, timestamptz 'epoch')",
 }
 
-/** Another isolation level, which a role may have by default, would fail where another operator does the same. */
+/** At another level, which a role may have by default, it would be refused where another operator does the same. */
 const BEGIN = 'begin isolation level read committed'
 
 /** $1: numbers. What another operator has just released or discarded is not held any more, and left out. */
