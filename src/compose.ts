@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { AdminServer } from './admin/server.ts'
 import type { Config } from './config.ts'
 import type { Domains } from './domains/files.ts'
+import { typed } from './invocation.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
 import { vendors } from './providers/catalogue.ts'
@@ -130,7 +131,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       })
     const watching = channels.length === 0 ? null : watch({ store, outages: news, lateAfter })
     const { holds } = config
-    const holdNews = holds && holding({ store, log, window: holds.window, telling: news.holding })
+    const holdNews =
+      holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: news.holding })
     const visits = visiting(
       {
         store,

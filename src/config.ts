@@ -143,7 +143,7 @@ export function readConfig(env: Environment): ConfigResult {
   }
   const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
 
-  const challenge = readChallenge(values, mistakes)
+  const challenge = readChallenge(values, env, mistakes)
 
   const mailServer = values.SMTP_URL
   const from = values.MAIL_FROM
@@ -213,19 +213,23 @@ const secretsOf: Readonly<Record<Exclude<ChallengeChoice['kind'], 'altcha'>, str
 }
 
 /** A challenge's settings, complete. */
-function readChallenge(values: ValuesOf<typeof settings>, mistakes: string[]): ChallengeChoice | null {
+function readChallenge(
+  values: ValuesOf<typeof settings>,
+  env: Environment,
+  mistakes: string[],
+): ChallengeChoice | null {
   const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
   if (kind === 'none') return null
   if (kind === 'altcha')
     return { kind, secret: secret ?? null, cost: values.CHALLENGE_COST, range: values.CHALLENGE_RANGE }
-  if (secret === undefined) {
+  // One that is given and cannot be read is a mistake already.
+  if (given(env, 'CHALLENGE_SECRET') === undefined) {
     mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it. Where to find it: ${secretsOf[kind]}`)
   }
-  if (kind === 'cap' && (url === undefined || !SITE_KEY.test(url))) {
-    const what = url === undefined ? 'is missing: cap needs' : 'must be'
-    mistakes.push(
-      `CHALLENGE_URL ${what} the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53`,
-    )
+  if (kind === 'cap') {
+    const what = 'the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53'
+    if (given(env, 'CHALLENGE_URL') === undefined) mistakes.push(`CHALLENGE_URL is missing: cap needs ${what}`)
+    else if (url !== undefined && !SITE_KEY.test(url)) mistakes.push(`CHALLENGE_URL must be ${what}`)
   }
   return { kind, secret: secret ?? '', url: url ?? null, score: values.CHALLENGE_SCORE }
 }
@@ -264,13 +268,26 @@ const CHAT_HOSTS = {
 const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
 
 function warningsFor(
-  { server, store, storeConnections, provider, challenge, knownContacts, webhook, mail, channels, admin }: Config,
+  {
+    server,
+    store,
+    storeConnections,
+    provider,
+    challenge,
+    holds,
+    knownContacts,
+    webhook,
+    mail,
+    channels,
+    admin,
+  }: Config,
   env: Environment,
 ): readonly string[] {
   const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
+  if (holds?.above === 0) warnings.push('HOLD_ABOVE is 0: every new signup is held until you release it.')
   if (challenge !== null) warnings.push(...challengeWarnings(challenge, server, env))
   for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
     if (webhook === null || !host.test(new URL(webhook.url).hostname)) continue
@@ -377,6 +394,15 @@ function* challengeWarnings(
 const namesOf = (channels: Config['channels']): string[] =>
   Object.entries(channels).flatMap(([name, url]) => (url === undefined ? [] : [name]))
 
+function heldIn(holds: Config['holds']): Record<string, unknown> {
+  if (holds === null) return {}
+  const { above, window, suspicious } = holds
+  return {
+    ...(above !== null && { holdsAbove: `${above} in ${window / 1_000} s` }),
+    ...(suspicious && { holdsSuspicious: true }),
+  }
+}
+
 /** The configuration in force, for the log line at the start. Contains no secrets. */
 export function inForce({
   server,
@@ -384,6 +410,8 @@ export function inForce({
   redis,
   provider,
   challenge,
+  holds,
+  domains,
   webhook,
   mail,
   channels,
@@ -399,6 +427,9 @@ export function inForce({
     tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),
+    ...heldIn(holds),
+    ...(domains !== null && { blockedDomains: domains.blocked }),
+    ...(!server.disclosesMembership && { disclosesMembership: false }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
     channels: namesOf(channels).join(', ') || 'none',

@@ -154,6 +154,7 @@ const ofHeld = (command: Command): Command =>
   command
     .addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
     .option('--domain <domain>', 'only addresses of this domain, as the list counts them', mailDomain)
+    .option('--search <text>', 'only those with this in their name or address', part)
     .option('--before <time>', 'only those who signed up before then: 2026-11-22T09:30Z, or 24h and 7d ago', moment)
 
 /** Addresses as arguments, as many as are given. */
@@ -206,7 +207,7 @@ ofHeld(
   .argument(...addresses)
   .option('--all', 'all that are held now')
   .option('--yes', 'do not ask')
-  .addHelpText('after', examples('discard eve@example.com', 'discard --yes --reason link-in-name', 'discard --all'))
+  .addHelpText('after', examples('discard eve@example.com', 'discard --yes --search casino', 'discard --all'))
   .action(async (given: string[] | undefined, options: DecideOptions & { yes?: true }) =>
     (await import('./cli/held.ts')).discardHeld(configured().config, given ?? [], options),
   )

@@ -1,5 +1,6 @@
 import { challengeOf, lateness, openOutside } from './compose.ts'
 import type { Config } from './config.ts'
+import type { DomainList } from './domains/list.ts'
 import type { DomainFiles } from './domains/settings.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
 import { typed } from './invocation.ts'
@@ -49,7 +50,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
       ...(challenge === null ? [] : [trial(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
-      ...(config.domains === null ? [] : [tried('email domains', () => countDomains(config.domains!))]),
+      ...(config.domains === null ? [] : [domainsIn(config.domains)]),
       provider
         ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
@@ -194,11 +195,25 @@ async function tried(what: string, look: () => Promise<string>): Promise<Trial> 
   }
 }
 
-async function countDomains({ blocked, allowed }: DomainFiles): Promise<string> {
-  const { firstDomains } = await import('./domains/files.ts')
-  const { size } = await firstDomains('BLOCKED_DOMAINS_FILE', blocked)
-  const exceptions = allowed === null ? 0 : (await firstDomains('ALLOWED_DOMAINS_FILE', allowed)).size
-  return `${number(size)} are blocked${exceptions === 0 ? '' : `, with ${number(exceptions)} exceptions`}`
+/** Lists that block nothing, or everybody, are worth a note. */
+async function domainsIn({ blocked, allowed }: DomainFiles): Promise<Trial> {
+  const what = 'email domains'
+  try {
+    const { firstDomains, warningFor } = await import('./domains/files.ts')
+    const isBlocked = await firstDomains('BLOCKED_DOMAINS_FILE', blocked)
+    const isAllowed = allowed === null ? null : await firstDomains('ALLOWED_DOMAINS_FILE', allowed)
+    const warning = warningFor(isBlocked, isAllowed)
+    if (warning !== null) return { what, is: 'note', why: warning }
+    const counts = [`${counted(isBlocked)} blocked`, ...(isAllowed === null ? [] : [`${counted(isAllowed)} allowed`])]
+    return { what, is: 'ok', why: counts.join(', ') }
+  } catch (error) {
+    return wrong(what, error)
+  }
+}
+
+function counted({ size, hasEvery }: DomainList): string {
+  if (hasEvery) return 'every domain is'
+  return size === 1 ? '1 domain is' : `${number(size)} domains are`
 }
 
 /** Anything but an error for the operator is a bug, and is thrown. */

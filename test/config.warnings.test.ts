@@ -78,6 +78,8 @@ describe('warnings', () => {
       { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: 'changeme' },
       [/^CHALLENGE_SECRET is shorter than 32 characters/],
     ],
+    ['a limit that lets nobody in', { ...tls, HOLD_ABOVE: '0' }, [/^HOLD_ABOVE is 0: every new signup is held/]],
+    ['one that lets somebody in', { ...tls, HOLD_ABOVE: '1' }, []],
     ['an altcha with a good key', { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: '0123456789abcdef'.repeat(2) }, []],
     ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
     ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],

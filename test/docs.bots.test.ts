@@ -47,7 +47,7 @@ test('the commands of docs/bots.md show held signups, let them in and delete the
 test('the commands of docs/bots.md make a list of domains that is accepted', options, async t => {
   // The package comes from the registry, by what this machine says of proxies and certificates.
   const checked = (await type(checkout(t), 'lists-of-domains', process.env)).at(-1)
-  assert.match(checked!, /\b\d{2},\d{3} are blocked/)
+  assert.match(checked!, /\b\d{2},\d{3} domains are blocked/)
 })
 
 /** One is on the list, and one is held for each command of the page. */

@@ -36,6 +36,7 @@ export const typedBy: Readonly<Record<string, string>> = {
   'docs/engineering/performance.md#what-stands-in-the-way': 'test/docs.commands.test.ts',
   'docs/engineering/releasing.md': 'test/deploy/release.test.ts',
   'docs/engineering/scaling.md': 'test/bench.test.ts',
+  'examples/landing-altcha/README.md': 'test/examples/altcha.test.ts',
   'torture/README.md': 'test/torture.test.ts',
 }
 

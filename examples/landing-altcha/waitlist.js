@@ -46,15 +46,14 @@ globalThis.$altcha?.algorithms.set('PBKDF2/SHA-256', () => new Worker('pbkdf2.js
 widget.setAttribute('challenge', `${form.dataset.waitlist}/api/challenge`)
 // It is solved while the visitor types, and again if that took too long. What is under way is waited for.
 const solve = async () => {
-  if (widget.getState?.() === 'verifying')
-    await new Promise(resolve => widget.addEventListener('statechange', resolve, { once: true }))
-  return widget.getState?.() === 'verified' || (await widget.verify?.())?.payload != null
+  if (widget.getState?.() === 'verifying') await new Promise(resolve => widget.addEventListener('statechange', resolve))
+  return widget.getState?.() === 'verified' || widget.verify?.()
 }
 
 // A hint comes when a field is left, and goes while it is put right.
 form.addEventListener(
   'focusout',
-  ({ target }) => (target === name || target === email) && target.value.trim() && check(target),
+  ({ target }) => [name, email].includes(target) && target.value.trim() && check(target),
 )
 form.addEventListener('input', ({ target }) => target.ariaInvalid === 'true' && check(target))
 
@@ -68,8 +67,12 @@ form.addEventListener('submit', async event => {
   if (!navigator.onLine) return say('failed', offline)
 
   say('sending', 'One moment …')
-  if (!(await solve()))
-    return say('failed', navigator.onLine ? 'The challenge could not be solved. Please try again.' : offline)
+  if (!(await solve())) {
+    console.warn(
+      `No solution. Does altcha.min.js load, is CHALLENGE=altcha set, is ${location.origin} in CORS_ORIGINS?`,
+    )
+    return say('failed', navigator.onLine ? 'The challenge could not be loaded or solved. Please try again.' : offline)
+  }
   const bound = new AbortController()
   const timers = [
     setTimeout(say, 4_000, 'sending', 'This takes longer than usual …'),

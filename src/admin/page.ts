@@ -178,13 +178,15 @@ ${total > sourced ? row(html`not known`, total - sourced, 'rest') : null}
 </table></section>`
 }
 
-/** What each outcome is called; those of a provider are missing without one, and so are the held where none is. */
-const outcomes: readonly (readonly [Outcome, string, ('provider' | 'held')?])[] = [
+/** What each outcome is called; those of a provider are missing without one, and some until there is one to count. */
+const outcomes: readonly (readonly [Outcome, string, ('provider' | 'counted')?])[] = [
   ['new', 'New on the list'],
   ['known', 'On the list already'],
   ['kept', 'Stored, to be confirmed later', 'provider'],
-  ['held', 'Held, until you release them', 'held'],
+  ['held', 'Held, until you release them', 'counted'],
   ['invalid', 'No valid name or address'],
+  ['unsolved', 'Challenge not solved', 'counted'],
+  ['blocked', 'Email domain not accepted', 'counted'],
   ['refused', 'Address refused by the provider', 'provider'],
   ['limited', 'Too many attempts'],
   ['overloaded', 'Turned away: too many at once'],
@@ -211,7 +213,8 @@ function rows(all: readonly { readonly name: string; readonly count: number }[])
 
 function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
   const all = outcomes.filter(
-    ([, , only]) => only === undefined || (only === 'held' ? telemetry.signups.held > 0 : provider !== null),
+    ([outcome, , only]) =>
+      only === undefined || (only === 'counted' ? telemetry.signups[outcome] > 0 : provider !== null),
   )
   return html`<section class="card"><h2>Signups answered</h2>
 <table>

@@ -8,6 +8,7 @@ import { giveWay } from './give-way.ts'
 import { inChunks, print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
+import { number } from './table.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat
@@ -29,17 +30,31 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
   const isMarked = bom && (output !== undefined || !process.stdout.isTTY)
-  const texts = format === 'csv' ? csv(contacts, isMarked ? BYTE_ORDER_MARK : '') : json(contacts)
-  if (output === undefined) return print(texts)
+  const heading = format === 'csv' ? `${isMarked ? BYTE_ORDER_MARK : ''}${csvColumns.join(',')}\r\n` : ''
+  const line = format === 'csv' ? csvLine : jsonLine
+  let held = 0
+  async function* texts(): AsyncGenerator<string> {
+    yield heading
+    for await (const contact of contacts) {
+      if (contact.state === 'held') held++
+      yield line(contact)
+    }
+    if (held > 0 && filter.state === undefined) process.stderr.write(heldNote(held))
+  }
+  if (output === undefined) return print(texts())
   await untilStopped(async signal => {
     try {
-      await writeWhole(output, inChunks(texts), { signal })
+      await writeWhole(output, inChunks(texts()), { signal })
     } catch (error) {
       if (!signal.aborted) throw error
       fail(`stopped before the end, so there is no ${output}. Run the same command again.`)
     }
   })
 }
+
+/** Nobody should send these a mail by accident. */
+const heldNote = (count: number): string =>
+  `${count === 1 ? '1 of them is' : `${number(count)} of them are`} held, as column state says; --state listed leaves them out.\n`
 
 type Contacts = Iterable<Contact> | AsyncIterable<Contact>
 
@@ -62,15 +77,10 @@ async function withProgress(operator: Operator, filter: ContactFilter): Promise<
   })()
 }
 
-async function* csv(contacts: Contacts, mark: string): AsyncGenerator<string> {
-  yield `${mark}${csvColumns.join(',')}\r\n`
-  for await (const contact of contacts) {
-    const { id, name, email, createdAt, source } = contact
-    const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
-    yield `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
-  }
+function csvLine(contact: Contact): string {
+  const { id, name, email, createdAt, source } = contact
+  const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
+  return `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
 }
 
-async function* json(contacts: Contacts): AsyncGenerator<string> {
-  for await (const contact of contacts) yield `${JSON.stringify(exported(contact))}\n`
-}
+const jsonLine = (contact: Contact): string => `${JSON.stringify(exported(contact))}\n`

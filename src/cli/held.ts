@@ -16,6 +16,7 @@ import { type Columns, moment, number, table } from './table.ts'
 export interface WhichHeld {
   readonly reason?: HoldReason
   readonly domain?: string
+  readonly search?: string
   readonly before?: Date
 }
 
@@ -37,7 +38,7 @@ export async function listHeld(config: Config, { limit, json, ...chosen }: HeldO
   const counts = await operator.countHeld(which)
   const newest = await operator.newest({ ...which, state: 'held' }, limit)
   if (json) return print([`${JSON.stringify({ ...counts, contacts: newest.map(exported) })}\n`])
-  if (counts.total === 0) return print(['No such signup is held.\n'])
+  if (counts.total === 0) return print([isEverybody(which) ? NOBODY : 'No such signup is held.\n'])
   return print(listing(counts, newest))
 }
 
@@ -88,10 +89,10 @@ export async function releaseHeld(config: Config, addresses: readonly string[], 
   if (which === null) return
   const announcement = await announcementOf(config)
   const operator = await operatorOf(config)
-  await decide('released', course => operator.release(which, announcement, course))
+  const released = await decide('released', which, course => operator.release(which, announcement, course))
   const title = providerTitle(config)
   // What was printed says the rest.
-  if (process.exitCode === undefined && title !== null) {
+  if (released > 0 && process.exitCode === undefined && title !== null) {
     await print([`The running service hands them over to ${title}, in the order in which they signed up.\n`])
   }
 }
@@ -107,42 +108,56 @@ export async function discardHeld(
   if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To discard without a question, add --yes.')
   const operator = await operatorOf(config)
   if (!yes && !(await agreed(operator, which))) return
-  await decide('discarded', course => operator.discard(which, course))
+  await decide('discarded', which, course => operator.discard(which, course))
 }
 
 async function agreed(operator: Operator, which: HeldFilter): Promise<boolean> {
   const { total, reasons } = await operator.countHeld(which)
+  if (total === 0) {
+    await sayNobody(which)
+    return false
+  }
   const why = reasons.map(({ reason, count }) => `${reason} ${number(count)}`).join(', ')
-  if (
-    total > 0 &&
-    (await confirmed(`Delete ${total === 1 ? '1 held signup' : `${number(total)} held signups`} (${why})?`))
-  )
+  if (await confirmed(`Delete ${total === 1 ? '1 held signup' : `${number(total)} held signups`} (${why})?`))
     return true
-  fail(total === 0 ? 'no such signup is held.' : 'nothing was discarded.')
+  fail('nothing was discarded.')
   return false
 }
 
-const filterOf = ({ reason, domain, before }: WhichHeld): HeldFilter => ({ heldFor: reason, domain, until: before })
+const filterOf = ({ reason, before, ...which }: WhichHeld): HeldFilter => ({ ...which, heldFor: reason, until: before })
+
+const isEverybody = (which: HeldFilter): boolean => Object.values(which).every(each => each === undefined)
+
+/** That everybody was released, or discarded, is what was asked for. */
+async function sayNobody(which: HeldFilter): Promise<void> {
+  if (isEverybody(which)) await print([NOBODY])
+  else fail('no such signup is held.')
+}
+
+const NOBODY = 'Nothing is held.\n'
 
 /** Null: the command line does not say which. */
 function chosen(what: string, addresses: readonly string[], { all, ...which }: DecideOptions): HeldFilter | null {
   const ways = [addresses.length > 0, all, Object.keys(which).length > 0].filter(Boolean).length
   if (ways === 1) return addresses.length > 0 ? { addresses } : filterOf(which)
-  const ask = `Say what to ${what}: addresses, --all, or --reason, --domain and --before`
+  const ask = `Say what to ${what}: addresses, --all, or --reason, --domain, --search and --before`
   misused(ways === 0 ? `${ask} (${typed('waitlist held')} lists them).` : `${ask}, and only one of these.`)
   return null
 }
 
 type Course = Parameters<Operator['discard']>[1]
 
-/** `done`: what became of them. */
-async function decide(done: string, change: (course: Course) => Promise<Decided>): Promise<void> {
+/** `done`: what became of them. Returns of how many. */
+async function decide(done: string, which: HeldFilter, change: (course: Course) => Promise<Decided>): Promise<number> {
+  let count = 0
   const bar = progressOn(process.stderr)
   const progress = (looked: number, total: number) => {
     if (total > MANY) bar.show({ phase: done, done: Math.min(looked, total), total })
   }
   await untilStopped(async signal => {
-    const { done: count, missing } = await change({ progress, signal }).finally(bar.end)
+    const decided = await change({ progress, signal }).finally(bar.end)
+    const { missing } = decided
+    count = decided.done
     if (count > 0) await print([`${count === 1 ? '1 signup was' : `${number(count)} signups were`} ${done}.\n`])
     if (signal.aborted)
       fail('stopped before the end: the others are still held. Run the same command again: it goes on.')
@@ -151,6 +166,7 @@ async function decide(done: string, change: (course: Course) => Promise<Decided>
         `not all could be ${done}:`,
         missing.map(address => `${address} is not held.`),
       )
-    else if (count === 0) fail('no such signup is held.')
+    else if (count === 0) await sayNobody(which)
   })
+  return count
 }

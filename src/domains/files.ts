@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { type Log, OperatorError } from '../waitlist/ports.ts'
@@ -19,7 +20,7 @@ const LARGEST = 64 * 1024 * 1024
 
 /**
  * Reads the files, and again when they change. A file that cannot be used then changes nothing, and the log says which of
- * its lines is wrong.
+ * its lines is wrong. The log also warns of lists that block nothing, or everybody.
  *
  * @throws {OperatorError} when one cannot be used at the start.
  */
@@ -29,22 +30,28 @@ export async function openDomains(
   lookEvery = LOOK_EVERY,
 ): Promise<Domains> {
   const closings: (() => void)[] = []
-  const open = async (setting: string, path: string | null) => {
-    if (path === null) return () => false
-    const kept = await watched(setting, path, log, lookEvery)
-    closings.push(kept.close)
-    return (domain: string) => kept.list().has(domain)
+  // Nothing is said before both are read.
+  let warn = () => {}
+  const open = async (setting: string, path: string) => {
+    const { list, close } = await watched(setting, path, log, () => warn(), lookEvery)
+    closings.push(close)
+    return list
   }
   const close = () => {
     for (const each of closings) each()
   }
   try {
-    const isBlocked = await open('BLOCKED_DOMAINS_FILE', blocked)
-    const isAllowed = await open('ALLOWED_DOMAINS_FILE', allowed)
+    const blockedNow = await open('BLOCKED_DOMAINS_FILE', blocked)
+    const allowedNow = allowed === null ? () => null : await open('ALLOWED_DOMAINS_FILE', allowed)
+    warn = () => {
+      const sentence = warningFor(blockedNow(), allowedNow())
+      if (sentence !== null) log.warn({}, sentence)
+    }
+    warn()
     return {
       accepts(email) {
         const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
-        return !isBlocked(domain) || isAllowed(domain)
+        return !blockedNow().has(domain) || allowedNow()?.has(domain) === true
       },
       close,
     }
@@ -55,7 +62,7 @@ export async function openDomains(
 }
 
 /** A list, as its file was when it could last be used. */
-async function watched(setting: string, path: string, log: Log, lookEvery: number) {
+async function watched(setting: string, path: string, log: Log, reloaded: () => void, lookEvery: number) {
   const first = firstDomains(setting, path)
   let settling: NodeJS.Timeout | undefined
   let reading: Promise<unknown> = first.catch(() => {})
@@ -66,6 +73,7 @@ async function watched(setting: string, path: string, log: Log, lookEvery: numbe
       if (closed) return
       list = newer
       log.info({ setting, domains: list.size }, 'the list of email domains was read again')
+      reloaded()
     } catch (error) {
       if (!closed) {
         log.warn(
@@ -96,6 +104,14 @@ async function watched(setting: string, path: string, log: Log, lookEvery: numbe
   return { list: () => list, close }
 }
 
+/** What hardly anybody wants of these lists, in a sentence; null: they are fine. `allowed` null: there is no such file. */
+export function warningFor(blocked: DomainList, allowed: DomainList | null): string | null {
+  const allows = allowed !== null && allowed.size > 0
+  if (blocked.size === 0) return 'BLOCKED_DOMAINS_FILE has no domains: nothing is blocked.'
+  if (blocked.hasEvery && !allows) return 'BLOCKED_DOMAINS_FILE blocks every domain: nobody can sign up.'
+  return allowed === null || allows ? null : 'ALLOWED_DOMAINS_FILE has no domains: there are no exceptions.'
+}
+
 /** @throws {OperatorError} that names the setting. */
 export async function firstDomains(setting: string, path: string): Promise<DomainList> {
   try {
@@ -105,14 +121,18 @@ export async function firstDomains(setting: string, path: string): Promise<Domai
   }
 }
 
-/** @throws {Error} when the file cannot be read, is too large, or has a line that is no domain. */
+/** @throws {Error} that names the file, when it cannot be read, is too large, or has a line that is no domain. */
 async function readDomainFile(path: string): Promise<DomainList> {
-  const file = await stat(path)
+  const file = await stat(path).catch(error => {
+    throw error.code === 'ENOENT' ? new Error(`there is no file ${path}`) : error
+  })
+  if (file.isDirectory()) throw new Error(`${path} is a folder`)
   // Anything else, such as a pipe, may have no end.
-  if (!file.isFile()) throw new Error('it is not a file')
-  if (file.size > LARGEST) throw new Error(`it has more than ${LARGEST} bytes`)
-  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(path))
-  const list = await readDomains(text)
-  if ('line' in list) throw new Error(`line ${list.line}: ${list.why}`)
+  if (!file.isFile()) throw new Error(`${path} is not a file`)
+  if (file.size > LARGEST) throw new Error(`${path} has more than ${LARGEST} bytes`)
+  const bytes = await readFile(path)
+  if (!isUtf8(bytes)) throw new Error(`${path} is not UTF-8 text`)
+  const list = await readDomains(bytes.toString())
+  if ('line' in list) throw new Error(`${path}, line ${list.line}: ${list.why}`)
   return list
 }

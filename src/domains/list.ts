@@ -5,6 +5,8 @@ import { domainToASCII } from 'node:url'
 export interface DomainList {
   /** How many there are. */
   readonly size: number
+  /** Whether `*` is one of them. */
+  readonly hasEvery: boolean
   /** Whether a domain, in lower case and as A-labels, is one of them. */
   has(domain: string): boolean
 }
@@ -24,8 +26,8 @@ const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 const DOMAIN = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
 
 /**
- * Reads a list: a domain a line, upper or lower case, as A-labels or as people write it; `#` begins a comment. It goes in
- * slices, so that a million lines hold up nobody.
+ * Reads a list: a domain a line, upper or lower case, as A-labels or as people write it, with or without a dot at its
+ * end; `#` begins a comment. It goes in slices, so that a million lines hold up nobody.
  */
 export async function readDomains(text: string): Promise<DomainList | Unreadable> {
   const keys = keySet(text.length)
@@ -39,15 +41,17 @@ export async function readDomains(text: string): Promise<DomainList | Unreadable
     number++
     if (entry !== '') {
       const key = keyOf(entry)
-      if (key === undefined) return { line: number, why: 'it is no domain such as example.com or *.example.com' }
+      if (key === undefined) return { line: number, why: 'not a domain such as example.com or *.example.com' }
       keys.add(key)
     }
     if (number % SLICE === 0) await turn()
   }
+  const hasEvery = keys.has(EVERY)
   return {
     size: keys.size(),
+    hasEvery,
     has(domain) {
-      if (keys.has(domain) || keys.has(EVERY)) return true
+      if (hasEvery || keys.has(domain)) return true
       for (let dot = domain.indexOf('.'); dot !== -1; dot = domain.indexOf('.', dot + 1)) {
         if (keys.has(domain, dot)) return true
       }
@@ -64,7 +68,8 @@ function keyOf(entry: string): string | undefined {
   const below = entry.startsWith('*.')
   const written = below ? entry.slice(2) : entry
   // IDNA of a name without other characters would only cost time.
-  const domain = /^[\x21-\x7E]*$/.test(written) ? written : domainToASCII(written)
+  const ascii = /^[\x21-\x7E]*$/.test(written) ? written : domainToASCII(written)
+  const domain = ascii.endsWith('.') ? ascii.slice(0, -1) : ascii
   if (domain.length > LONGEST || !DOMAIN.test(domain)) return undefined
   return below ? `.${domain}` : domain
 }

@@ -106,17 +106,17 @@ export function signupRoute({
       if ('refusal' in body) return end('invalid', refuse(body.refusal))
       const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
       if ('problem' in parsed) return end('invalid', refuse(invalidSignup(parsed.problem)))
-      if (accepts !== null && !accepts(parsed.email)) return end('invalid', refuse(domainNotAccepted))
+      if (accepts !== null && !accepts(parsed.email)) return end('blocked', refuse(domainNotAccepted))
       let signup = parsed
       if (prove !== null) {
         const proven = await prove(request, body.object, parsed)
         if ('refusal' in proven)
-          return end(proven.refusal === unavailable ? 'failed' : 'invalid', refuse(proven.refusal))
+          return end(proven.refusal === unavailable ? 'failed' : 'unsolved', refuse(proven.refusal))
         signup = proven.signup
       }
 
       const joined = disclosesMembership ? await join(signup) : await evenly(() => join(signup))
-      if (joined.is === 'spent') return end('invalid', refuse(challengeSpent))
+      if (joined.is === 'spent') return end('unsolved', refuse(challengeSpent))
       if (joined.is === 'recorded') return end('kept', anybody)
       if (joined.is === 'kept') {
         return end('kept', refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))

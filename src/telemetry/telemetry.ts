@@ -19,8 +19,9 @@ export interface Telemetry {
 
 /**
  * How a signup was answered; every POST that reached the route has exactly one. `held`: stored, and nobody is told of it.
- * `kept`: stored, but the provider has not confirmed it. `refused`: by the provider. `overloaded`: more arrive than can be
- * stored. `failed`: it was not stored.
+ * `kept`: stored, but the provider has not confirmed it. `unsolved`: without a solution of the challenge that is good for
+ * it. `blocked`: the domain of its address is not accepted. `refused`: by the provider. `overloaded`: more arrive than can
+ * be stored. `failed`: it was not stored.
  */
 export const outcomes = [
   'new',
@@ -28,6 +29,8 @@ export const outcomes = [
   'known',
   'kept',
   'invalid',
+  'unsolved',
+  'blocked',
   'refused',
   'limited',
   'overloaded',

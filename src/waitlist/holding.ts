@@ -6,6 +6,8 @@ export interface HoldingParts {
   readonly log: Pick<Log, 'info' | 'warn'>
   /** Milliseconds of the limit on signups. */
   readonly window: number
+  /** What an operator types here to see them. */
+  readonly command: string
   /** Returns what tells channels whether signups are being held, and what is held. `already`: they know that it began. */
   readonly telling: (already: boolean) => (isHolding: boolean, held: Counts['held']) => void
 }
@@ -29,7 +31,7 @@ const EVERY = 300_000
 const LEAST_QUIET = 600_000
 
 /** What the store has decides, so all instances see the same, also after a restart. */
-export function holding({ store, log, window, telling }: HoldingParts): Holding {
+export function holding({ store, log, window, command, telling }: HoldingParts): Holding {
   const quiet = Math.max(window, LEAST_QUIET)
   let isHolding = false
   let tell: ReturnType<typeof telling> | null = null
@@ -47,7 +49,7 @@ export function holding({ store, log, window, telling }: HoldingParts): Holding 
     tell ??= telling(isHolding)
     if (isHolding === was) return
     const reasons = Object.fromEntries(held.map(({ reason, count }) => [reason, count]))
-    if (isHolding) log.warn({ held: counts.contacts.held, reasons }, 'signups are being held: see waitlist held')
+    if (isHolding) log.warn({ held: counts.contacts.held, reasons }, `signups are being held: see ${command}`)
     else log.info({ held: counts.contacts.held }, 'no more signups are being held')
     tell(isHolding, held)
   }

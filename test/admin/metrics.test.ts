@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type Outcome, outcomes, telemetry } from '../../src/telemetry/telemetry.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { SECRET as CHALLENGE_SECRET, HOST, members, startVerifier } from '../challenges/siteverify.fake.ts'
 import { clientOf } from '../harness/client.ts'
+import { temporaryFolder } from '../harness/folder.ts'
 import { type Scraped, scrape } from '../harness/metrics.ts'
 import { until } from '../harness/program.ts'
 import { noPromtool, promtool } from '../harness/promtool.ts'
@@ -70,6 +74,60 @@ describe('the metrics of a service', { concurrency: 8, timeout: 30_000 }, () => 
     assert.equal(value('waitlist_store_batch_size_sum'), 5)
     assert.equal(value('waitlist_store_batch_size_count'), value('waitlist_store_commit_seconds_count'))
     assert.equal(value('waitlist_store_queue_depth'), 0)
+  })
+
+  test('a challenge that was not solved and a blocked domain have outcomes of their own', async t => {
+    const verifier = await startVerifier(t, 'turnstile')
+    const file = join(temporaryFolder(t), 'blocked.txt')
+    writeFileSync(file, 'trash.example\n')
+    const { client, service, shows } = await watched(t, {
+      CHALLENGE: 'turnstile',
+      CHALLENGE_SECRET,
+      CHALLENGE_URL: verifier.address,
+      CORS_ORIGINS: `https://${HOST}`,
+      BLOCKED_DOMAINS_FILE: file,
+    })
+    const page = async () => (await fetch(service.adminOrigin!)).text()
+    assert.doesNotMatch(await page(), /Challenge not solved|Email domain not accepted/)
+    const withToken = (person: object, token?: string) => client.signUp({ ...person, [members.turnstile]: token })
+    const old = verifier.solve()
+    verifier.expire(old)
+    const used = verifier.solve()
+    const statuses = [
+      await withToken(ada),
+      await withToken(ada, 'no token'),
+      await withToken(ada, 'wrong'),
+      await withToken(ada, old),
+      await withToken(ada, used),
+      await withToken({ ...ada, email: 'grace@example.com' }, used),
+      await withToken({ ...ada, email: 'ada@trash.example' }, verifier.solve()),
+      await withToken({ ...ada, email: 'ada@trash.example' }),
+      await withToken({ ...ada, name: '' }),
+    ].map(({ status }) => status)
+    assert.deepEqual(statuses, [400, 400, 400, 400, 200, 400, 400, 400, 400])
+    const metrics = await shows(({ sum }) => sum('waitlist_signups_total') === 9)
+    const counts = outcomes.map(outcome => [outcome, signups(metrics, outcome)] as const)
+    assert.deepEqual(Object.fromEntries(counts.filter(([, count]) => count !== 0)), {
+      new: 1,
+      invalid: 1,
+      unsolved: 5,
+      blocked: 2,
+    })
+    await until(async () => /Challenge not solved/.test(await page()))
+  })
+
+  test('if the vendor refuses our secret, the signup failed: its challenge may have been solved', async t => {
+    const verifier = await startVerifier(t, 'turnstile')
+    const { client, shows } = await watched(t, {
+      CHALLENGE: 'turnstile',
+      CHALLENGE_SECRET: 'another',
+      CHALLENGE_URL: verifier.address,
+      CORS_ORIGINS: `https://${HOST}`,
+    })
+    const { status } = await client.signUp({ ...ada, [members.turnstile]: verifier.solve() })
+    assert.equal(status, 500)
+    const metrics = await shows(({ sum }) => sum('waitlist_signups_total') === 1)
+    assert.equal(signups(metrics, 'failed'), 1)
   })
 
   test('signups that are shed or not stored have outcomes too', async t => {

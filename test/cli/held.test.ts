@@ -107,6 +107,10 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual([person.contact.state, person.contact.heldFor, person.copies], ['held', 'same-mailbox', []])
     const csv = await run(t, cwd, ['export', '--no-bom', '--state', 'held', '--until', '1971-01-01'])
     assert.match(csv.stdout, /\r\n[^,]+,Bob,bob@spam\.example,held:same-mailbox,1970-01-01T00:00:00\.000Z,,,,,,\r\n$/)
+    const all = await run(t, cwd, ['export', '--format', 'json'])
+    assert.equal(all.stdout.trimEnd().split('\n').length, 5)
+    assert.equal(all.stderr, '4 of them are held, as column state says; --state listed leaves them out.\n')
+    assert.equal(csv.stderr, '')
     const { total, held, last30Days } = JSON.parse((await run(t, cwd, ['stats', '--json'])).stdout)
     assert.deepEqual([total, held, last30Days], [1, 4, 1])
     assert.match((await run(t, cwd, ['stats'])).stdout, /\n1 signed up {2}1 listed, 4 more held\n/)
@@ -125,7 +129,7 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
       assert.deepEqual([code, stdout], [2, ''], args.join(' '))
       assert.match(
         stderr,
-        /^waitlist: Say what to (?:release|discard): addresses, --all, or --reason, --domain and --before/,
+        /^waitlist: Say what to (?:release|discard): addresses, --all, or --reason, --domain, --search and --before/,
       )
     }
     for (const args of [
@@ -161,7 +165,9 @@ describe('waitlist release', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(told.slice(1).toSorted(), ['bob@spam.example', 'cyd@spam.example', 'eve@spam.example'])
     assert.ok(states().every(each => each.endsWith(' listed')))
     const again = await run(t, cwd, ['release', '--all'], env)
-    assert.deepEqual(again, { code: 1, stdout: '', stderr: 'waitlist: no such signup is held.\n' })
+    assert.deepEqual(again, { code: 0, stdout: 'Nothing is held.\n', stderr: '' })
+    const nobody = await run(t, cwd, ['release', '--search', 'casino'], env)
+    assert.deepEqual(nobody, { code: 1, stdout: '', stderr: 'waitlist: no such signup is held.\n' })
   })
 
   test('with a provider they are pending, for its hand-over; by reason and time the others stay', async t => {
@@ -217,8 +223,10 @@ describe('waitlist discard', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(states(), unheld)
     const one = await run(t, cwd, ['discard', '--yes', 'eve@spam.example'])
     assert.deepEqual(one, { code: 0, stdout: '1 signup was discarded.\n', stderr: '' })
+    const found = await run(t, cwd, ['discard', '--yes', '--search', 'CYD'])
+    assert.deepEqual(found, { code: 0, stdout: '1 signup was discarded.\n', stderr: '' })
     const all = await run(t, cwd, ['discard', '--yes', '--all'])
-    assert.deepEqual(all, { code: 0, stdout: '3 signups were discarded.\n', stderr: '' })
+    assert.deepEqual(all, { code: 0, stdout: '2 signups were discarded.\n', stderr: '' })
     assert.deepEqual(states(), ['ada listed'])
   })
 

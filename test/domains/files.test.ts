@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Domains, openDomains } from '../../src/domains/files.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -20,10 +21,6 @@ function files(t: TestContext) {
     return domains
   }
   return { blocked, allowed, open, logged }
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await wait(50)
 }
 
 describe('files of email domains', { concurrency: true, timeout: 60_000 }, () => {
@@ -46,25 +43,55 @@ describe('files of email domains', { concurrency: true, timeout: 60_000 }, () =>
     await until(() => !accepts('ada@two.example'))
     assert.ok(accepts('ada@one.example'))
     writeFileSync(blocked, 'four.example\nno domain\n')
-    await until(() => JSON.stringify(logged).includes('line 2'))
+    await until(() =>
+      JSON.stringify(logged).includes('blocked.txt, line 2: not a domain such as example.com or *.example.com'),
+    )
     assert.ok(!accepts('ada@two.example') && accepts('ada@four.example'))
     rmSync(blocked)
-    await until(() => JSON.stringify(logged).includes('ENOENT'))
+    await until(() => JSON.stringify(logged).includes('there is no file '))
     assert.ok(!accepts('ada@two.example'))
   })
 
-  test('a file that cannot be used at the start is refused, with its setting', async t => {
+  test('a file that cannot be used at the start is refused, with its setting, its name and why', async t => {
     const { blocked, allowed, open } = files(t)
-    await assert.rejects(
-      open(false),
-      (error: Error) => error instanceof OperatorError && /BLOCKED_DOMAINS_FILE .*ENOENT/.test(error.message),
-    )
+    const refuses = (setting: string, why: string) =>
+      assert.rejects(open(), (error: Error) => {
+        assert.ok(error instanceof OperatorError)
+        assert.equal(error.message, `${setting} cannot be used: ${why}`)
+        return true
+      })
+    await refuses('BLOCKED_DOMAINS_FILE', `there is no file ${blocked}`)
+    mkdirSync(blocked)
+    await refuses('BLOCKED_DOMAINS_FILE', `${blocked} is a folder`)
+    rmdirSync(blocked)
     writeFileSync(blocked, 'example.com\n')
     writeFileSync(allowed, Buffer.from([0xff, 0xfe, 0x61, 0x00]))
-    await assert.rejects(open(), /ALLOWED_DOMAINS_FILE cannot be used/)
+    await refuses('ALLOWED_DOMAINS_FILE', `${allowed} is not UTF-8 text`)
     rmSync(allowed)
     execFileSync('mkfifo', [allowed])
-    await assert.rejects(open(), /ALLOWED_DOMAINS_FILE cannot be used: it is not a file/)
+    await refuses('ALLOWED_DOMAINS_FILE', `${allowed} is not a file`)
+  })
+
+  test('a list that blocks nothing, or everybody, is told at the start and whenever it is read', async t => {
+    const { blocked, allowed, open, logged } = files(t)
+    const warnings = () => logged.filter(({ level }) => level === 40).map(({ msg }) => msg)
+    const nothing = 'BLOCKED_DOMAINS_FILE has no domains: nothing is blocked.'
+    const everybody = 'BLOCKED_DOMAINS_FILE blocks every domain: nobody can sign up.'
+    writeFileSync(blocked, '# none yet\n')
+    writeFileSync(allowed, 'example.com\n')
+    const { accepts } = await open()
+    assert.deepEqual(warnings(), [nothing])
+    assert.ok(accepts('ada@example.org'))
+    writeFileSync(blocked, '*\n')
+    await until(() => !accepts('ada@example.org'))
+    assert.ok(accepts('ada@example.com'))
+    assert.deepEqual(warnings(), [nothing])
+    writeFileSync(allowed, '')
+    await until(() => !accepts('ada@example.com'))
+    assert.deepEqual(warnings(), [nothing, everybody])
+    writeFileSync(blocked, '')
+    await until(() => accepts('ada@example.com'))
+    assert.deepEqual(warnings(), [nothing, everybody, nothing])
   })
 
   test('while a file is being written, the list is the one before', {

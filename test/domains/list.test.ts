@@ -30,7 +30,7 @@ describe('a list of email domains', () => {
     assert.equal((await list('*')).has('example.com'), true)
   })
 
-  test('comments, empty lines, spaces, case, line ends of Windows and a byte order mark are read as they are meant', async () => {
+  test('comments, empty lines, spaces, case, a dot at the end, line ends of Windows and a byte order mark are read as they are meant', async () => {
     const { has, size } = await list(
       '\uFEFF# ours',
       '',
@@ -38,8 +38,11 @@ describe('a list of email domains', () => {
       '\r',
       'B\u00FCcher.example',
       '*.XN--BCHER-KVA.example',
+      'root.example.',
+      '*.root.example.',
     )
-    assert.equal(size, 3)
+    assert.equal(size, 5)
+    assert.ok(has('root.example') && has('mail.root.example'))
     assert.ok(has('example.com'))
     assert.ok(has('xn--bcher-kva.example'))
     assert.ok(has('mail.xn--bcher-kva.example'))
@@ -51,7 +54,7 @@ describe('a list of email domains', () => {
       'ada@example.com',
       'example',
       '.example.com',
-      'example.com.',
+      'example.com..',
       '*',
       '**.example.com',
       'a..b',

@@ -16,13 +16,13 @@ export const kinds = {
   'direct POSTs from one IPv4 address': 400,
   'direct POSTs from one IPv6 network (/48)': 400,
   'direct POSTs, each from an address of its own': 800,
-  'one solution, sent again and again': 500,
+  'POSTs with one solution': 500,
   'browsers that solve each challenge': 600,
-  'the same, with a link in the name': 300,
-  'the same, spellings of one Gmail box': 500,
-  'the same, random addresses of one domain': 500,
-  'the same, 50 throw-away domains of your list': 500,
-  'the same, mailboxes of strangers, once each': 500,
+  'such browsers, with a link in the name': 300,
+  'such browsers, spellings of one Gmail box': 500,
+  'such browsers, random addresses of one domain': 500,
+  'such browsers, 50 throw-away domains of your list': 500,
+  'such browsers, mailboxes of strangers, once each': 500,
   people: 200,
 } as const
 export type Kind = keyof typeof kinds
@@ -74,33 +74,33 @@ export function attack(share = 1): Visit[] {
       solution: 'none',
     }),
     'direct POSTs, each from an address of its own': () => ({ ...invented(), client: either(), solution: 'none' }),
-    'one solution, sent again and again': () => ({ ...invented(), client: either(), solution: 'replayed' }),
+    'POSTs with one solution': () => ({ ...invented(), client: either(), solution: 'replayed' }),
     'browsers that solve each challenge': () => ({ ...invented(), client: either(), solution: 'own' }),
-    'the same, with a link in the name': i => ({
+    'such browsers, with a link in the name': i => ({
       ...invented(),
       name: links[i % links.length]!,
       client: either(),
       solution: 'own',
     }),
-    'the same, spellings of one Gmail box': i => ({
+    'such browsers, spellings of one Gmail box': i => ({
       name: someone(),
       email: `${dotted('mallorymallet', i >> 1)}${i % 2 ? `+${letters(4)}` : ''}@gmail.com`,
       client: hired(i),
       solution: 'own',
     }),
-    'the same, random addresses of one domain': i => ({
+    'such browsers, random addresses of one domain': i => ({
       name: someone(),
       email: `${letters(10)}@inbox.example`,
       client: rented(i),
       solution: 'own',
     }),
-    'the same, 50 throw-away domains of your list': i => ({
+    'such browsers, 50 throw-away domains of your list': i => ({
       name: someone(),
       email: `${letters(10)}@${throwaway(i)}`,
       client: either(),
       solution: 'own',
     }),
-    'the same, mailboxes of strangers, once each': i => ({
+    'such browsers, mailboxes of strangers, once each': i => ({
       name: someone(),
       email: i % 2 ? `${letters(9)}@${anyOf(mailboxProviders)}` : `info@company${i}.example`,
       client: exits(i),

@@ -178,7 +178,7 @@ describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 
     }
     const programs = await Promise.all([run(t, env), run(t, env)])
     for (const program of programs) assert.deepEqual(await signUp(program, 3), [200, 200, 200])
-    const said = 'signups are being held: see waitlist held'
+    const said = 'signups are being held: see npm run -s waitlist held'
     await until(() => programs.every(program => logOf(program).some(({ msg }) => msg === said)))
     await until(() => slack.messages.length === 2)
     for (const program of programs) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
@@ -35,6 +36,20 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       mail: 'none',
       event: 'waitlist.joined',
     })
+  })
+
+  test('and what is done against bots', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')
+    const env = { HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' }
+    const program = await runProgram(t, { ...common, ...env, DISCLOSE_MEMBERSHIP: 'false' }, { cwd })
+    await program.end('SIGTERM')
+    const ready = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
+    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership } = ready
+    assert.deepEqual(
+      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership },
+      { holdsAbove: '200 in 3600 s', holdsSuspicious: true, blockedDomains: 'blocked.txt', disclosesMembership: false },
+    )
   })
 
   test('with ADMIN_PORT the log and the welcome say where the second listener is', async t => {

@@ -8,14 +8,21 @@ const root = new URL('../../', import.meta.url)
 const example = (name: string) => new URL(`examples/landing-altcha/${name}`, root)
 const widget = (name: string) => new URL(`node_modules/altcha/dist/${name}`, root)
 
+/** What its README has npm get. */
+export const widgetFiles: Readonly<Record<string, URL>> = {
+  'altcha.min.js': widget('external/altcha.min.js'),
+  'altcha.css': widget('external/altcha.css'),
+  'pbkdf2.js': widget('workers/pbkdf2.js'),
+}
+
 /** Where its README says that each file comes from. */
 const files: Readonly<Record<string, readonly [type: string, from: URL]>> = {
   '/': ['text/html', example('index.html')],
   '/waitlist.css': ['text/css', example('waitlist.css')],
   '/waitlist.js': ['text/javascript', example('waitlist.js')],
-  '/altcha.min.js': ['text/javascript', widget('external/altcha.min.js')],
-  '/altcha.css': ['text/css', widget('external/altcha.css')],
-  '/pbkdf2.js': ['text/javascript', widget('workers/pbkdf2.js')],
+  '/altcha.min.js': ['text/javascript', widgetFiles['altcha.min.js']!],
+  '/altcha.css': ['text/css', widgetFiles['altcha.css']!],
+  '/pbkdf2.js': ['text/javascript', widgetFiles['pbkdf2.js']!],
 }
 
 const [, policy = ''] = /```\n(default-src .*)\n```/.exec(readFileSync(example('README.md'), 'utf8')) ?? []

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { altcha } from '../../src/challenges/altcha.ts'
 import { formSample } from '../../src/http/discovery/docs/form.ts'
+import { blocksOf, textOf } from '../documents.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { altchaLanding, pagePath, scriptPath } from './altcha.pages.ts'
+import { altchaLanding, pagePath, scriptPath, widgetFiles } from './altcha.pages.ts'
 
 const started = isSlow
   ? await startBrowser({ after: after as TestContext['after'] })
@@ -45,6 +50,32 @@ test('the form has the script that the documentation offers, but for where its w
   ])
   const element = /<altcha-widget .*<\/altcha-widget>/
   assert.equal(element.exec(code)?.[0], element.exec(readFileSync(pagePath, 'utf8'))?.[0])
+})
+
+const commands = blocksOf(textOf('examples/landing-altcha/README.md')).flatMap(({ language, lines }) =>
+  language === 'sh' ? lines : [],
+)
+
+test('the README names the version of the widget that is tested here', () => {
+  const { devDependencies } = JSON.parse(textOf('package.json'))
+  assert.deepEqual(
+    commands.filter(line => line.startsWith('npm ')),
+    [`npm install --prefix widget altcha@${devDependencies.altcha}`],
+  )
+})
+
+test('the commands of the README leave the three files of the widget that are tested here, and nothing else', {
+  skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
+  timeout: 120_000,
+}, async t => {
+  const cwd = join(temporaryFolder(t), 'page')
+  mkdirSync(cwd)
+  // The package comes from the registry, by what this machine says of proxies and certificates.
+  for (const line of commands) await promisify(execFile)('sh', ['-c', line], { cwd })
+  assert.deepEqual(readdirSync(cwd).sort(), Object.keys(widgetFiles).sort())
+  for (const [name, from] of Object.entries(widgetFiles)) {
+    assert.ok(readFileSync(join(cwd, name)).equals(readFileSync(from)), name)
+  }
 })
 
 async function visit(t: TestContext, origin: string, options: BrowserContextOptions = {}) {
@@ -225,12 +256,41 @@ describe('the form with the official widget, under a strict policy, on another o
     await is('error')
     await assertAccessible(page, 'error')
     await join()
-    await says('The challenge could not be solved. Please try again.')
+    await says('The challenge could not be loaded or solved. Please try again.')
     assert.equal(signups(), 0)
     await page.unroute('**/api/challenge')
     await join()
     await says('You are on the waitlist.')
   })
+
+  for (const isAway of [false, true]) {
+    const title = isAway ? 'a service that is away' : 'a service that makes no challenges'
+    test(`${title}: a sentence, what to check in the console, and a tooltip that leaves the button free`, async t => {
+      const { origin, sendTo } = await altchaLanding(t)
+      const service = await startService(t, { CORS_ORIGINS: origin })
+      sendTo(service.baseUrl)
+      if (isAway) await service.stop()
+      const { page, fill, is, join, says, signups } = await visit(t, origin, { viewport: { width: 360, height: 800 } })
+      const told: string[] = []
+      page.on('console', message => told.push(message.text()))
+      await fill('Ada', 'ada@example.com')
+      await is('error')
+      const warned = page.waitForEvent('console', message => message.type() === 'warning')
+      await join()
+      await says('The challenge could not be loaded or solved. Please try again.')
+      assert.equal(signups(), 0)
+      const wanted = `No solution. Does altcha.min.js load, is CHALLENGE=altcha set, is ${origin} in CORS_ORIGINS?`
+      assert.equal((await warned).text(), wanted)
+      // As docs/troubleshooting.md says.
+      const isBlocked = (text: string) => text.includes('/api/challenge') && text.includes('blocked by CORS policy')
+      assert.equal(told.some(isBlocked), !isAway)
+      const tooltip = page.locator('.altcha-popover', { hasText: 'Verification failed.' })
+      await tooltip.waitFor()
+      const [above, button] = [await tooltip.boundingBox(), await page.getByRole('button').boundingBox()]
+      assert.ok(above!.y + above!.height < button!.y)
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    })
+  }
 
   test('a widget that was not loaded leaves a sentence', async t => {
     const { origin, sendTo } = await altchaLanding(t)
@@ -240,8 +300,17 @@ describe('the form with the official widget, under a strict policy, on another o
     await page.goto(origin)
     await fill('Ada', 'ada@example.com')
     await join()
-    await says('The challenge could not be solved. Please try again.')
+    await says('The challenge could not be loaded or solved. Please try again.')
     assert.equal(signups(), 0)
+  })
+
+  test('a script that was not loaded leaves a button that is off, and looks it', async t => {
+    const { origin } = await altchaLanding(t)
+    const { page } = await visit(t, 'about:blank')
+    await page.route('**/waitlist.js', route => route.abort())
+    await page.goto(origin)
+    assert.equal(await page.getByRole('button').isDisabled(), true)
+    assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('button')).opacity`), '0.6')
   })
 
   test('without JavaScript the form says what is missing, and sends nothing', async t => {
@@ -250,6 +319,9 @@ describe('the form with the official widget, under a strict policy, on another o
     assert.match(await page.locator('noscript').innerText(), /^This form needs JavaScript/)
     assert.equal(await page.locator('noscript').isVisible(), true)
     assert.equal(await page.getByRole('button').isDisabled(), true)
+    const [sentence, label] = [page.locator('noscript'), page.locator('label').first()]
+    const [upper, lower] = [await sentence.boundingBox(), await label.boundingBox()]
+    assert.ok(upper!.y + upper!.height + 8 < lower!.y, 'a gap below the sentence')
     await page.getByLabel('Email').press('Enter')
     assert.equal(page.url(), `${origin}/`)
     assert.equal(signups(), 0)

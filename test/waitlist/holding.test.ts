@@ -56,7 +56,7 @@ function scene(t: TestContext) {
   async function instance(window = HOUR) {
     const { log, logged: lines } = recordingLog()
     const { holding: telling } = outages({ store, channels: [channel], leave })
-    const one = holding({ store, log, window, telling })
+    const one = holding({ store, log, window, command: 'npx waitlist held', telling })
     await one.start()
     return {
       lines,
@@ -102,10 +102,10 @@ describe('the news that signups are held', () => {
       [5],
     )
     assert.deepEqual(
-      lines.map(({ level, held, reasons }) => [level, held, reasons]),
+      lines.map(({ level, msg, held, reasons }) => [level, msg, held, reasons]),
       [
-        [40, 12, { 'above-limit': 10, 'same-mailbox': 2 }],
-        [30, 5, undefined],
+        [40, 'signups are being held: see npx waitlist held', 12, { 'above-limit': 10, 'same-mailbox': 2 }],
+        [30, 'no more signups are being held', 5, undefined],
       ],
     )
     hold()

@@ -17,7 +17,7 @@ export interface Holding {
 }
 
 /** Which of them: those for which all of it holds. */
-export interface HeldFilter extends Pick<ContactFilter, 'heldFor' | 'domain' | 'until'> {
+export interface HeldFilter extends Pick<ContactFilter, 'heldFor' | 'domain' | 'search' | 'until'> {
   readonly addresses?: readonly string[] | undefined
 }
 

@@ -33,7 +33,7 @@ function challenged({ widget: { script, element, pending, reset }, member, isOur
     ['.waitlist :is(input, button) {', '.waitlist > :is(input, button) {'],
     ['.waitlist p {', '.waitlist > p {'],
     ['<script ', `${script}\n\n<script `],
-    ['=> target.value?.trim() &&', '=> (target === name || target === email) && target.value.trim() &&'],
+    ['=> target.value?.trim() &&', '=> [name, email].includes(target) && target.value.trim() &&'],
     ['{ name: name.value, email: email.value }', 'Object.fromEntries(new FormData(form))'],
     [
       `response.status === 400 && input) {`,
@@ -53,7 +53,8 @@ function challenged({ widget: { script, element, pending, reset }, member, isOur
 const solving = (sending: string): Change[] => [
   [
     '  @media ',
-    `  .waitlist altcha-widget { --altcha-max-width: 100%; --altcha-color-base: Canvas; --altcha-color-base-content: CanvasText; --altcha-color-neutral-content: CanvasText; --altcha-border-radius: .5rem; margin: .25rem 0 1rem }
+    `  .waitlist altcha-widget { --altcha-max-width: 100%; --altcha-color-base: Canvas; --altcha-color-base-content: CanvasText; --altcha-border-radius: .5rem; margin: .25rem 0 1rem }
+  .waitlist .altcha-popover { position: static; margin-top: .5rem }
   @media `,
   ],
   [
@@ -65,14 +66,17 @@ const solving = (sending: string): Change[] => [
     '  // A hint comes',
     `  widget.setAttribute('challenge', \`\${form.dataset.waitlist}/api/challenge\`)
   const solve = async () => {
-    if (widget.getState?.() === 'verifying') await new Promise(resolve => widget.addEventListener('statechange', resolve, { once: true }))
-    return widget.getState?.() === 'verified' || (await widget.verify?.())?.payload != null
+    if (widget.getState?.() === 'verifying') await new Promise(resolve => widget.addEventListener('statechange', resolve))
+    return widget.getState?.() === 'verified' || widget.verify?.()
   }
 
   // A hint comes`,
   ],
   [
     sending,
-    `${sending}    if (!(await solve())) return say('failed', navigator.onLine ? 'The challenge could not be solved. Please try again.' : offline)\n`,
+    `${sending}    if (!(await solve())) {
+      console.warn(\`No solution. Does altcha.min.js load, is CHALLENGE=altcha set, is \${location.origin} in CORS_ORIGINS?\`)
+      return say('failed', navigator.onLine ? 'The challenge could not be loaded or solved. Please try again.' : offline)
+    }\n`,
   ],
 ]
