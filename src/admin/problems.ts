@@ -63,7 +63,7 @@ function* ofStore({ store, freeSpace, counts, countsFailed: why }: Reading): Gen
 function ofHeld({ contacts, held }: Counts): Problem {
   const title = `${counted(contacts.held, 'signup is', 'signups are')} held`
   const reasons = held.map(({ reason, count }) => `${reason} ${whole(count)}`).join(', ')
-  const text = `By reason: ${reasons}. Nobody is told of them until you release them. See docs/bots.md, “Held signups”.`
+  const text = `By reason: ${reasons}. Nothing is sent until you release them. See docs/bots.md, “Held signups”.`
   // Those above the limit gave no other reason to be held. For the rest, somebody must look first.
   const release = held.some(({ reason }) => reason === 'above-limit') ? ['waitlist release --reason above-limit'] : []
   return problem({ title, text, commands: ['waitlist held', ...release] })

@@ -54,7 +54,7 @@ describe('what the page says', () => {
     assertSays(
       reading,
       '1,234 signups are held',
-      /\nBy reason: above-limit 1,200, same-mailbox 34\. Nobody is told of them/,
+      /\nBy reason: above-limit 1,200, same-mailbox 34\. Nothing is sent until you release them/,
     )
     assertSays(reading, /until you release them\. See docs\/bots\.md, “Held signups”\.\n/)
     assertSays(reading, /waitlist held.*waitlist (?:-- )?release --reason above-limit\n/)
