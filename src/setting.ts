@@ -114,7 +114,7 @@ export const file: Kind<string> = {
   read: text => (text.startsWith('-----BEGIN ') ? undefined : text),
 }
 
-/** Where to listen. A name is looked up later; what can be none would be looked up in vain. */
+/** Where to listen. A name is looked up later, so what cannot be one is refused here. */
 export const host: Kind<string> = {
   allowed: 'must be a host name or an address, such as localhost, 0.0.0.0 or ::, without scheme and port',
   read: text => (isIP(text) !== 0 || /^(?!\d+$)[^\s:/@?#[\]\p{Cc}]{1,255}$/u.test(text) ? text : undefined),

@@ -1,7 +1,7 @@
 /** The words of the glossary in `ports.ts` as types. */
 
 /**
- * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and nobody is told of it until the operator
+ * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and kept back until the operator
  * releases it. `listed`: on the list. Without a provider a contact is `listed` at once.
  */
 export const contactStates = ['pending', 'held', 'listed'] as const

@@ -8,7 +8,7 @@ export type Joined =
   | HandedOver
   /** The provider is told in the background, so it is not known yet what comes of it. */
   | { readonly is: 'recorded' }
-  /** Recorded, and nobody is told of it. */
+  /** Recorded, and kept back. */
   | { readonly is: 'held'; readonly reason: HoldReason }
   /** Its proof was used for another address. */
   | { readonly is: 'spent' }

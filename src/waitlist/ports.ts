@@ -8,7 +8,7 @@
  * - **destination**: who is notified: the provider of the contact; its automation, a webhook or a channel of the event.
  * - **channel**: a chat that is told in one message of all who joined since the last one. Such a message is a **digest**:
  *   the deliveries that are due, claimed, attempted and settled as one. Digests keep a distance from each other.
- * - **held**: a contact of whom nobody is told until the operator releases it. **hold reason**: the rule that says so.
+ * - **held**: a contact that goes no further until the operator releases it. **hold reason**: the rule that says so.
  * - **mailbox**: where all spellings of an address end, if its provider says so.
  * - **challenge**: what a visitor's browser must solve before a signup is looked at. **proof**: the solution, verified.
  * - **delivery**: one contact for one destination: work that is *claimed* under a **lease**, attempted outside any
@@ -30,7 +30,7 @@ export type Admission =
   | { readonly is: 'already listed' }
   /** Recorded now. Its hand-over is leased to the caller. */
   | { readonly is: 'pending now'; readonly delivery: Delivery }
-  /** Recorded now and held: nobody is told of it until the operator releases it. */
+  /** Recorded now and held: it goes no further until the operator releases it. */
   | { readonly is: 'held now'; readonly reason: HoldReason }
   /** Its proof was used for another address, so it was not looked at. */
   | { readonly is: 'spent' }
