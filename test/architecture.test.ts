@@ -266,3 +266,16 @@ describe('the names of files', () => {
     )
   })
 })
+
+test('nothing in a test is told to listen on a fixed port', () => {
+  const fixed = /\.listen\(\s*[1-9]|\b(?:ADMIN_)?PORT(?:: *['"]|=)[1-9]/
+  // The one reads settings and listens nowhere, the other takes the default port away.
+  const exempt = /^test\/(?:config\.|harness\/program\.test)/
+  const found = ['test', 'torture', 'bench']
+    .flatMap(files)
+    .filter(file => file.endsWith('.ts') && fixed.test(code(file)))
+  assert.deepEqual(
+    found.filter(file => !exempt.test(file)),
+    [],
+  )
+})

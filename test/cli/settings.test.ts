@@ -218,10 +218,10 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a mistake in it is told like any other', async t => {
     const cwd = temporaryFolder(t)
-    writeFileSync(join(cwd, '.env'), 'PORT=eighty\n')
+    writeFileSync(join(cwd, '.env'), 'RATE_LIMIT=eighty\n')
     const { code, stderr } = await run(t, [], {}, cwd)
     assert.equal(code, 1)
-    assert.match(stderr, /- PORT must be a whole number/)
+    assert.match(stderr, /- RATE_LIMIT must be a whole number/)
   })
 
   test('one that cannot be read is told in words', async t => {

@@ -58,7 +58,7 @@ export async function runProgram(
   }
 }
 
-/** Runs the program without waiting for it to listen. */
+/** Runs the program without waiting for it to listen. It takes a free port, unless the settings name one. */
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
@@ -66,7 +66,7 @@ export function spawnProgram(
 ) {
   const program = executable === undefined ? [process.execPath, entry] : [executable]
   const [command, ...rest] = [...through, ...program, ...args]
-  const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, ...env } })
+  const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, PORT: '0', ...env } })
   let out = ''
   let err = ''
   child.stdout.setEncoding('utf8').on('data', chunk => {
