@@ -4,13 +4,16 @@
 # The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell, in
 # which you can look after the list.
 
-FROM node:26.10.0-trixie-slim AS build
+# The digest is that of the index of all architectures; `node scripts/images.ts` compares it with the registry's.
+FROM node:26.10.0-trixie-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1 AS node
+
+FROM node AS build
 WORKDIR /waitlist
 COPY package.json package-lock.json ./
 # Without scripts: `postprepare` would start the program, which is not here yet.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && mkdir --mode=700 data
 
-FROM node:26.10.0-trixie-slim
+FROM node
 LABEL org.opencontainers.image.title="Waitlist" \
       org.opencontainers.image.description="A self-hosted early-access waitlist service that never loses a signup." \
       org.opencontainers.image.licenses="MIT"
