@@ -4,6 +4,7 @@ import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
 import type { Channel, DeliveryResult, Failure, News } from '../waitlist/ports.ts'
+import { undirected, unlinked } from './names.ts'
 
 export interface ChatSettings {
   /** Where the chat takes messages for one channel: http or https, with a path and perhaps a query. It is a secret. */
@@ -27,6 +28,8 @@ export interface Chat {
 
 /** Milliseconds for one attempt. */
 const TIMEOUT = 15_000
+/** Clients make links and mentions of what they find in any text. */
+const ZERO_WIDTH_SPACE = '\u200B'
 /** Slack takes about one a second, Discord a little more. */
 const RATE: Rate = { calls: 1, per: 1_000, connections: 1 }
 
@@ -40,7 +43,7 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   const secrets = [...pathname.split('/'), ...searchParams.values()].filter(part => part.length >= 8)
   const waiting = waitMember === undefined ? {} : { waitMember }
   const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets, ...waiting })
-  const quote = (text: string) => escaped(withoutLinks(oneLine(text)))
+  const quote = (text: string) => escaped(unlinked(oneLine(text), ZERO_WIDTH_SPACE))
   const prefix = settings.service === null ? '' : `${quote(settings.service)}: `
 
   /** Null: it has arrived. Nothing is refused for good, since what we say is not at fault: the channel or its settings are. */
@@ -130,8 +133,10 @@ function inDoubt({ people, doubtful }: Joined): string {
 /** Code points of a name: ten of them fit into a message, however they are escaped. */
 const LONGEST_NAME = 40
 
-/** Without line breaks, and without the characters that turn the direction of what follows. */
-const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').trim()
+const oneLine = (text: string): string =>
+  undirected(text)
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')
+    .trim()
 
 function shown(name: string): string {
   const line = oneLine(name)
@@ -139,9 +144,3 @@ function shown(name: string): string {
   const characters = [...line]
   return characters.length <= LONGEST_NAME ? line : `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
 }
-
-/**
- * Clients make links of addresses, domains and mentions that they find in any text. A zero-width space in each keeps them
- * from that.
- */
-const withoutLinks = (text: string): string => text.replaceAll(/[.:/@](?=\S)/gu, '$&\u200B')

@@ -2,15 +2,8 @@ import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { OperatorError } from '../waitlist/ports.ts'
 import type { MailSettings } from './mail-settings.ts'
-import {
-  escaped,
-  filled,
-  onOneLine,
-  placeholdersAllowed,
-  undirected,
-  unknownPlaceholder,
-  unlinked,
-} from './placeholders.ts'
+import { undirected, unlinked } from './names.ts'
+import { escaped, filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
 
 /** Whom a mail is for. */
 export interface Recipient {
@@ -20,6 +13,7 @@ export interface Recipient {
   readonly email: string
 }
 
+const WORD_JOINER = '\u2060'
 /** Bytes of a template. */
 const LARGEST_FILE = 256 * 1024
 const DEFAULT_TEXT = [
@@ -41,13 +35,14 @@ export function mailWriter({ from, subject, textFile, htmlFile, service }: Omit<
   const domain = from.address.slice(from.address.indexOf('@') + 1)
 
   return ({ id, name: typed, email }: Recipient): Promise<Buffer> => {
-    const name = undirected(typed)
-    const values = { name: unlinked(name), email, service }
+    const name = unlinked(undirected(typed), WORD_JOINER)
+    const values = { name, email, service }
+    const asItIs = (value: string): string => value
     const composer = new MailComposer({
-      from: { ...from },
-      to: { name: onOneLine(name), address: email },
-      subject: filled(subject, values, onOneLine),
-      text: filled(textTemplate, values, value => value),
+      from: { name: inHeader(from.name), address: from.address },
+      to: { name: inHeader(name), address: email },
+      subject: inHeader(filled(subject, values, asItIs)),
+      text: filled(textTemplate, values, asItIs),
       ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escaped) }),
       messageId: `<${id}@${domain}>`,
       date: new Date(),

@@ -28,14 +28,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** For HTML, between tags and in quoted attributes. */
 export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, each => ENTITIES[each]!)
 
-/** For a header field, which is one line. */
-export const onOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-
-/** A name without the characters that would show what follows it backwards. */
-export const undirected = (name: string): string => name.replaceAll(/\p{Bidi_Control}/gu, '')
-
 /**
- * A name that no mail program turns into a link, since a stranger may have chosen it. An invisible word joiner (U+2060)
- * follows each character that a web or mail address needs.
+ * For a header field: one line that is shown as it stands. Mail programs decode what looks like an encoded word (RFC 2047),
+ * in quotes too, and some decode twice; with a word joiner (U+2060) in it, nothing does.
  */
-export const unlinked = (name: string): string => name.replaceAll(/[.:/@](?=\S)/gu, '$&\u2060')
+export const inHeader = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').replaceAll('=?', '=\u2060?')

@@ -11,7 +11,7 @@ export type ContactState = (typeof contactStates)[number]
  * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact. The worst counts, so
  * that to release those whose verifier was away lets in nobody with a link:
  *
- * - `link-in-name`: its name has an address or a link in it, which a mail would carry to a stranger.
+ * - `link-in-name`: its name has an address, a link or an encoded word in it, which a mail would carry to a stranger.
  * - `same-mailbox`: another spelling of an address that is known already, with dots or after a plus.
  * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
  * - `unverified`: the verifier of its challenge could not be asked.

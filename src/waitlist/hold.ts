@@ -90,14 +90,24 @@ const ADDRESS = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p
 const HOST =
   /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][\p{L}\p{N}-]*\.)+(?:com|net|org|info|biz|io|ru|cn|xyz|top|click|link|shop|site|online|store|website|icu|vip|bet|casino|sbs|cfd|cyou|buzz|tk)(?![\p{L}\p{N}]|[.-]\p{L})/giu
 
+/** An encoded word (RFC 2047), which mail programs decode in a header: what it stands for is hidden from these rules. */
+const ENCODED_WORD = /=\?[^?]*\?[bq]\?/i
+
+/** As browsers read a host name (UTS #46): other dots and letters are the usual ones, and what is invisible is not there. */
+const usual = (name: string): string =>
+  name
+    .normalize('NFKC')
+    .replaceAll('\u3002', '.')
+    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '')
+
 /**
  * What a mail would carry to a stranger. What belongs to the address itself says nothing: some type their address as
  * their name, and some companies are called like their domain.
  */
 export function hasLink({ name, email }: Pick<Signup, 'name' | 'email'>): boolean {
   const key = emailKey(email)
-  const rest = name.replace(ADDRESS, each => (emailKey(each) === key ? '' : each))
-  if (LINK.test(rest) || rest.search(ADDRESS) >= 0) return true
+  const rest = usual(name).replace(ADDRESS, each => (emailKey(each) === key ? '' : each))
+  if (ENCODED_WORD.test(rest) || LINK.test(rest) || rest.search(ADDRESS) >= 0) return true
   return [...rest.matchAll(HOST)].some(([host]) => emailKey(host) !== domainOf(key))
 }
 

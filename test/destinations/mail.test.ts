@@ -122,11 +122,51 @@ describe('what is mailed', { timeout: 60_000 }, () => {
 
   test('a name is not a link', async t => {
     const server = await startMailServer(t)
-    await opened(t, server).deliver(joined(0, { name: 'win at https://evil.example/x or a@b.example, J. R.' }), running)
-    const { text } = await parsed(server.mails[0]!)
-    assert.doesNotMatch(text!, /https:\/\/|evil\.example|b\.example/)
-    assert.match(visible(text)!, /^Hello win at https:\/\/evil\.example\/x or a@b\.example, J\. R\.,$/m)
+    const htmlFile = join(temporaryFolder(t), 'mail.html')
+    writeFileSync(htmlFile, '<p>Hello {name}, welcome</p>')
+    const destination = opened(t, server, { subject: '{name}: welcome', htmlFile })
+    const links = ['https://evil.example/x', 'a@b.example', 'J. R.']
+    const dots = [...'.․。︒﹒．｡'].map(dot => `evil${dot}example`)
+    const others = ['evil.example\uFF0Fx', 'https\uFF1A//x', 'https\uFE55//x', 'a\uFF20b.example', 'a\uFE6Bb.example']
+    for (const [i, name] of [...links, ...dots, ...others].entries()) {
+      await destination.deliver(joined(i, { name: `win at ${name} now` }), running)
+      const { to, subject, text, html } = await parsed(server.mails[i]!)
+      for (const shown of [to![0]!.name, subject!, text!, html!]) {
+        assert.ok(visible(shown)!.includes(`win at ${name} now`), shown)
+        // As a browser reads what stands for a dot (UTS #46).
+        const read = shown.normalize('NFKC').replaceAll('\u3002', '.')
+        assert.doesNotMatch(read, /:\/\/|l\.e|b\.e|a@b/)
+      }
+    }
   })
+
+  for (const name of [
+    '=?utf-8?q?Claim=3A=20https=3A=2F=2Fevil=2Ecom?=',
+    'Claim =?UTF-8?B?aHR0cHM6Ly9ldmlsLmNvbQ==?= now',
+    '=?utf-8?Q?a=0D=0ABcc:=20x@evil.example?=',
+    '=?utf-8*en?q?evil?=',
+    '=?utf-8?q?e v i l?=',
+    'utf-8?q?evil?=',
+  ]) {
+    test(`an encoded word is shown as it was typed: ${name}`, async t => {
+      const server = await startMailServer(t)
+      const subject = '=?utf-8?q?no?= {name} ={name}'
+      await opened(t, server, { subject, from: { name, address: 'hello@acme.example' } }).deliver(
+        joined(0, { name }),
+        running,
+      )
+      const { from, to, subject: told } = await parsed(server.mails[0]!)
+      for (const [shown, typed] of [
+        [from?.name, name],
+        [to?.[0]?.name, name],
+        [told, `=?utf-8?q?no?= ${name} =${name}`],
+      ] as const) {
+        assert.equal(visible(shown), typed)
+        // Some mail programs decode what they have decoded.
+        assert.equal((await PostalMime.parse(Buffer.from(`Subject: ${shown}\r\n\r\n`))).subject, shown)
+      }
+    })
+  }
 
   test('a name turns the direction of no text', async t => {
     const server = await startMailServer(t)
@@ -186,7 +226,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
       fc.asyncProperty(names, async name => {
         await destination.deliver(joined(2, { name }), running)
         const { to, text } = await parsed(server.mails.at(-1)!)
-        assert.equal(to?.[0]?.name, name)
+        assert.equal(visible(to?.[0]?.name), visible(name))
         assert.equal(visible(text?.split('\n', 1)[0]), visible(`Hello ${name},`))
       }),
       { numRuns: isSlow ? 500 : 20 },

@@ -22,6 +22,16 @@ BIT.LY/3XYZ|t.me/casino|tinyurl.com/abc|get rich at casino-win.top|crypto.xyz|fr
 earn.ru|shop.cheap.store|EVIL.COM|Evil.Net|localhost.evil.com:8080/x|evil.de:8080/x|Ada evil.com Lovelace|telegram: t.me/x|a://b`
   .trim()
   .split(/[|\n]/)
+  .concat(
+    '=?utf-8?q?Claim=3A=20https=3A=2F=2Fevil=2Ecom?=',
+    'Ada =?UTF-8*en?B?aHR0cHM6Ly9ldmlsLmNvbQ==?=',
+    ...[...'․。︒﹒．｡'].map(dot => `evil${dot}com`),
+    'ｅｖｉｌ．ｃｏｍ',
+    '𝗲𝘃𝗶𝗹.𝗰𝗼𝗺',
+    'https：／／x',
+    'eve＠evil.com',
+    'e\u200Bvil.c\u00ADom',
+  )
 
 describe('an address or a link in a name', () => {
   const email = 'victim@gmail.com'
