@@ -4,6 +4,7 @@ import { type Config, inForce } from '../config.ts'
 import { typed } from '../invocation.ts'
 import { operatorOf } from '../operator.ts'
 import { vendorNames } from '../settings.ts'
+import { linesTo } from './lines.ts'
 import { openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
@@ -20,7 +21,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))
   listenTo(['SIGHUP'], () => hasTls || process.exit(0))
-  const { log, shown } = await openLog(config.logLevel, config.logFormat)
+  const { log, settled } = await openLog(config.logLevel, config.logFormat)
   endOnBugs(log)
 
   const service = await start(config, log)
@@ -37,7 +38,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
   // On a terminal both are one text.
-  shown().then(() => process.stderr.write(welcome(service, config, file)))
+  settled().then(() => linesTo(2).write(welcome(service, config, file)))
   tellBacklog(config, service.destinations, log).catch(error =>
     log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
   )

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { textOf } from '../../src/cli/log-text.ts'
-import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -161,24 +158,5 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(lines.pop(), '')
     for (const each of lines) assert.match(each, /^\d\d:\d\d:\d\d (info|warn) {3}\S/)
     assert.match(lines.at(-1)!, /stopped$/)
-  })
-
-  test('as text loses its lines alone where it cannot be written: signups are stored, and a stop ends with 0', {
-    skip: !existsSync('/dev/full') && 'it needs /dev/full',
-  }, async t => {
-    const cwd = temporaryFolder(t)
-    const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
-    const env = { ...common, LOG_LEVEL: 'debug', LOG_FORMAT: 'text' }
-    const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
-    await until(() => program.stderr().includes('listening on'))
-    const answer = await fetch(`${/http:\/\/[\d.:]+/.exec(program.stderr())![0]}/api/waitlist`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'Ada', email: 'ada@example.com' }),
-    })
-    assert.equal(answer.status, 200)
-    program.process.kill('SIGTERM')
-    assert.equal(await program.exited, 0)
-    assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
   })
 })

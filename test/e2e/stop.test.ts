@@ -10,13 +10,14 @@ import { pathToFileURL } from 'node:url'
 import { contactsIn } from '../harness/database.ts'
 import { exitInTime } from '../harness/exit.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { freePort } from '../harness/port.ts'
 import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { http2, http2Session, pairIn, post } from '../harness/tls.ts'
 
 const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
 const json = { 'content-type': 'application/json' }
-const fetchSignUp = ({ baseUrl }: Program, email: string) =>
+const fetchSignUp = ({ baseUrl }: Pick<Program, 'baseUrl'>, email: string) =>
   fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body(email) })
 
 const requests = [
@@ -253,20 +254,24 @@ describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
 })
 
 describe('a log that cannot be written', { concurrency: true, timeout: 60_000 }, () => {
-  const skip = !existsSync('/dev/full') && 'it needs /dev/full'
-  test('loses its lines alone: signups are stored, and a stop ends with 0', { skip }, async t => {
-    const cwd = temporaryFolder(t)
-    const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
-    const env = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug' }
-    const program = spawnProgram(t, env, { cwd, args: ['serve'], through })
-    await until(() => program.stderr().includes('listening on'))
-    const baseUrl = /http:\/\/[\d.:]+/.exec(program.stderr())![0]
-    const answer = await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body('a@b.example') })
-    assert.equal(answer.status, 200)
-    program.process.kill('SIGTERM')
-    assert.equal(await program.exited, 0)
-    assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
-  })
+  const full = existsSync('/dev/full') ? [['> /dev/full'], ['2> /dev/full'], ['> /dev/full 2>&1', 'text']] : []
+  for (const [redirection, format = 'json'] of [...full, ['']] as const) {
+    const where = redirection === '' ? 'a pipe that nobody reads any more' : redirection
+    test(`${where}: it starts, stores, and a stop ends it with 0`, async t => {
+      const cwd = temporaryFolder(t)
+      const through = ['sh', '-c', `exec "$@" ${redirection}`, 'sh']
+      const baseUrl = `http://127.0.0.1:${await freePort()}`
+      const env = { HOST: '127.0.0.1', PORT: new URL(baseUrl).port, SHUTDOWN_DELAY: '0', LOG_FORMAT: format! }
+      const program = spawnProgram(t, { ...env, LOG_LEVEL: 'debug' }, { cwd, args: ['serve'], through })
+      if (redirection === '') for (const each of ['stdout', 'stderr'] as const) program.process[each]!.destroy()
+      const health = () => fetch(`${baseUrl}/api/health`).catch(() => null)
+      await until(async () => program.process.exitCode !== null || (await health())?.status === 200)
+      assert.equal((await fetchSignUp({ baseUrl }, 'a@b.example')).status, 200)
+      program.process.kill('SIGTERM')
+      assert.equal(await exitInTime(program), 0)
+      assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
+    })
+  }
 })
 
 describe('a signal during the start', { concurrency: true, timeout: 60_000 }, () => {
