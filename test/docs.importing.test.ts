@@ -6,7 +6,6 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { guessedColumns } from '../src/cli/import/columns.ts'
-import { sqliteStore } from '../src/stores/sqlite/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { isSlow } from './harness/slow.ts'
 
@@ -17,7 +16,6 @@ test('every command works as it stands there', { timeout: 120_000, skip: !isSlow
   const cwd = temporaryFolder(t)
   for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(cwd, each))
   const path = join(cwd, 'data', 'waitlist.db')
-  await (await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })).close()
   writeFileSync(join(cwd, 'subscribers.csv'), 'Email Address,First Name,Last Name\nada@example.com,Ada,Lovelace\n')
   writeFileSync(join(cwd, 'people.csv'), 'Contact,Given,Family,Since\nbob@example.com,Bob,Bee,2025-01-02\n')
   const type = async (command: string) => {
@@ -36,7 +34,6 @@ test('every command works as it stands there', { timeout: 120_000, skip: !isSlow
   assert.match(await type(report!), /^0 added, 1 on the list/)
   assert.ok(existsSync(join(cwd, 'report.csv')))
   rmSync(path)
-  await (await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })).close()
   assert.match(await type(announced!), /^1 added.*\nThe running service/)
 })
 

@@ -56,7 +56,14 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
       if (total > MANY) bar.show({ phase: 'importing', done: Math.min(total, rowsIn(soFar, report!)), total })
     }
     const keepsMailboxes = config.holds?.suspicious === true
-    const wish = { announcement, keepsMailboxes, dryRun: options.dryRun === true, progress, signal }
+    const dryRun = options.dryRun === true
+    const made = (store: string) =>
+      process.stderr.write(
+        dryRun
+          ? `There is no database at ${store} yet: it would be made.\n`
+          : `There was no database at ${store}: it is made.\n`,
+      )
+    const wish = { announcement, keepsMailboxes, dryRun, made, progress, signal }
     const imported = await operator.importContacts(entries, wish)
     bar.end()
     await tell(imported, report, options)

@@ -164,13 +164,36 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
     assert.match(broken.stderr, /never closed\. Nothing after that was read\./)
   })
 
-  test('without a database it says so', async t => {
+  test('without a database it makes one and says so, also from an empty file; a dry run does not', async t => {
+    for (const was of [null, '']) {
+      const cwd = temporaryFolder(t)
+      const path = join(cwd, 'waitlist.db')
+      if (was !== null) writeFileSync(path, was)
+      const before = readdirSync(cwd)
+      const env = { DATABASE_URL: 'sqlite:waitlist.db' }
+      const input = 'name,email\nAda,ada@example.com\n'
+      const dry = await run(t, cwd, ['import', '--dry-run', '-'], { env, input })
+      assert.deepEqual([dry.code, dry.stdout.slice(0, 14)], [0, '1 would be add'])
+      assert.match(dry.stderr, /^There is no database at waitlist\.db yet: it would be made\.$/m)
+      assert.deepEqual(readdirSync(cwd), before)
+      const { code, stdout, stderr } = await run(t, cwd, ['import', '-'], { env, input })
+      assert.deepEqual([code, stdout.slice(0, 8)], [0, '1 added,'])
+      assert.match(stderr, /^There was no database at waitlist\.db: it is made\.$/m)
+      assert.equal(statSync(path).mode & 0o777, 0o600)
+      assert.match((await run(t, cwd, ['list'], { env })).stdout, /ada@example\.com/)
+    }
+  })
+
+  test('a database that cannot be made is refused, and no report is left', async t => {
     const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'file'), '')
+    const env = { DATABASE_URL: 'sqlite:file/waitlist.db' }
     const args = ['import', '--report', 'report.csv', '-']
-    const { code, stderr } = await run(t, cwd, args, { input: 'name,email\nAda,ada@example.com\n' })
+    const { code, stderr } = await run(t, cwd, args, { env, input: 'name,email\nAda,ada@example.com\n' })
     assert.equal(code, 1)
-    assert.match(stderr, /There is no database at/)
-    assert.deepEqual(readdirSync(cwd), [], 'no report is in the way of the next attempt')
+    assert.match(stderr, /^waitlist: file\/waitlist\.db cannot be used: \S/m)
+    assert.doesNotMatch(stderr, /is made/)
+    assert.deepEqual(readdirSync(cwd), ['file'], 'no report is in the way of the next attempt')
   })
 
   test('stopped, it leaves no report in the way of the same command', {

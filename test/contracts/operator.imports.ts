@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
-import type { Announcement, Entry, Imported } from '../../src/stores/operator/imports.ts'
+import type { Announcement, Entry, Imported, ImportWish } from '../../src/stores/operator/imports.ts'
 import type { Operator } from '../../src/stores/operator.ts'
 import { OperatorError, type Store } from '../../src/waitlist/ports.ts'
 import { type RunSql, signup } from './store.place.ts'
@@ -23,12 +23,13 @@ interface Wish {
   readonly keepsMailboxes?: boolean
   readonly dryRun?: boolean
   readonly progress?: (soFar: Imported) => void
+  readonly made?: ImportWish['made']
   readonly signal?: AbortSignal
 }
 
 async function add({ operator }: Pick<Desk, 'operator'>, entries: readonly Entry[], wish: Wish = {}) {
   const { signal } = new AbortController()
-  const none = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, signal }
+  const none = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, made() {}, signal }
   const batches = async function* () {
     for (let i = 0; i < entries.length; i += 700) yield entries.slice(i, i + 700)
   }
@@ -46,6 +47,8 @@ export function importContract(
   /** Without a provider and destinations. */
   open: (t: TestContext) => Promise<Desk>,
   nowhere: (t: TestContext) => Promise<Operator>,
+  /** Whether an import makes the store, instead of asking for a first start. */
+  isMade: boolean,
   /** A moment in milliseconds since 1970, in the engine's SQL. */
   moment: (milliseconds: number) => string,
 ): void {
@@ -226,11 +229,21 @@ export function importContract(
       )
     })
 
-    test('without a store it is refused with a sentence', async t => {
+    test(`without a store it ${isMade ? 'makes one and says so, but not in a dry run' : 'is refused with a sentence'}`, async t => {
       const operator = await nowhere(t)
-      for (const dryRun of [true, false]) {
-        await assert.rejects(add({ operator }, [entry('Ada', 'ada@example.com')], { dryRun }), OperatorError)
+      const told: string[] = []
+      const once = (dryRun: boolean) =>
+        add({ operator }, [entry('Ada', 'ada@example.com')], { dryRun, made: place => told.push(place) })
+      if (!isMade) {
+        for (const dryRun of [true, false]) await assert.rejects(once(dryRun), OperatorError)
+        return
       }
+      assert.equal((await once(true)).added, 1)
+      await assert.rejects(operator.count({}), OperatorError)
+      assert.equal((await once(false)).added, 1)
+      assert.equal((await once(false)).existing, 1)
+      assert.equal(await operator.count({}), 1)
+      assert.equal(told.length, 2)
     })
   })
 }

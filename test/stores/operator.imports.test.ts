@@ -28,6 +28,7 @@ importContract(
     return { store, operator: sqliteOperator(path), sql: sqlInFile(path) }
   },
   async t => sqliteOperator(join(temporaryFolder(t), 'none.db')),
+  true,
   String,
 )
 
@@ -43,6 +44,7 @@ importContract(
     return { store, operator: postgresOperator(url), sql: sqlOn(url) }
   },
   async () => postgresOperator(await server.database()),
+  false,
   milliseconds => `to_timestamp(${milliseconds / 1000})`,
 )
 
@@ -65,7 +67,7 @@ test('on PostgreSQL, an import waits for a removal that it cannot see yet', { ti
     yield [{ signup: signup('Ada', 'ada@example.com'), state: 'listed' } as const]
   })()
   const { signal } = new AbortController()
-  const wish = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, signal }
+  const wish = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, made() {}, signal }
   const importing = postgresOperator(url).importContacts(entries, wish)
   await wait(300)
   await removal.query('commit')

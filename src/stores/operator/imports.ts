@@ -35,6 +35,8 @@ export interface ImportWish {
   readonly keepsMailboxes: boolean
   /** Only looks what would become of the entries. */
   readonly dryRun: boolean
+  /** Called with its name if there was no store: it is made now (SQLite), or would be without the dry run. */
+  readonly made: (store: string) => void
   /** Called after each step. */
   readonly progress: (soFar: Imported) => void
   /** Ends the import between two steps. */

@@ -1,6 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { mailboxOf } from '../../../waitlist/mailbox.ts'
+import { OperatorError } from '../../../waitlist/ports.ts'
 import { emailKey } from '../../../waitlist/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
 import { erasureHash } from '../../erasure.ts'
@@ -16,17 +18,33 @@ import {
   stored,
 } from '../../operator/imports.ts'
 import { freeFor, MINIMUM_FREE } from '../disk.ts'
+import { openSqliteFile } from '../schema.ts'
 import { erasureSecret } from './erasure.ts'
-import { lend, openForReading, openForWriting } from './open.ts'
+import { cannotUse, lend, openForReading, openForWriting } from './open.ts'
 
 export const imports = (path: string): Imports => ({
   importContacts: async (entries, wish) =>
-    lend(path, (wish.dryRun ? openForReading : openForWriting)(path), database => {
+    lend(path, open(path, wish), database => {
       const look = looking(database)
       const decide: Decide = wish.dryRun ? batch => batch.map(look()) : adding(database, path, wish, look)
       return importing(entries, wish, decide, PACE)
     }),
 })
+
+/** A file that is not there or empty is made first, as at a first start; for a dry run, in memory. */
+function open(path: string, { dryRun, made }: ImportWish): DatabaseSync {
+  const isThere = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+  if (isThere) return (dryRun ? openForReading : openForWriting)(path)
+  try {
+    const file = openSqliteFile({ path: dryRun ? ':memory:' : path })
+    made(path)
+    if (dryRun) return file.database
+    file.close()
+  } catch (error) {
+    throw error instanceof OperatorError ? error : cannotUse(path, error)
+  }
+  return openForWriting(path)
+}
 
 /** The service waits for each step, since a file has one writer at a time. */
 const PACE: Pace = { least: 500, most: 500, rests: 0.15 }
