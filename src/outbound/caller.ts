@@ -161,9 +161,11 @@ export function caller(settings: CallerSettings): Caller {
     const summary = `${to}: answered with ${status}${said === '' ? '' : ` (${said})`}`
     if (status === 429 || status === 503) {
       const told = waitMember === undefined ? {} : { [waitMember]: String(memberAt(json, waitMember)) }
-      const asked =
-        retryAfter(fields, waitFields) ?? retryAfter(told, Object.keys(told)) ?? (status === 429 ? wait : undefined)
-      return { is: 'unreached', why: summary, retryAfter: asked } as const
+      const asked = retryAfter(fields, waitFields) ?? retryAfter(told, Object.keys(told))
+      if (asked === undefined)
+        return { is: 'unreached', why: summary, retryAfter: status === 429 ? wait : undefined } as const
+      const until = new Date(Date.now() + asked).toISOString().replace(/\.\d+/, '')
+      return { is: 'unreached', why: `${summary}, asking to wait until ${until}`, retryAfter: asked } as const
     }
     if (status >= 500) return { is: safe ? 'unreached' : 'unclear', why: summary } as const
     if (status >= 300 && status < 400) {

@@ -1,8 +1,8 @@
-/** The longest wait that is accepted: a day, in milliseconds. */
-const LONGEST = 86_400_000
+/** The longest wait that is told: a year, in milliseconds. */
+const LONGEST = 365 * 86_400_000
 
 /**
- * The whole milliseconds that an answer asks us to wait (RFC 9110 §10.2.3: seconds or a date), at most a day. The first
+ * The whole milliseconds that an answer asks us to wait (RFC 9110 §10.2.3: seconds or a date), at most a year. The first
  * of `fields` with a usable value counts. `now`: milliseconds since 1970.
  */
 export function retryAfter(

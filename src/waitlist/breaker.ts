@@ -6,8 +6,8 @@ import { throttle } from './throttle.ts'
  * rows that met it, so a million rows need no rewriting when it ends.
  *
  * It opens after five failures in a row, when credentials are refused, and when the other side asks us to wait or is
- * gone. While it is open, only trials are attempted, one for each pause. Any answer closes it, but not before the other
- * side's requested wait is over.
+ * gone. While it is open, only trials are attempted, one for each pause. Any answer closes it, but not before the wait is
+ * over that the other side asked for, of which we keep a minute: it may ask for a day by mistake.
  *
  * When only one delivery has failed, the fault may be its own, so it does not hold up the others: the next delivery
  * shows which it was. Deliveries that were refused while another one was accepted are to blame themselves from then on,
@@ -47,8 +47,8 @@ export interface BreakerParts {
 const THRESHOLD = 5
 /** Milliseconds until the first trial. Each further pause is twice as long. */
 const FIRST_PAUSE = 1_000
-/** The longest wait that we accept from the other side, in milliseconds. */
-const LONGEST_ASKED = 24 * 60 * 60_000
+/** The longest time until the next trial when the other side asks us to wait, whatever it asks for, in milliseconds. */
+const LONGEST_ASKED = 60_000
 /** Milliseconds without claims after a call hit our own limits: other deliveries would hit them too. */
 const TURN = 5_000
 /** Deliveries that are remembered as the cause of their own failures. */
@@ -90,7 +90,7 @@ export function breaker(parts: BreakerParts): Breaker {
     else {
       outage.because = because
       outage.asked ||= asked
-      outage.pause = Math.min(2 * outage.pause, longestPause)
+      outage.pause = Math.min(2 * outage.pause, longestPause, asked ? LONGEST_ASKED : Number.POSITIVE_INFINITY)
     }
     trialAt = Math.max(clock() + outage.pause, heldUntil)
     tell(outage, why)
@@ -169,11 +169,16 @@ export function breaker(parts: BreakerParts): Breaker {
           answeredLast = false
           failures++
           failed = failed === null || failed === delivery ? delivery : 'several'
-          if (asked !== undefined) heldUntil = Math.max(heldUntil, clock() + Math.min(asked, LONGEST_ASKED))
+          let { why } = result
+          if (asked !== undefined) {
+            const kept = Math.min(asked, LONGEST_ASKED)
+            heldUntil = Math.max(heldUntil, clock() + kept)
+            why += `; tried again in ${Math.ceil(kept / 1000)} s`
+          }
           const isRefused = result.is === 'misconfigured'
           if (isRefused && refused.size < LONERS) refused.add(delivery)
           if (outage !== null || isRefused || asked !== undefined || failures >= THRESHOLD) {
-            trip(isRefused ? 'misconfigured' : 'unreachable', asked !== undefined, result.why)
+            trip(isRefused ? 'misconfigured' : 'unreachable', asked !== undefined, why)
           }
           return blame
         }

@@ -106,7 +106,7 @@ describe('429 and 503 are unreached too: the other side says that it did nothing
     [503, { 'retry-after': '7' }, 7_000],
     [503, { 'retry-after': soon.toUTCString() }, 60_000, 90_000],
     [429, { 'retry-after': '36000' }, 36_000_000],
-    [503, { 'retry-after': '999999' }, 86_400_000],
+    [503, { 'retry-after': '999999' }, 999_999_000],
   ]
   for (const [status, field, from, to = from] of cases) {
     test(`${status} with ${JSON.stringify(Object.keys(field))}: ${from} to ${to} ms`, async t => {
@@ -122,6 +122,15 @@ describe('429 and 503 are unreached too: the other side says that it did nothing
       assert.equal(received.length, 1)
     })
   }
+
+  test('the reason says until when it asks to wait', async t => {
+    const until = new Date(Date.now() + 86_400_000)
+    const fields = { 'retry-after': until.toUTCString() }
+    const { base } = await serving(t, response => response.writeHead(429, fields).end())
+    const outcome = await calling(t, base)(create, patient)
+    assert.ok('why' in outcome)
+    assert.ok(outcome.why.includes(`429, asking to wait until ${until.toISOString().slice(0, 19)}`), outcome.why)
+  })
 
   test('also when the connection breaks before the body is there', async t => {
     const { base } = await serving(t, response => {

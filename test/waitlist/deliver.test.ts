@@ -313,15 +313,17 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
     )
   })
 
-  test('where it asks to be left alone for an hour, it is', async t => {
+  test('where it asks to be left alone for an hour, one trial a minute is made', async t => {
     const here = await outbox(t)
     const loop = here.to(() => ({ is: 'unreached', why: '429', retryAfter: HOUR }), { concurrency: 1 })
     for (let i = 0; i < 5; i++) await here.joins()
     await loop.once()
-    await here.pass(3_599, loop)
+    await here.pass(59, loop)
     assert.equal(here.told.length, 1)
     await here.pass(1, loop)
     assert.equal(here.told.length, 2)
+    await here.pass(600, loop)
+    assert.equal(here.told.length, 12)
   })
 
   test('gives up only what is in doubt where repetitions are not recognised', async t => {

@@ -262,10 +262,10 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
 
   test('what the channel asks to wait is waited', async t => {
     const here = await scene(t)
-    here.answers.push({ is: 'unreached', why: 'tell the chat: answered with 429', retryAfter: 90_000 })
+    here.answers.push({ is: 'unreached', why: 'tell the chat: answered with 429', retryAfter: 60_000 })
     const loop = here.process()
     await here.joins()
-    await here.pass(90, loop)
+    await here.pass(60, loop)
     assert.equal(here.told.length, 1)
     await here.joins()
     await here.pass(30, loop)
