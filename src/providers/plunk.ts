@@ -84,9 +84,12 @@ export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorCl
       if (reply.is !== 'answered') return reply
       if (reply.status === 200 && idAt(reply.json, 'data', 'event') !== undefined) return { is: 'delivered' }
       if (reply.status === 409 && textAt(reply.json, 'error', 'code') === 'IDEMPOTENCY_KEY_REUSED') {
-        // With a status the first request has ended, and Plunk retries its own 5xx. Without one it is still under way.
         const status = memberAt(reply.json, 'error', 'details', 'originalStatusCode')
-        return typeof status === 'number' ? { is: 'delivered' } : { is: 'unclear', why: reply.summary }
+        // Without a status the first request is still under way. A 4xx frees the key.
+        if (typeof status !== 'number') return { is: 'unclear', why: reply.summary }
+        if (status < 400) return { is: 'delivered' }
+        // The event may or may not exist, and the key is taken.
+        return { is: 'refused', why: `${reply.summary}: its first answer was ${status}, so replay it after 24 hours` }
       }
       return failed(reply, judgeDelivery)
     },

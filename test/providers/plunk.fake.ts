@@ -29,6 +29,8 @@ export interface PlunkFake extends VendorFake {
   breakOnce(path: string): void
   /** From now on the first use of every key is said to be under way. */
   neverFinish(): void
+  /** As after a day. */
+  forgetKeys(): void
 }
 
 export const plunkError = (statusCode: number, code: string, more: object = {}): Said => ({
@@ -145,6 +147,7 @@ export function plunkFake(): PlunkFake {
     neverFinish() {
       finishing = false
     },
+    forgetKeys: () => keys.clear(),
     had(email) {
       const long = '2020-01-01T00:00:00.000Z'
       const data = { firstName: 'Old' }

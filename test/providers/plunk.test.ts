@@ -189,11 +189,16 @@ describe('Plunk', { timeout: 60_000 }, () => {
     assert.equal(fake.starts('ada@example.com'), 1)
   })
 
-  test('an event that failed with 500 keeps its key, and Plunk goes on with it: told again it is delivered', async t => {
+  test('an event that failed with 500 is given up, since Plunk keeps its key, and a replay starts it once the key is free', async t => {
     const { fake, provider } = await started(t)
     fake.breakOnce('/v1/track')
     assert.equal((await provider.automation!.deliver(event, never)).is, 'unclear')
+    const told = await provider.automation!.deliver(event, never)
+    assert.ok(told.is === 'refused' && told.why.endsWith('its first answer was 500, so replay it after 24 hours'))
+    assert.equal(fake.starts('ada@example.com'), 0)
+    fake.forgetKeys()
     assert.deepEqual(await provider.automation!.deliver(event, never), { is: 'delivered' })
+    assert.equal(fake.starts('ada@example.com'), 1)
   })
 
   test('an event whose first attempt is still under way is asked for again', async t => {
