@@ -1,5 +1,6 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../waitlist/contact.ts'
 import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, campaignOf, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
@@ -84,7 +85,13 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
         custom_fields: fields.length > 0 ? fields : undefined,
       }
       const path = `${publication}/subscriptions`
-      const reply = await call({ to: 'create a subscription', method: 'POST', path, body }, attempt)
+      const create = (referral: object) =>
+        call({ to: 'create a subscription', method: 'POST', path, body: { ...body, ...referral } }, attempt)
+      const referral = referralOf(contact)
+      let reply = await create(referral)
+      const { referral_code: code, referring_site: site } = referral
+      // Visitors may send anything, and whether a code that is nobody's is refused is not documented.
+      if (reply.is === 'answered' && reply.status === 400 && (code ?? site) !== undefined) reply = await create({})
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'data', 'id')
       return reply.status < 300 && providerId !== undefined ? { is: 'created', providerId } : judge(reply)
@@ -137,6 +144,12 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
       )
     },
   }
+}
+
+/** A code is another subscriber's. Links often name a website there, which beehiiv keeps apart. */
+function referralOf({ source: { utm_source: from, ref } = {} }: Contact) {
+  const isSite = (value = '') => /^(?:[a-z\d-]+\.)+[a-z]{2,}$/i.test(value)
+  return { referral_code: isSite(ref) ? undefined : ref, referring_site: [from, ref].find(isSite) }
 }
 
 /** Its times are seconds since 1970. */

@@ -136,6 +136,10 @@ export const vendors = {
         'Form to add the contact to, which may ask it to confirm.',
         'Kit: Grow, Landing pages & forms; the number in its address.',
       ),
+      KIT_REFERRER_URL: {
+        ...optional(page, 'Page that a new contact comes from, for the form.', 'The address of your page.'),
+        needs: 'KIT_FORM_ID',
+      },
       KIT_LAST_NAME_FIELD: optional(
         word,
         'Custom field for the rest of the name.',

@@ -31,7 +31,7 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },
     wait: WINDOW,
   })
-  const { KIT_LAST_NAME_FIELD: lastNameField, KIT_FIELDS: constants = {} } = settings
+  const { KIT_LAST_NAME_FIELD: lastNameField, KIT_FIELDS: constants = {}, KIT_REFERRER_URL: page } = settings
   const starts = [
     ...places('tag', 'KIT_TAG_ID', settings.KIT_TAG_ID),
     ...places('sequence', 'KIT_SEQUENCE_ID', settings.KIT_SEQUENCE_ID),
@@ -79,13 +79,13 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
     return judge(reply)
   }
 
-  /** Null: the subscriber is there. */
-  async function add({ name, path }: Place, { email, providerId }: Contact, attempt: Attempt) {
+  /** Null: the subscriber is there. `more`: members of the request. */
+  async function add({ name, path }: Place, { email, providerId }: Contact, attempt: Attempt, more: object = {}) {
     const to = `add to the ${name}`
     const whom =
       providerId === undefined
-        ? { path, body: { email_address: email } }
-        : { path: `${path}/${encodeURIComponent(providerId)}`, body: {} }
+        ? { path, body: { email_address: email, ...more } }
+        : { path: `${path}/${encodeURIComponent(providerId)}`, body: more }
     const reply = await call({ to, method: 'POST', ...whom }, attempt)
     if (reply.is !== 'answered') return reply
     // 201: added now. 200: the subscriber was there already.
@@ -93,9 +93,15 @@ export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient
   }
 
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
-    const addTo = (place: Place) => add(place, contact, attempt)
+    async function addToForm(form: Place) {
+      if (page === undefined) return add(form, contact, attempt)
+      const reply = await add(form, contact, attempt, { referrer: withSource(page, contact) })
+      // Visitors may send anything, and what Kit refuses of it is not documented.
+      const isOfSource = reply?.is === 'answered' && contact.source !== undefined
+      return isOfSource ? add(form, contact, attempt, { referrer: page }) : reply
+    }
     // The form comes last, since it may send a mail.
-    const reply = (await forAll(tags, addTo)) ?? (await forAll(forms, addTo))
+    const reply = (await forAll(tags, tag => add(tag, contact, attempt))) ?? (await forAll(forms, addToForm))
     return reply?.is === 'answered' ? judgeDelivery(reply) : reply
   }
 
@@ -150,6 +156,13 @@ const places = (kind: 'tag' | 'sequence' | 'form', setting: string, ...ids: read
   ids
     .filter(id => id !== undefined)
     .map(id => ({ name: `${kind} ${id} of ${setting}`, path: `/v4/${kind}s/${id}/subscribers` }))
+
+/** Kit reads the campaign from the query of a page. */
+function withSource(page: string, { source }: Contact): string {
+  const url = new URL(page)
+  for (const [name, value] of Object.entries(source ?? {})) url.searchParams.set(name, value)
+  return url.href
+}
 
 /** The one thing that Kit is documented to say of an address. Other errors of the same status may be about our settings. */
 const isOnlyOfAddress = (errors: unknown): boolean =>

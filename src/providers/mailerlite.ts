@@ -32,15 +32,18 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
 
   return {
     async createContact(contact, _doubt, attempt) {
-      const { name, email } = contact
+      const { name, email, createdAt } = contact
       const found = await find(email, attempt)
       if (found.is !== 'answered') return found
       if (found.status === 200) return existing(found, contact) ?? judge(found)
       if (found.status !== 404) return judge(found)
 
       const { first, last } = splitName(name)
-      const status = settings.MAILERLITE_DOUBLE_OPT_IN ? 'unconfirmed' : undefined
-      const body = { email, fields: { name: first, last_name: last }, groups, status }
+      // Who has yet to confirm opts in then. Without a zone times are in UTC.
+      const consent = settings.MAILERLITE_DOUBLE_OPT_IN
+        ? { status: 'unconfirmed' }
+        : { opted_in_at: createdAt.toISOString().slice(0, 19).replace('T', ' ') }
+      const body = { email, fields: { name: first, last_name: last }, groups, ...consent }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/api/subscribers', body }, attempt)
       if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'data', 'id')

@@ -76,8 +76,9 @@ export function resend(settings: SettingsOf<'resend'>, connect: Connect): Vendor
       }),
 
     async automation({ name, contact }, attempt) {
-      const { providerId, email } = contact
-      const body = { event: name, contact_id: providerId, email: providerId === undefined ? email : undefined }
+      const { providerId, email, source: payload } = contact
+      const whom = providerId === undefined ? { email } : { contact_id: providerId }
+      const body = { event: name, ...whom, payload }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/events/send', body }, attempt)
       if (reply.is !== 'answered') return reply
       return reply.status < 300 && textAt(reply.json, 'event') !== undefined

@@ -67,6 +67,9 @@ const subscriptionRequest = {
     utm_campaign: text,
     utm_term: text,
     utm_content: text,
+    referring_site: text,
+    // That of another subscriber.
+    referral_code: text,
     double_opt_override: { enum: ['on', 'off', 'not_set'] },
     custom_fields: {
       type: 'array',

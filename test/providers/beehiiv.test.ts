@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Source } from '../../src/waitlist/contact.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
 import { AUTOMATION, beehiivFake, beehiivSettings, PUBLICATION, tags } from './beehiiv.fake.ts'
@@ -69,6 +70,27 @@ describe('beehiiv', { timeout: 60_000 }, () => {
       ['POST', `/subscriptions/${ID}/tags`, { tags }],
     ])
     assert.deepEqual(server.asked[4]!.json.custom_fields, [{ name: 'First Name', value: 'Cher' }])
+  })
+
+  test('a website in a source is the referring one, and a code is left out if it is refused', async t => {
+    const referrals = async (source: Source, refuses = '') => {
+      const refused: Said = {
+        status: 400,
+        body: { status: 400, statusText: 'x', errors: [{ code: 'X', message: 'x' }] },
+      }
+      const { server, provider } = await started(t, {}, ({ json }) =>
+        json?.referral_code === refuses ? refused : undefined,
+      )
+      assert.equal((await provider.createContact({ ...ada, source }, false, never)).is, 'created')
+      return server.asked.slice(1).map(({ json }) => [json.referral_code, json.referring_site])
+    }
+    assert.deepEqual(await referrals({ utm_source: 'newsletter', ref: 'abc1' }), [['abc1', undefined]])
+    assert.deepEqual(await referrals({ utm_source: 'chatgpt.com', ref: 'abc1' }), [['abc1', 'chatgpt.com']])
+    assert.deepEqual(await referrals({ ref: 'news.ycombinator.com' }), [[undefined, 'news.ycombinator.com']])
+    assert.deepEqual(await referrals({ ref: 'no.bo dy' }, 'no.bo dy'), [
+      ['no.bo dy', undefined],
+      [undefined, undefined],
+    ])
   })
 
   test('tags that could not be added leave doubt, and are added later, once the contact is seen to be ours', async t => {

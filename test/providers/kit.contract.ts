@@ -29,6 +29,8 @@ const address = {
   required: ['email_address'],
   properties: { email_address: text },
 }
+/** The page that a subscriber comes from, whose query has the campaign. */
+const referrer = { type: ['string', 'null'] }
 const tagged = { 200: answer('tagged_at'), 201: answer('tagged_at'), 401: errors, 404: errors }
 const added = { 200: answer('added_at'), 201: answer('added_at'), 401: errors, 404: errors, 422: errors }
 const inForm = answer('added_at', 'referrer', 'referrer_utm_parameters')
@@ -74,8 +76,11 @@ export const kitCalls: Documented = {
   'POST /v4/tags/{tag_id}/subscribers/{id}': { body: nothing, answers: tagged },
   'POST /v4/sequences/{sequence_id}/subscribers': { body: address, answers: added },
   'POST /v4/sequences/{sequence_id}/subscribers/{id}': { body: nothing, answers: added },
-  'POST /v4/forms/{form_id}/subscribers': { body: address, answers: addedToForm },
-  'POST /v4/forms/{form_id}/subscribers/{id}': { body: nothing, answers: addedToForm },
+  'POST /v4/forms/{form_id}/subscribers': {
+    body: { ...address, properties: { email_address: text, referrer } },
+    answers: addedToForm,
+  },
+  'POST /v4/forms/{form_id}/subscribers/{id}': { body: { ...nothing, properties: { referrer } }, answers: addedToForm },
   'GET /v4/tags/{tag_id}/subscribers': someOf,
   'GET /v4/sequences/{sequence_id}/subscribers': someOf,
   'GET /v4/forms/{form_id}/subscribers': someOf,

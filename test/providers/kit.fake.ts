@@ -23,6 +23,7 @@ export const kitSequence = { KIT_SEQUENCE_ID: String(SEQUENCE) }
 export const kitInactiveSequence = { KIT_SEQUENCE_ID: String(INACTIVE_SEQUENCE) }
 export const kitJoined = { KIT_TAG_IDS: TAGS.join(), KIT_FORM_ID: String(FORM) }
 export const kitFormWithout = { KIT_FORM_ID: String(FORM_WITHOUT) }
+export const kitReferrer = { KIT_REFERRER_URL: 'https://example.com/launch?plan=early' }
 export const kitFields = { KIT_LAST_NAME_FIELD: 'last_name', KIT_FIELDS: 'source=landing page' }
 
 interface Subscriber {

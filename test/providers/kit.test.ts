@@ -11,6 +11,7 @@ import {
   kitFormWithout,
   kitInactiveSequence,
   kitJoined,
+  kitReferrer,
   kitSequence,
   kitSettings,
 } from './kit.fake.ts'
@@ -55,6 +56,24 @@ test('a creation looks for the address in every state, then sends it with the fi
   assert.deepEqual([find!.path, find!.query], ['/v4/subscribers', { email_address: 'ada@example.com', status: 'all' }])
   assert.equal(find!.headers['x-kit-api-key'], kitSettings('').KIT_API_KEY)
   assert.deepEqual(sent(create!), ['POST', '/v4/subscribers', { email_address: 'ada@example.com', first_name: 'Ada' }])
+})
+
+test('the form is told the page, with the source beside its own query; without it if Kit refuses that', async t => {
+  const form = { ...kitFormWithout, ...kitReferrer }
+  const contact = { ...ada, source: { utm_source: 'news letter', ref: 'ada' } }
+  const referrers = async (one: typeof ada, refuses = '') => {
+    const { server, provider } = await started(t, form, ({ json }) =>
+      json?.referrer?.includes(refuses || 'nothing') ? { status: 422, body: { errors: ['No'] } } : undefined,
+    )
+    const creation = await provider.createContact(one, false, never)
+    return [creation.is, ...server.asked.slice(2).map(({ json }) => json.referrer)]
+  }
+  const page = 'https://example.com/launch?plan=early'
+  const full = `${page}&utm_source=news+letter&ref=ada`
+  assert.deepEqual(await referrers(ada), ['created', page])
+  assert.deepEqual(await referrers(contact), ['created', full])
+  assert.deepEqual(await referrers(contact, 'news'), ['created', full, page])
+  assert.deepEqual(await referrers(ada, 'launch'), ['misconfigured', page])
 })
 
 test('the rest of the name and constants go into custom fields', async t => {

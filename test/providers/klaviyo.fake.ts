@@ -101,8 +101,10 @@ export function klaviyoFake(): KlaviyoFake {
     for (const { id, attributes: each } of attributes.profiles.data) {
       const profile = byId(id)
       if (profile?.attributes.email !== each.email) return klaviyoError(400, 'invalid')
+      const isOld = attributes.historical_import === true
+      if ((each.subscriptions.email.marketing.consented_at !== undefined) !== isOld) return klaviyoError(400, 'invalid')
       jobs.push(each)
-      if (list !== undefined && doubleOptIn.has(list)) {
+      if (list !== undefined && doubleOptIn.has(list) && !isOld) {
         asked.push(each.email)
         continue
       }

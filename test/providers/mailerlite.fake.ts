@@ -27,6 +27,7 @@ interface Subscriber {
   readonly email: string
   readonly created_at: string
   readonly status: string
+  readonly opted_in_at: string | null
   readonly fields: Readonly<Record<string, unknown>>
   readonly groups: readonly string[]
 }
@@ -36,16 +37,20 @@ interface Wish {
   readonly fields?: Record<string, unknown>
   readonly groups?: readonly string[]
   readonly status?: string
+  readonly opted_in_at?: string
 }
+
+const MEMBERS = ['email', 'fields', 'groups', 'status', 'opted_in_at']
 
 /** As documented at https://developers.mailerlite.com: a creation updates who exists, and groups are joined once. */
 export function mailerliteFake(): VendorFake {
   const subscribers = new Map<string, Subscriber>()
   const starts = new Map<string, number>()
 
-  function keep(email: string, created: Date, { fields = {}, groups = [], status = 'active' }: Wish): Subscriber {
+  function keep(email: string, created: Date, wish: Wish): Subscriber {
+    const { fields = {}, groups = [], status = 'active', opted_in_at = null } = wish
     const id = String(73_871_649_530_709_291n + BigInt(subscribers.size))
-    const subscriber = { id, email, created_at: timeOf(created), status, fields, groups }
+    const subscriber = { id, email, created_at: timeOf(created), status, opted_in_at, fields, groups }
     subscribers.set(email, subscriber)
     return subscriber
   }
@@ -56,7 +61,10 @@ export function mailerliteFake(): VendorFake {
 
   /** 201 for a new one, 200 for one that is changed. */
   function upsert(wish: Wish): Said {
-    const { email, fields = {}, groups = [], status } = wish
+    const { email, fields = {}, groups = [], status, opted_in_at: at } = wish
+    const other = Object.keys(wish).find(name => !MEMBERS.includes(name))
+    if (other !== undefined) return invalid(other, 'It is not for us to send.')
+    if (at !== undefined && !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(at)) return invalid('opted_in_at', 'No time.')
     if (typeof email !== 'string' || !/^[^@\s]+@[^@\s]+\.\w+$/.test(email) || email.startsWith('refused')) {
       return invalid('email', 'The email must be a valid email address.')
     }

@@ -48,7 +48,8 @@ test("our requests are those of the vendor's own client", async t => {
     const client = new MailerLite({ api_key: mailerliteSettings('').MAILERLITE_API_KEY, base_path: url })
     const email = 'ada+1@example.com'
     await client.subscribers.find(email).catch(() => {})
-    await client.subscribers.createOrUpdate({ email, fields: { name: 'Ada', last_name: 'King Lovelace' } })
+    const fields = { name: 'Ada', last_name: 'King Lovelace' }
+    await client.subscribers.createOrUpdate({ email, fields, opted_in_at: timeOf(ada.createdAt) })
     await client.subscribers.find(email)
     await client.groups.assignSubscriber(ID, GROUP)
     await client.groups.getSubscribers(GROUP, { limit: 1 })
@@ -123,6 +124,18 @@ describe('a creation', () => {
     assert.equal(fake.starts(ada.email), 0)
   })
 
+  test('tells when the contact signed up, unless it has yet to confirm', async t => {
+    const signedUp = contactOf(ada.email, { createdAt: new Date('2026-03-04T05:06:07.89Z') })
+    for (const [change, at] of [
+      [{}, '2026-03-04 05:06:07'],
+      [{ MAILERLITE_DOUBLE_OPT_IN: 'true' }, null],
+    ] as const) {
+      const { fake, provider } = await started(t, change)
+      await provider.createContact(signedUp, false, never)
+      assert.partialDeepStrictEqual(fake.kept(ada.email), { opted_in_at: at })
+    }
+  })
+
   test('makes a contact unconfirmed where the settings say so', async t => {
     const { fake, provider } = await started(t, { MAILERLITE_DOUBLE_OPT_IN: 'true' })
     await provider.createContact(ada, false, never)
@@ -192,7 +205,11 @@ describe('the automation', () => {
     )
     assert.equal(provider.automation, null)
     await provider.createContact(ada, false, never)
-    assert.deepEqual(server.asked[1]!.json, { email: ada.email, fields: { name: 'Ada', last_name: 'King Lovelace' } })
+    assert.deepEqual(server.asked[1]!.json, {
+      email: ada.email,
+      fields: { name: 'Ada', last_name: 'King Lovelace' },
+      opted_in_at: timeOf(ada.createdAt),
+    })
   })
 
   test('joins by address where the id is not known', async t => {

@@ -114,7 +114,7 @@ export const resendCalls: Documented = {
       type: 'object',
       additionalProperties: false,
       required: ['event'],
-      properties: { event: text, contact_id: id, email: text },
+      properties: { event: text, contact_id: id, email: text, payload: { type: 'object' } },
       oneOf: [{ required: ['contact_id'] }, { required: ['email'] }],
     },
     answers: { 202: answer('event', { event: text }) },

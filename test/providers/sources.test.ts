@@ -17,7 +17,8 @@ import { customerioCalls } from './customerio.contract.ts'
 import { customerioFake, customerioSettings, pipelinesSettings } from './customerio.fake.ts'
 import { ghostFake, ghostSettings } from './ghost.fake.ts'
 import { hubspotFake, hubspotSettings } from './hubspot.fake.ts'
-import { kitFake, kitSettings } from './kit.fake.ts'
+import { kitCalls } from './kit.contract.ts'
+import { kitFake, kitFormWithout, kitReferrer, kitSettings } from './kit.fake.ts'
 import { klaviyoContract } from './klaviyo.contract.ts'
 import { klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { listmonkContract } from './listmonk.contract.ts'
@@ -27,6 +28,7 @@ import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
 import { mailerliteFake, mailerliteSettings } from './mailerlite.fake.ts'
 import { plunkContract } from './plunk.contract.ts'
 import { plunkFake, plunkSettings } from './plunk.fake.ts'
+import { resendCalls } from './resend.contract.ts'
 import { resendFake, resendSettings } from './resend.fake.ts'
 
 interface Told {
@@ -44,8 +46,16 @@ const FIELDS = ['utm_source', 'utm_medium', 'utm_campaign']
 
 const told: Readonly<Record<VendorName, readonly Told[]>> = {
   loops: [{ fake: loopsFake, settings: loopsSettings, event: within('eventProperties') }],
-  resend: [{ fake: resendFake, settings: resendSettings }],
-  kit: [{ fake: kitFake, settings: kitSettings }],
+  resend: [{ fake: resendFake, settings: resendSettings, contract: resendCalls, event: within('payload') }],
+  kit: [
+    { fake: kitFake, settings: kitSettings },
+    {
+      fake: kitFake,
+      settings: url => ({ ...kitSettings(url), ...kitFormWithout, ...kitReferrer }),
+      contract: kitCalls,
+      contact: name => `referrer?${name}`,
+    },
+  ],
   brevo: [{ fake: brevoFake, settings: brevoSettings, contract: brevoContract, event: within('event_properties') }],
   mailchimp: [{ fake: mailchimpFake, settings: mailchimpSettings }],
   plunk: [{ fake: plunkFake, settings: plunkSettings, contract: plunkContract, contact: within('data') }],
@@ -92,12 +102,21 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     },
   ],
   mailerlite: [{ fake: mailerliteFake, settings: mailerliteSettings }],
-  beehiiv: [{ fake: beehiivFake, settings: beehiivSettings, contract: beehiivCalls, contact: name => name }],
+  beehiiv: [
+    {
+      fake: beehiivFake,
+      settings: beehiivSettings,
+      contract: beehiivCalls,
+      contact: name => (name === 'ref' ? 'referral_code' : name),
+    },
+  ],
   ghost: [{ fake: ghostFake, settings: ghostSettings }],
 }
 
 /** As long as they may be. */
-const source = Object.fromEntries(sourceParameters.map(name => [name, name.padEnd(100, ' 🚀')])) as Required<Source>
+const source = Object.fromEntries(
+  sourceParameters.map(name => [name, name.padEnd(100, ' 🚀').toWellFormed()]),
+) as Required<Source>
 const never = new AbortController().signal
 const at = new Date()
 const ada = contactOf('ada@example.com', { createdAt: at })
@@ -114,17 +133,21 @@ async function asked(t: TestContext, vendor: VendorName, one: Told, known: Sourc
   return said.map(([request]) => request)
 }
 
-/** Where these values are in a body, by the value. */
+/** Where these values are in a body, by the value; in the query of an address, too. */
 function* places(body: unknown, path = ''): Generator<[value: string, path: string]> {
   if (typeof body === 'string') yield [body, path]
+  if (typeof body === 'string' && URL.canParse(body)) {
+    for (const [name, value] of new URL(body).searchParams) yield [value, `${path}?${name}`]
+  }
   if (typeof body !== 'object' || body === null) return
   for (const [key, member] of Object.entries(body)) yield* places(member, path === '' ? key : `${path}.${key}`)
 }
 
-const isParameter = (name: string) => (sourceParameters as readonly string[]).includes(name)
+const isParameter = (name: string) => [...sourceParameters, 'referral_code'].includes(name)
 
 /** Without the source, and without what is empty then. */
 function bare(body: unknown): unknown {
+  if (typeof body === 'string') return body.split('?')[0]
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
   const members = Object.entries(body)
     .filter(([name]) => !isParameter(name))
