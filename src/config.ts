@@ -1,5 +1,5 @@
 import type { ChallengeChoice } from './challenges/settings.ts'
-import type { MailSettings } from './destinations/mail-settings.ts'
+import { heloNameOf, type MailSettings } from './destinations/mail-settings.ts'
 import type { DomainFiles } from './domains/settings.ts'
 import { readEnvFile } from './env-file.ts'
 import type { ServerSettings } from './http/server.ts'
@@ -258,6 +258,7 @@ const mailSettings = (
   htmlFile: values.MAIL_HTML_FILE ?? null,
   rate: values.MAIL_RATE,
   service: values.SERVICE_NAME,
+  heloName: heloNameOf(values.BASE_URL ?? null, from),
 })
 
 /** The hosts on which a chat takes messages. */

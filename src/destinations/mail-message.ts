@@ -29,7 +29,13 @@ const DEFAULT_TEXT = [
  *
  * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
  */
-export function mailWriter({ from, subject, textFile, htmlFile, service }: Omit<MailSettings, 'server' | 'rate'>) {
+export function mailWriter({
+  from,
+  subject,
+  textFile,
+  htmlFile,
+  service,
+}: Omit<MailSettings, 'server' | 'rate' | 'heloName'>) {
   const textTemplate = textFile === null ? DEFAULT_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
   const htmlTemplate = htmlFile === null ? null : readTemplate('MAIL_HTML_FILE', htmlFile)
   const domain = from.address.slice(from.address.indexOf('@') + 1)

@@ -27,6 +27,17 @@ export interface MailSettings {
   /** Mails a minute at most. */
   readonly rate: number
   readonly service: string
+  /** What we call ourselves to the server (RFC 5321 §4.1.1.1). */
+  readonly heloName: string
+}
+
+/**
+ * The host of our public address, else the domain of the sender: many servers turn away a name that is none on the
+ * internet, such as that of a container.
+ */
+export function heloNameOf(baseUrl: string | null, { address }: Mailbox): string {
+  const host = baseUrl === null ? '' : new URL(baseUrl).hostname
+  return /\.[a-z][a-z0-9-]*$/.test(host) ? host : address.slice(address.indexOf('@') + 1)
 }
 
 export const smtpUrlAllowed =

@@ -33,11 +33,17 @@ const CONCURRENCY = 3
  */
 export function mail({ server, rate, ...content }: MailSettings): MailDestination {
   const write = mailWriter(content)
-  const { send, greet, close } = smtpServer(server)
+  const { send, greet, close } = smtpServer(server, content.heloName)
   const { enter } = pace({ calls: 1, per: 60_000 / rate, connections: CONCURRENCY })
   const { user = '', password = '' } = server.login ?? {}
   /** As they are, and as they are sent (RFC 4616, AUTH LOGIN). What is shorter is no secret, but part of many words. */
   const inClear = [user, password, `\0${user}\0${password}`]
+  const helo = `; we call ourselves ${content.heloName}: set BASE_URL to the public address`
+  const hints: Readonly<Record<string, string>> = {
+    STARTTLS: '; nothing is sent unencrypted, so try smtps://',
+    EHLO: helo,
+    HELO: helo,
+  }
   const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
 
   /** One mail, in its turn. */
@@ -75,8 +81,8 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
       const { command, code, status, text } = outcome.no
       const said = cleaned(text, sent)
       const what = command === 'CONN' ? 'the connection' : command
-      const hint = command === 'STARTTLS' ? '; nothing is sent unencrypted, so try smtps://' : ''
-      const why = `${to}: ${what} was answered with ${[code, status, said && `(${said})`].filter(Boolean).join(' ')}${hint}`
+      const answer = [code, status, said && `(${said})`].filter(Boolean).join(' ')
+      const why = `${to}: ${what} was answered with ${answer}${hints[command] ?? ''}`
       // Without the words of the contact, who chose the address that a reply repeats.
       return { ...judgeRefusal({ ...outcome.no, text: said }), why }
     }

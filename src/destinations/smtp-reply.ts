@@ -37,6 +37,7 @@ const CODES_ABOUT_US = new Set([421, 500, 502, 503, 504, 521, 530, 534, 535, 538
  * | reply                                                   | the mail                                               |
  * |---------------------------------------------------------|--------------------------------------------------------|
  * | 4xx to RCPT TO, not about us (450 4.1.2, 450 4.2.1)     | unreached, alone: is tried again, and others go on     |
+ * | 421 to EHLO (Google, about the name that we say)        | misconfigured: waits with all others                   |
  * | any other 4xx                                           | unreached: is tried again                              |
  * | 5xx to the connection, EHLO, STARTTLS, AUTH, MAIL FROM  | misconfigured: waits with all others                   |
  * | 5xx to RCPT TO or DATA about us (550 5.7.1, 553 5.1.8)  | misconfigured                                          |
@@ -47,6 +48,7 @@ const CODES_ABOUT_US = new Set([421, 500, 502, 503, 504, 521, 530, 534, 535, 538
  */
 export function judgeRefusal(no: SmtpRefusal): Judgement {
   const { command, code } = no
+  if (command === 'EHLO' && code === 421) return { is: 'misconfigured' }
   if (code < 500)
     return command === 'RCPT TO' && !isAboutUs(no) ? { is: 'unreached', alone: true } : { is: 'unreached' }
   if (command !== 'RCPT TO' && command !== 'DATA') return { is: 'misconfigured' }

@@ -40,6 +40,8 @@ const CONNECT_TIMEOUT = 2_000
 const IDLE = 5_000
 /** Mails in one session; many servers refuse the next after a hundred. */
 const MAILS = 100
+/** Milliseconds for the answer to RSET. */
+const RESET = 2_000
 /** Milliseconds for the answer to QUIT. */
 const GOODBYE = 500
 /** Bytes of one reply. Lines have 512 (RFC 5321 §4.5.3.1.5). */
@@ -54,7 +56,7 @@ interface Session {
 
 type SmtpError = Error & { readonly code?: string; readonly command?: string; readonly response?: string }
 
-export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpServer {
+export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName: string): SmtpServer {
   // Nobody but this machine can listen on its own loopback, whose servers have certificates of their own making.
   const isLocal = !secure && isLoopback(host)
   const idle = new Map<Session, NodeJS.Timeout>()
@@ -64,6 +66,7 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpSer
     const connection = new SMTPConnection({
       connection: await connected(host, port, over),
       host,
+      name: heloName,
       secure,
       requireTLS: !secure && !isLocal,
       opportunisticTLS: isLocal,
@@ -73,10 +76,16 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpSer
     })
     // Without a listener, an error between two steps would end the process.
     connection.on('error', () => {})
-    await step(connection, over, done => connection.connect(done))
-    if (login !== null) {
-      const auth = { user: login.user, pass: login.password }
-      await step(connection, over, done => connection.login(auth, done))
+    try {
+      await step(connection, over, done => connection.connect(done))
+      if (login !== null) {
+        const auth = { user: login.user, pass: login.password }
+        await step(connection, over, done => connection.login(auth, done))
+      }
+    } catch (error) {
+      if (outcomeOf(error as SmtpError, false).is === 'not answered') connection.close()
+      else void quit({ connection })
+      throw error
     }
     const session = { connection, mails: 0 }
     connection.once('end', () => forget(session))
@@ -98,6 +107,17 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpSer
     idle.set(session, timer)
   }
 
+  /** Makes a session that a mail failed in ready for the next one (RFC 5321 §4.1.1.5), so that no refusal costs a login. */
+  async function reset(session: Session, over: AbortSignal): Promise<void> {
+    const { connection } = session
+    try {
+      await step(connection, AbortSignal.any([over, AbortSignal.timeout(RESET)]), done => connection.reset(done))
+      keep(session)
+    } catch {
+      connection.close()
+    }
+  }
+
   function forget(session: Session): void {
     clearTimeout(idle.get(session))
     idle.delete(session)
@@ -106,17 +126,18 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpSer
   return {
     async send({ from, to, message }, preparation, over) {
       let sent = false
+      const body = inChunks(message, () => {
+        sent = true
+      })
+      let session: Session | undefined
       try {
-        const session = take() ?? (await open(preparation))
+        session = take() ?? (await open(preparation))
         const { connection } = session
         session.mails++
         const tooLate = new AbortController()
         const late = () => sent || tooLate.abort()
         preparation.addEventListener('abort', late, { once: true })
         if (preparation.aborted) late()
-        const body = inChunks(message, () => {
-          sent = true
-        })
         const envelope = { from, to: [to], size: message.length }
         const { response } = await step<SMTPConnection.SentMessageInfo>(
           connection,
@@ -126,7 +147,12 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation): SmtpSer
         keep(session)
         return { is: 'accepted', said: response }
       } catch (error) {
-        return outcomeOf(error as SmtpError, sent)
+        const outcome = outcomeOf(error as SmtpError, sent)
+        // In the middle of a mail, RSET would be a line of it.
+        const isBetweenMails = !body.readableDidRead || body.readableEnded
+        if (outcome.is === 'not answered' || !isBetweenMails) session?.connection.close()
+        else if (session !== undefined) await reset(session, over)
+        return outcome
       }
     },
 
@@ -170,7 +196,8 @@ const tooLong = () => new Error('no answer in time')
 
 /**
  * One step of a conversation. The library reports some failures to the step and some as an event, and is silent when the
- * connection is closed on purpose.
+ * connection is closed on purpose. After one that was not answered the connection is of no use: what the server still says
+ * would be taken for the answer to the next step.
  */
 function step<Result>(
   connection: SMTPConnection,
@@ -181,11 +208,8 @@ function step<Result>(
     const settled = (error?: Error | null, result?: Result) => {
       connection.off('error', settled).off('end', ended)
       over.removeEventListener('abort', abort)
-      if (error) {
-        // Whatever it still says would be taken for the answer to the next step.
-        connection.close()
-        reject(error)
-      } else resolve(result as Result)
+      if (error) reject(error)
+      else resolve(result as Result)
     }
     const abort = () => settled(tooLong())
     // A failure that ends the connection is told a moment later.
@@ -198,7 +222,7 @@ function step<Result>(
 }
 
 /** RFC 5321 §4.1.1.10. */
-function quit({ connection }: Session): Promise<void> {
+function quit({ connection }: Pick<Session, 'connection'>): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(() => connection.close(), GOODBYE)
     const end = () => {

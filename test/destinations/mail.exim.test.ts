@@ -20,6 +20,7 @@ describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram
       htmlFile: null,
       rate: 6_000,
       service: 'Acme',
+      heloName: 'waitlist.example.com',
     })
     t.after(destination.close)
     return destination

@@ -168,7 +168,22 @@ describe('the configuration of mails', () => {
       htmlFile: null,
       rate: 60,
       service: 'Acme',
+      heloName: 'example.com',
     })
+  })
+
+  test('the server is told the host of BASE_URL, unless it is no name on the internet', () => {
+    for (const [BASE_URL, heloName] of [
+      ['https://Waitlist.example.net:8443', 'waitlist.example.net'],
+      ['https://bücher.example', 'xn--bcher-kva.example'],
+      ['http://localhost:8080', 'example.com'],
+      ['http://192.0.2.1', 'example.com'],
+      ['http://[2001:db8::1]', 'example.com'],
+    ] as const) {
+      const result = readConfig({ ...set, BASE_URL })
+      assert.ok('config' in result, JSON.stringify(result))
+      assert.equal(result.config.mail?.heloName, heloName)
+    }
   })
 
   test('a server without a sender is a mistake, and no mistake repeats the password', () => {

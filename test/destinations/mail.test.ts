@@ -46,6 +46,7 @@ function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 
     htmlFile: null,
     rate: 6_000,
     service: 'Acme',
+    heloName: 'waitlist.acme.example',
     ...more,
     server: { host, port, secure: false, login: null, ...more.server },
   })
@@ -84,6 +85,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.deepEqual(await opened(t, server).deliver(event, running), { is: 'delivered' })
     const [one] = server.mails as [ReceivedMail]
     assert.deepEqual([one.from, one.to], ['hello@acme.example', ['Zoe+1@Example.COM']])
+    assert.equal(one.greeted, 'waitlist.acme.example')
     assert.deepEqual(fieldsOf(one), HEAD)
     const { from, to, subject, messageId, date, headers, text, html } = await parsed(one)
     assert.deepEqual([from?.name, from?.address], ['Acme', 'hello@acme.example'])
@@ -253,7 +255,7 @@ const chatty = (code: string) =>
     `${code} Ada King Lovelace <Ada.Lovelace.0@Example.com> ada.lovelace.0 ${login.user} ${login.password} ${secrets.join(' ')}`,
   )
 
-const beforeTheEnd = moments.filter(moment => !['STARTTLS', 'the end', 'QUIT'].includes(moment))
+const beforeTheEnd = moments.filter(moment => !['STARTTLS', 'the end', 'RSET', 'QUIT'].includes(moment))
 
 // The server waits for a moment before it greets, so that many tests take long one after the other.
 describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
@@ -276,8 +278,9 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     for (const [what, deed] of Object.entries(silences)) cases.push([at, what, deed, 'unreached'])
   for (const [what, deed] of Object.entries(silences)) cases.push(['the end', what, deed, 'unclear'])
   for (const at of [...beforeTheEnd, 'the end'] as const) {
-    for (const code of ['421 4.3.2', '450 4.2.1', '451 4.7.1', '452', '454 4.7.0'])
-      cases.push([at, code, chatty(code), 'unreached'])
+    // Google's relay answers a name that it does not like with 421.
+    cases.push([at, '421 4.7.0', chatty('421 4.7.0'), at === 'EHLO' ? 'misconfigured' : 'unreached'])
+    for (const code of ['450 4.2.1', '451 4.7.1', '452', '454 4.7.0']) cases.push([at, code, chatty(code), 'unreached'])
   }
   for (const at of ['greeting', 'EHLO', 'AUTH', 'MAIL'] as const) {
     for (const code of ['500', '530 5.7.0', '535 5.7.8', '550', '550 5.1.1', '554 5.7.1']) {
@@ -456,14 +459,39 @@ describe('sessions', { timeout: 60_000 }, () => {
     assert.equal(server.connections.all, 2)
   })
 
-  test('one that failed is not used again', async t => {
-    const no = say('550 5.1.1 unknown')
-    const server = await startMailServer(t, { deed: (moment, count) => (moment === 'RCPT' && count === 1 ? no : null) })
+  for (const hidePIPELINING of [false, true]) {
+    test(`after refusals one is used again, ${hidePIPELINING ? 'step by step' : 'with commands sent ahead'}`, async t => {
+      const no = say('554 5.6.0 not this mail')
+      const server = await startMailServer(t, {
+        login,
+        hidePIPELINING,
+        onRcptTo: ({ address }, _, callback) =>
+          callback(address.includes('.1@') ? Object.assign(new Error('unknown'), { responseCode: 550 }) : null),
+        deed: (moment, count) => (moment === 'the end' && count === 2 ? no : null),
+      })
+      const destination = opened(t, server, { server: { login } })
+      const outcomes = []
+      for (const i of [0, 1, 1, 2, 1, 3]) outcomes.push((await destination.deliver(joined(i), running)).is)
+      assert.deepEqual(outcomes, ['delivered', 'refused', 'refused', 'refused', 'refused', 'delivered'])
+      assert.deepEqual([server.connections.all, server.count('AUTH'), server.count('RSET')], [1, 1, 4])
+      await destination.close()
+      await server.reached('QUIT', 1)
+    })
+  }
+
+  test('one that broke, or that the server does not reset, is not used again', async t => {
+    const [first, third] = [say('550 5.1.1 unknown'), say('421 4.3.2 closing')]
+    const server = await startMailServer(t, {
+      deed(moment, count) {
+        if (moment === 'RSET') return say('502 5.5.1 what?')
+        return moment === 'RCPT' ? ([first, null, third, garbage][count - 1] ?? null) : null
+      },
+    })
     const destination = opened(t, server)
-    assert.equal((await destination.deliver(joined(), running)).is, 'refused')
-    await until(() => server.connections.open === 0)
-    assert.equal((await destination.deliver(joined(1), running)).is, 'delivered')
-    assert.equal(server.connections.all, 2)
+    for (const [i, is] of (['refused', 'delivered', 'unreached', 'unreached', 'delivered'] as const).entries()) {
+      assert.equal((await destination.deliver(joined(i), running)).is, is)
+    }
+    assert.deepEqual([server.connections.all, server.mails.length], [4, 2])
   })
 
   test('one that nobody uses is ended within ten seconds', {
@@ -575,6 +603,17 @@ describe('trying the mail server', { timeout: 60_000 }, () => {
     await until(() => server.connections.open === 0)
   })
 
+  test('a name that the server does not like is misconfigured, and said', async t => {
+    const reply = say('421 4.7.0 Try again later, closing connection. (EHLO)')
+    const server = await startMailServer(t, { deed: moment => (moment === 'EHLO' ? reply : null) })
+    assert.deepEqual(await opened(t, server).check(running), {
+      is: 'misconfigured',
+      why:
+        'try the mail server: EHLO was answered with 421 4.7.0 (Try again later, closing connection. (EHLO)); we call ' +
+        'ourselves waitlist.acme.example: set BASE_URL to the public address',
+    })
+  })
+
   test('a wrong password is misconfigured, and is not repeated', async t => {
     const server = await startMailServer(t, { login })
     const wrong = { user: login.user, password: 'wrong horse' }
@@ -582,6 +621,7 @@ describe('trying the mail server', { timeout: 60_000 }, () => {
     assert.equal(failure?.is, 'misconfigured')
     assert.match(failure!.why, /^try the mail server: AUTH was answered with 535/)
     assertDiscreet(failure!, ['wrong horse'])
+    await server.reached('QUIT', 1)
   })
 
   test('it ends when the process stops', async t => {

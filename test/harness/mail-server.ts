@@ -4,7 +4,18 @@ import type { TestContext } from 'node:test'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
 /** What a server answers: the connection, a command, or the end of a mail. */
-export const moments = ['greeting', 'EHLO', 'STARTTLS', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'the end', 'QUIT'] as const
+export const moments = [
+  'greeting',
+  'EHLO',
+  'STARTTLS',
+  'AUTH',
+  'MAIL',
+  'RCPT',
+  'DATA',
+  'the end',
+  'RSET',
+  'QUIT',
+] as const
 export type Moment = (typeof moments)[number]
 
 /** What is done to the client instead of passing the server's reply on. */
@@ -17,6 +28,8 @@ export interface ReceivedMail {
   readonly secure: boolean
   /** Who was logged in. */
   readonly user: string | null
+  /** What the client called itself. */
+  readonly greeted: string
 }
 
 export interface MailServer {
@@ -69,6 +82,7 @@ export async function startMailServer(
           source: Buffer.concat(chunks),
           secure: session.secure,
           user: session.user === undefined ? null : String(session.user),
+          greeted: String(session.hostNameAppearsAs),
         })
         callback(null)
       })
@@ -125,7 +139,10 @@ export async function startMailServer(
   }
 }
 
-/** Follows a conversation until it is encrypted. `answered` passes a reply on, and says whether it did. */
+/**
+ * Follows a conversation until it is encrypted. `answered` passes a reply on, and says whether it did; what the client has
+ * sent ahead (RFC 2920) is passed on after it.
+ */
 function between(
   client: Socket,
   upstream: Socket,
@@ -136,12 +153,26 @@ function between(
   let mode: 'commands' | 'mail' | 'encrypted' = secure ? 'encrypted' : 'commands'
   let commands = ''
   let replies = ''
+  let hasSender = false
   let hasRecipient = false
+  const ahead: string[] = []
+  function next(): void {
+    const line = due.length === 0 ? ahead.shift() : undefined
+    if (line === undefined) return
+    const verb = line.slice(0, 8).split(' ', 1)[0]!.toUpperCase()
+    const moment = moments.find(moment => moment === verb) ?? (verb === 'HELO' ? 'EHLO' : 'AUTH')
+    if ((moment === 'RCPT' && !hasSender) || (moment === 'DATA' && !hasRecipient)) {
+      client.write('554 5.5.1 No valid recipients\r\n')
+      return next()
+    }
+    due.push(moment)
+    upstream.write(`${line}\r\n`, 'latin1')
+  }
   client.on('data', chunk => {
-    upstream.write(chunk)
-    if (mode === 'encrypted') return
+    if (mode === 'encrypted') return void upstream.write(chunk)
     commands += chunk.toString('latin1')
     if (mode === 'mail') {
+      upstream.write(chunk)
       if (!/(?:^|\r\n)\.\r\n$/.test(commands)) return
       mode = 'commands'
       commands = ''
@@ -150,10 +181,8 @@ function between(
     }
     const lines = commands.split('\r\n')
     commands = lines.pop()!
-    for (const line of lines) {
-      const verb = line.slice(0, 8).split(' ', 1)[0]!.toUpperCase()
-      due.push(moments.find(moment => moment === verb) ?? (verb === 'HELO' ? 'EHLO' : 'AUTH'))
-    }
+    ahead.push(...lines)
+    next()
   })
   upstream.on('data', chunk => {
     if (mode === 'encrypted') return void client.write(chunk)
@@ -163,15 +192,14 @@ function between(
       if (reply === undefined) return
       replies = replies.slice(reply.length)
       const moment = due.shift()!
-      if (moment === 'DATA' && !hasRecipient) {
-        client.write('554 5.5.1 No valid recipients\r\n')
-        continue
-      }
       // The client's next bytes are of another kind.
       if (moment === 'DATA' && reply.startsWith('354')) mode = 'mail'
       const isPassedOn = answered(moment, reply)
-      if (moment === 'MAIL' || moment === 'RCPT') hasRecipient = isPassedOn
+      if (moment === 'MAIL') hasSender = isPassedOn
+      if (moment === 'MAIL' || moment === 'RCPT')
+        hasRecipient = isPassedOn && moment === 'RCPT' && reply.startsWith('2')
       if (moment === 'STARTTLS' && reply.startsWith('220') && isPassedOn) mode = 'encrypted'
+      next()
     }
   })
 }
