@@ -23,7 +23,6 @@ import type { StatsOptions } from './cli/stats.ts'
 import { version } from './compose.ts'
 import { type Config, environment, keptByNpm, readConfig } from './config.ts'
 import { typed } from './invocation.ts'
-import { operatorOf } from './operator.ts'
 import { contactStates, deliveryStates, holdReasons } from './waitlist/contact.ts'
 import { OperatorError } from './waitlist/ports.ts'
 
@@ -163,7 +162,9 @@ const addresses = ['[addresses...]', 'email addresses', mailAddresses] as const
 ofHeld(
   program
     .command('held')
-    .description('the signups that are held, for what and from where, and the newest; works beside a running service'),
+    .description(
+      'the signups that are held, for what and from where, and those added last; works beside a running service',
+    ),
 )
   .option('-l, --limit <n>', 'how many of them are listed', wholeNumber, 50)
   .option('--json', 'one JSON object')
@@ -174,7 +175,7 @@ The JSON has total, since,
   reasons    [{reason, count}]
   domains    [{domain, count}], the 20 largest
   hours      [{from, count}], the last 48 that are not empty
-  contacts   the newest, as in an export
+  contacts   those added last, as in an export
 ${examples('held', 'held --reason same-mailbox --limit 200', 'held --json | jq .total')}`,
   )
   .action(async (options: HeldOptions) => (await import('./cli/held.ts')).listHeld(configured().config, options))
@@ -230,7 +231,7 @@ program
   .description('copy the database to a new file; works beside a running service')
   .argument('<file>', 'where to; it must not exist')
   .addHelpText('after', examples('backup waitlist-backup.db'))
-  .action(async (file: string) => (await operatorOf(configured().config)).backUp(file))
+  .action(async (file: string) => (await import('./cli/backup.ts')).backUp(configured().config, file))
 
 program
   .command('restore')

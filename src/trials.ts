@@ -178,7 +178,7 @@ const REMOVE_ORPHANS = 'delete from delivery where contact not in (select number
 
 const number = (count: number): string => count.toLocaleString('en')
 
-const bytes = (count: number): string =>
+export const bytes = (count: number): string =>
   count < LITTLE ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / LITTLE).toFixed(1)} GiB`
 
 function duration(milliseconds: number): string {

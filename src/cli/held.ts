@@ -10,7 +10,7 @@ import { exported } from './formats.ts'
 import { print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
-import { type Columns, moment, number, table } from './table.ts'
+import { type Columns, moment, moreThan, number, table } from './table.ts'
 
 /** Which held signups a command is about. */
 export interface WhichHeld {
@@ -28,7 +28,7 @@ export interface HeldOptions extends WhichHeld {
 /** Contacts in memory at once. */
 const MOST = 10_000
 
-/** Writes how many signups are held, for what and from where, and the newest of them: for people, or as one JSON object. */
+/** Writes how many signups are held, for what and from where, and those added last: for people, or as one JSON object. */
 export async function listHeld(config: Config, { limit, json, ...chosen }: HeldOptions): Promise<void> {
   if (limit > MOST) {
     return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export --state held')} writes any number.`)
@@ -36,15 +36,15 @@ export async function listHeld(config: Config, { limit, json, ...chosen }: HeldO
   const which = filterOf(chosen)
   const operator = await operatorOf(config)
   const counts = await operator.countHeld(which)
-  const newest = await operator.newest({ ...which, state: 'held' }, limit)
-  if (json) return print([`${JSON.stringify({ ...counts, contacts: newest.map(exported) })}\n`])
+  const contacts = await operator.addedLast({ ...which, state: 'held' }, limit)
+  if (json) return print([`${JSON.stringify({ ...counts, contacts: contacts.map(exported) })}\n`])
   if (counts.total === 0) return print([isEverybody(which) ? NOBODY : 'No such signup is held.\n'])
-  return print(listing(counts, newest))
+  return print(listing(counts, contacts))
 }
 
 function* listing(
   { total, since, reasons, domains, hours }: HeldCounts,
-  newest: readonly Contact[],
+  contacts: readonly Contact[],
 ): Generator<string> {
   yield `${signups(total)} held, the first since ${moment(since!)}.\n\n`
   yield* table(
@@ -61,8 +61,8 @@ function* listing(
     hours.map(({ from, count }) => ({ what: moment(from), count })),
   )
   yield '\n'
-  yield* table(columns, newest)
-  if (total > newest.length) yield `There are more than the newest ${number(newest.length)}; --limit shows them.\n`
+  yield* table(columns, contacts)
+  if (total > contacts.length) yield moreThan(contacts.length)
 }
 
 const signups = (count: number): string => (count === 1 ? '1 signup is' : `${number(count)} signups are`)

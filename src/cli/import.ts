@@ -9,7 +9,7 @@ import { type Columns, guessedColumns, mappedColumns, ownColumns, type Unclear }
 import { csvReader, type Line, readJsonLine } from './import/contacts.ts'
 import { type Records, recordsOf } from './import/records.ts'
 import { type Reporting, reporting } from './import/report.ts'
-import { linesOf, nameOf, textOf } from './import/text.ts'
+import { nameOf, rowsOf, textOf } from './import/text.ts'
 import { print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
@@ -51,7 +51,7 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     const announcement = options.announce ? await announcementOf(config) : null
     report = reporting(options.report)
     const { entries, problem } = entriesIn(lines, report)
-    const total = await linesOf(file)
+    const total = await rowsOf(file, records.format === 'csv' ? 1 : 0)
     const progress = (soFar: Imported) => {
       if (total > MANY) bar.show({ phase: 'importing', done: Math.min(total, rowsIn(soFar, report!)), total })
     }

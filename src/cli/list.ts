@@ -6,23 +6,23 @@ import { fail, misused } from './complain.ts'
 import { exported } from './formats.ts'
 import { giveWay } from './give-way.ts'
 import { print } from './print.ts'
-import { type Columns, MOST, moment, number, table } from './table.ts'
+import { type Columns, MOST, moment, moreThan, number, table } from './table.ts'
 
 export interface ContactsOptions extends ContactFilter {
   readonly limit: number
   readonly json?: true
 }
 
-/** Writes the newest contacts to standard output, as a table or as JSON with one object a line, as an export has it. */
+/** Writes the contacts that were added last to standard output, as a table or as JSON with one object a line, as an export has it. */
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
   if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export')} writes any number.`)
   giveWay()
   // One more than requested, to know whether there are more.
-  const found = await (await operatorOf(config)).newest(filter, limit + 1)
+  const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
   const shown = found.slice(0, limit)
   if (shown.length === 0) return fail('There are no such contacts.')
   if (json) return print(shown.map(contact => `${JSON.stringify(exported(contact))}\n`))
-  const more = found.length > limit ? [`There are more than the newest ${limit}; --limit shows them.\n`] : []
+  const more = found.length > limit ? [moreThan(limit)] : []
   return print([...table(columns, shown), ...more])
 }
 

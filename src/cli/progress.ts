@@ -15,17 +15,15 @@ export interface Screen {
   write(text: string): unknown
 }
 
-/** Milliseconds between two updates of the bar, and between two lines without a terminal. */
-const BAR_EVERY = 100
-const LINE_EVERY = 10_000
+/** Milliseconds between two updates of the bar. */
+const EVERY = 100
 const WIDTH = 30
 
 /** Rows. For fewer, which take a moment, most commands show no progress. */
 export const MANY = 5_000
 
-/** Shows the progress of a command: a bar on a terminal, otherwise a line now and then. */
+/** Shows the progress of a command as a bar on a terminal, and nothing elsewhere. */
 export function progressOn(screen: Screen, now = () => performance.now()) {
-  const every = screen.isTTY ? BAR_EVERY : LINE_EVERY
   let phase = ''
   let began = 0
   let shown = 0
@@ -38,20 +36,15 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
 
   return {
     show({ phase: current, done, total }: Progress): void {
-      if (total === 0) return
+      if (!screen.isTTY || total === 0) return
       if (phase !== current) {
         end()
         began = now()
         phase = current
-      } else if (now() - shown < every && done < total) return
+      } else if (now() - shown < EVERY && done < total) return
       shown = now()
       const percent = Math.floor((100 * done) / total)
-      const text = `${phase}: ${number(done)} of ${number(total)} rows, ${percent} %`
-      if (!screen.isTTY) {
-        screen.write(`${text}\n`)
-        return
-      }
-      const line = `${text}${pace(done, total, now() - began)}`
+      const line = `${phase}: ${number(done)} of ${number(total)} rows, ${percent} %${pace(done, total, now() - began)}`
       // In one line, or the next update would not return to its start.
       const width = Math.min(WIDTH, (screen.columns || Number.POSITIVE_INFINITY) - line.length - 4)
       const full = Math.floor((width * done) / total)

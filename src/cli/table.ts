@@ -26,5 +26,9 @@ export const facts = (known: Readonly<Record<string, string>>): readonly string[
 /** With separators of thousands. */
 export const number = (count: number): string => count.toLocaleString('en')
 
+/** Below a table. An import adds contacts that signed up before others. */
+export const moreThan = (count: number): string =>
+  `There are more than these ${number(count)}, which were added last; --limit shows them.\n`
+
 /** In UTC, to the second. */
 export const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')

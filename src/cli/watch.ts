@@ -42,9 +42,15 @@ export async function watchOn<T>(terminal: Terminal, { read, draw, stop }: Watch
     // 0: the terminal does not know its size, as in a container or on a serial line.
     const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
     const age = Math.round((performance.now() - readAt) / 1_000)
-    const status = problem === '' ? `counted ${age} s ago; Ctrl-C ends` : `counted ${age} s ago, since then: ${problem}`
+    const drawn = draw(figures, columns)
     // One row stays free, or the last line would move all others up.
-    const lines = [...draw(figures, columns).slice(0, Math.max(0, rows - 3)), '', status.slice(0, columns)]
+    const shown = drawn.slice(0, Math.max(0, rows - 3))
+    const cut = drawn.length - shown.length
+    const status = [
+      cut === 0 ? '' : `${cut} more ${cut === 1 ? 'line' : 'lines'} in a taller window; `,
+      `counted ${age} s ago${problem === '' ? '; Ctrl-C ends' : `, since then: ${problem}`}`,
+    ].join('')
+    const lines = [...shown, '', status.slice(0, columns)]
     terminal.write(HOME + lines.map(line => `${line}${REST}\n`).join('') + BELOW)
   }
 

@@ -278,21 +278,20 @@ describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 },
     }
   })
 
-  test('a replay of very many that is killed goes on when it is run again, and tells how far it is', {
+  test('a replay of very many that is killed goes on when it is run again', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const { cwd, path } = await manyAbandoned(t, 30_000)
     const args = ['deliveries', 'replay', '--abandoned']
     const killed = spawnProgram(t, {}, { cwd, args })
-    await until(() => killed.stderr().includes('replaying: '))
+    await until(() => abandonedIn(path) < 30_000)
     killed.process.kill('SIGKILL')
     assert.equal(await killed.exited, null)
     const left = abandonedIn(path)
     assert.ok(left > 0 && left < 30_000, `${left} are left`)
     const { code, stdout, stderr } = await run(t, cwd, 'replay', '--abandoned')
-    assert.equal(code, 0)
+    assert.deepEqual([code, stderr], [0, ''])
     assert.match(stdout, new RegExp(`^${left} deliveries are due now`))
-    assert.ok(stderr.endsWith(`replaying: ${left.toLocaleString('en')} of ${left.toLocaleString('en')} rows, 100 %\n`))
     assert.equal(abandonedIn(path), 0)
   })
 })

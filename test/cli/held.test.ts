@@ -40,7 +40,7 @@ async function scene(t: TestContext) {
 const unheld = ['ada listed', 'bob held', 'cyd held', 'dot held', 'eve held']
 
 describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
-  test('says how many are held, for what, from where and since when, and lists the newest', async t => {
+  test('says how many are held, for what, from where and since when, and lists those who were added last', async t => {
     const { cwd } = await scene(t)
     const { code, stdout, stderr } = await run(t, cwd, ['held', '--limit', '2'])
     assert.deepEqual([code, stderr], [0, ''])
@@ -56,14 +56,14 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
       text,
       /\nsigned up +reason +name +address\n\S+Z +above-limit +Eve +eve@spam\.example\n\S+Z +above-limit +Dot +dot@/,
     )
-    assert.match(text, /\nThere are more than the newest 2; --limit shows them\.\n$/)
+    assert.match(text, /\nThere are more than these 2, which were added last; --limit shows them\.\n$/)
     assert.doesNotMatch(stdout, /[\u202E\u001b]/)
     const one = await run(t, cwd, ['held', '--before', '1971-01-01'])
     assert.match(one.stdout, /^1 signup is held, /)
     assert.doesNotMatch(one.stdout, /above-limit/)
   })
 
-  test('json is one object with the counts and the newest contacts; nobody held is no failure', async t => {
+  test('json is one object with the counts and the contacts that were added last; nobody held is no failure', async t => {
     const { cwd } = await scene(t)
     const { code, stdout } = await run(t, cwd, [
       'held',

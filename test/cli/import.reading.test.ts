@@ -8,7 +8,7 @@ import { type Columns, guessedColumns, mappedColumns, ownColumns } from '../../s
 import { csvReader, type Line, readJsonLine } from '../../src/cli/import/contacts.ts'
 import { entryOf } from '../../src/cli/import/entry.ts'
 import { recordsOf } from '../../src/cli/import/records.ts'
-import { LONGEST, textOf } from '../../src/cli/import/text.ts'
+import { LONGEST, rowsOf, textOf } from '../../src/cli/import/text.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
@@ -258,4 +258,14 @@ test('whatever the name is, its field in our CSV is no formula, and is read as i
     }),
     { numRuns: 300 },
   )
+})
+
+test('the rows of a file are counted without its heading, and with a last line that has no end', async t => {
+  const file = join(temporaryFolder(t), 'list.csv')
+  const rows = async (text: string, headings: number) => {
+    writeFileSync(file, text)
+    return rowsOf(file, headings)
+  }
+  assert.deepEqual([await rows('name,email\na,a\nb,b\n', 1), await rows('name,email\na,a\nb,b', 1)], [2, 2])
+  assert.deepEqual([await rows('{}\n{}\n', 0), await rows('', 0), await rowsOf('-', 1)], [2, 0, 0])
 })

@@ -37,7 +37,7 @@ describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(await found('--until', '1970-01-02', '--source', 'news'), ['cyd'])
     assert.match(
       (await run(t, cwd, ['list', '-l', '2'])).stdout,
-      /\nThere are more than the newest 2; --limit shows them\.\n$/,
+      /\nThere are more than these 2, which were added last; --limit shows them\.\n$/,
     )
   })
 

@@ -40,15 +40,7 @@ describe('the progress', () => {
     ])
   })
 
-  test('is a line now and then elsewhere', () => {
-    const looks = Array.from({ length: 41 }, (_, i) => i * 100)
-    assert.deepEqual(shown(false, looks).split('\n'), [
-      'copying: 0 of 4,000 rows, 0 %',
-      'copying: 1,000 of 4,000 rows, 25 %',
-      'copying: 2,000 of 4,000 rows, 50 %',
-      'copying: 3,000 of 4,000 rows, 75 %',
-      'copying: 4,000 of 4,000 rows, 100 %',
-      '',
-    ])
+  test('is not shown elsewhere', () => {
+    assert.equal(shown(false, [0, 1_000, 4_000]), '')
   })
 })

@@ -143,6 +143,7 @@ describe('a watch on a terminal', { concurrency: true, timeout: 60_000 }, () => 
         .slice(0, before)
         .every(frame => frame.split('\n').length - 1 === 5),
     )
+    assert.match(frames()[0]!, /\n37 more lines in a taller window; counted 0 s ago; Ctrl-C ends/)
     assert.match(frames()[before]!, /line 0 of 40/)
     assert.equal(frames()[before]!.split('\n').length - 1, 9)
   })

@@ -46,8 +46,8 @@ export function contactsContract(
       const expect = async (filter: ContactFilter, who: readonly string[]) => {
         const all = who.map(each => `${each}@example.com`)
         assert.deepEqual(emails(await Array.fromAsync(await operator.contacts(filter))), all)
-        assert.deepEqual(emails(await operator.newest(filter, 9)), all.toReversed())
-        assert.deepEqual(emails(await operator.newest(filter, 1)), all.slice(-1))
+        assert.deepEqual(emails(await operator.addedLast(filter, 9)), all.toReversed())
+        assert.deepEqual(emails(await operator.addedLast(filter, 1)), all.slice(-1))
         assert.equal(await operator.count(filter), all.length)
       }
       await expect({}, ['ada', 'bob', 'cyd', 'dot'])
@@ -71,7 +71,7 @@ export function contactsContract(
         desk,
         names.map((name, i) => [name, `Visitor.${i}+tag@Example.com`] as const),
       )
-      const found = async (search: string) => (await desk.operator.newest({ search }, 99)).map(({ name }) => name)
+      const found = async (search: string) => (await desk.operator.addedLast({ search }, 99)).map(({ name }) => name)
       for (const [search, ...expected] of [
         ['zoë éclair', names[0]],
         ['ZOË', names[0]],
@@ -116,7 +116,7 @@ export function contactsContract(
         const escaped = [...search].map(each => `\\u{${each.codePointAt(0)!.toString(16)}}`).join('')
         const equal = new RegExp(escaped, 'iu')
         const expected = people.filter(({ name, email }) => equal.test(name) || equal.test(email))
-        const found = await desk.operator.newest({ search }, 1_000)
+        const found = await desk.operator.addedLast({ search }, 1_000)
         assert.deepEqual(found.map(({ name }) => name).sort(), expected.map(({ name }) => name).sort(), search)
       }
     })
@@ -185,7 +185,7 @@ export function contactsContract(
 
     test('where there is no list it says so', async t => {
       const operator = await nowhere(t)
-      await assert.rejects(operator.newest({}, 1), OperatorError)
+      await assert.rejects(operator.addedLast({}, 1), OperatorError)
       await assert.rejects(operator.count({}), OperatorError)
       await assert.rejects(operator.contacts({}), OperatorError)
       await assert.rejects(operator.person('ada@example.com'), OperatorError)

@@ -251,7 +251,7 @@ export function holdingContract(
         await desk.sql(`update contact set held_for = '${reason}' where email = 'visitor-${i}@example.com'`)
       }
       for (const [i, heldFor] of holdReasons.entries()) {
-        const found = await desk.operator.newest({ heldFor }, 10)
+        const found = await desk.operator.addedLast({ heldFor }, 10)
         assert.deepEqual(
           found.map(({ email, heldFor }) => [email, heldFor]),
           [[`visitor-${i}@example.com`, heldFor]],

@@ -124,14 +124,14 @@ describe('with a million rows', () => {
     const path = join(temporaryFolder(t), 'waitlist.db')
     const file = openSqliteFile({ path })
     t.after(() => file.close())
-    const { deliveries, delivery, replay, contacts, newest, person } = sqliteOperator(path)
+    const { deliveries, delivery, replay, contacts, addedLast, person } = sqliteOperator(path)
     const statements = await prepared(async () => {
       for (const state of [undefined, 'waiting', 'delivered', 'abandoned'] as const) {
         for (const destination of [undefined, 'webhook']) await deliveries({ state, destination, limit: 50 })
       }
       await delivery(1)
       await Array.fromAsync(await contacts())
-      await newest({ state: 'pending', search: 'ada' }, 50)
+      await addedLast({ state: 'pending', search: 'ada' }, 50)
       await person('ada@example.com')
       await replay({ numbers: [1] })
       await replay({ abandoned: true })

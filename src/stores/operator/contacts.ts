@@ -10,7 +10,7 @@ export interface Contacts {
    */
   contacts(filter?: ContactFilter): Promise<Iterable<Contact> | AsyncIterable<Contact>>
   /** Those that were added last, the last one first: `limit` at most. */
-  newest(filter: ContactFilter, limit: number): Promise<readonly Contact[]>
+  addedLast(filter: ContactFilter, limit: number): Promise<readonly Contact[]>
   count(filter: ContactFilter): Promise<number>
   /** Everything about the person with this address, at one moment. */
   person(email: string): Promise<Person>

@@ -1,7 +1,7 @@
 /** Copies of the whole store. */
 export interface Copies {
-  /** Copies the whole store to a new file. */
-  backUp(target: string): Promise<void>
+  /** Copies the whole store to a new file, and reads all of the copy to check it. */
+  backUp(target: string): Promise<BackedUp>
   /**
    * Puts a backup in the place of the store, which no service may use meanwhile, and keeps what was there. With null: the
    * store's own tools have just restored it, and only what a backup cannot know is brought up to date.
@@ -10,6 +10,12 @@ export interface Copies {
    * each waiting delivery is in doubt.
    */
   restore(file: string | null): Promise<Restored>
+}
+
+export interface BackedUp {
+  readonly contacts: number
+  /** Bytes. */
+  readonly size: number
 }
 
 export interface Restored {

@@ -17,7 +17,7 @@ import { cannotUse, lend, open } from './open.ts'
 
 export const contacts = (url: string): Contacts => ({
   contacts: filter => readContacts(url, filter),
-  newest: (filter, limit) =>
+  addedLast: (filter, limit) =>
     lend(url, async database => (await select(database, filter, 'order by contact.number desc', limit)).map(contactOf)),
   count: filter => lend(url, database => count(database, filter)),
   person: email => lend(url, ({ attempt }) => attempt(query => readPerson(query, email))),

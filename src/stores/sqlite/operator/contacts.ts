@@ -17,7 +17,7 @@ import { cannotUse, lend, openForReading } from './open.ts'
 
 export const contacts = (path: string): Contacts => ({
   contacts: filter => readContacts(path, filter),
-  newest: async (filter, limit) =>
+  addedLast: async (filter, limit) =>
     lend(path, openForReading(path), database =>
       select(database, filter, 'order by contact.number desc', limit).map(contactOf),
     ),

@@ -1,7 +1,7 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { OperatorError } from '../../../waitlist/ports.ts'
-import type { Copies } from '../../operator/copies.ts'
+import type { BackedUp, Copies } from '../../operator/copies.ts'
 import { removeLeftovers, unfinishedName } from '../../unfinished.ts'
 import { publish } from '../publish.ts'
 import { createPrivately } from '../schema.ts'
@@ -25,7 +25,7 @@ export const copies = (path: string): Copies => ({
  *
  * @throws {OperatorError} when there is no such database, or the copy cannot be made; nothing is left of it then.
  */
-function backUp(path: string, target: string): void {
+function backUp(path: string, target: string): BackedUp {
   if (existsSync(target)) throw new OperatorError(`${target} exists already. A backup never overwrites a file.`)
   const database = openForReading(path)
   const unfinished = unfinishedName(target, 'backup')
@@ -34,11 +34,22 @@ function backUp(path: string, target: string): void {
     // SQLite writes to a file that is empty, and would make one that everybody can read.
     createPrivately(unfinished)
     database.prepare('vacuum into ?').run(unfinished)
+    const [contacts, { size }] = [contactsIn(unfinished), statSync(unfinished)]
     publish(unfinished, target)
+    return { contacts, size }
   } catch (error) {
     throw new OperatorError(`${path} cannot be copied to ${target}: ${(error as Error).message}`)
   } finally {
     database.close()
     rmSync(unfinished, { force: true })
+  }
+}
+
+function contactsIn(path: string): number {
+  const database = openForReading(path)
+  try {
+    return (database.prepare('select count(*) as n from contact').get() as { n: number }).n
+  } finally {
+    database.close()
   }
 }
