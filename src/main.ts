@@ -32,7 +32,11 @@ const program = new Command('waitlist')
   .version(version)
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'waitlist:')) })
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : MISUSED))
-  .addHelpText('after', () => `\nSettings (environment, or the file .env):\n${settingsHelp()}`)
+  .addHelpText(
+    'after',
+    () =>
+      `\nAll work beside a running service, except restore and move.\n\nSettings (environment, or the file .env):\n${settingsHelp()}`,
+  )
 
 const examples = (...lines: readonly string[]): string =>
   `\nExamples:\n${lines.map(line => `  ${typed(`waitlist ${line}`)}\n`).join('')}`
@@ -57,7 +61,7 @@ const filtered = (command: Command): Command =>
 
 program
   .command('stats')
-  .description('how many joined, when and from where, and what waits; works beside a running service')
+  .description('how many joined, when and from where, and what waits')
   .option('--watch', 'show it live until Ctrl-C; with --json, a line every two seconds')
   .option('--json', 'one JSON object')
   .option('--svg <file>', 'also write a picture of the chart there')
@@ -75,11 +79,7 @@ ${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --svg launc
   )
   .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(configured().config, options))
 
-filtered(
-  program
-    .command('list')
-    .description('the contacts that were added last; exit code 1 if there are none; works beside a running service'),
-)
+filtered(program.command('list').description('the contacts that were added last; exit code 1 if there are none'))
   .option('-l, --limit <n>', 'how many', wholeNumber, 50)
   .option('--json', 'one JSON object a line')
   .addHelpText('after', examples('list', 'list --search example.com --since 24h', 'list --state pending --json'))
@@ -106,7 +106,7 @@ program
   .addHelpText('after', examples('person ada@example.com > ada.json'))
   .action(async (address: string) => (await import('./cli/person.ts')).showPerson(configured().config, address))
 
-filtered(program.command('export').description('write contacts to standard output; works beside a running service'))
+filtered(program.command('export').description('write contacts to standard output'))
   .addOption(
     new Option('-f, --format <format>', 'csv, or json (one object a line)').choices(exportFormats).default('csv'),
   )
@@ -119,9 +119,7 @@ filtered(program.command('export').description('write contacts to standard outpu
 
 program
   .command('import')
-  .description(
-    'add contacts from a CSV or JSON Lines file, ours or that of another tool; works beside a running service',
-  )
+  .description('add contacts from a CSV or JSON Lines file, ours or that of another tool')
   .argument('<file>', 'the file; - for standard input')
   .option('--map <member=column>', 'which column has a name, an email and so on; can be repeated', assignments)
   .option('--dry-run', 'only say what would be done')
@@ -139,7 +137,7 @@ program
 
 program
   .command('remove')
-  .description('erase one person from the database; works beside a running service')
+  .description('erase one person from the database')
   .argument('<address>', 'the email address', mailAddress)
   .option('--at-provider', 'remove them from the provider too, where it can')
   .option('--yes', 'do not ask')
@@ -159,13 +157,7 @@ const ofHeld = (command: Command): Command =>
 /** Addresses as arguments, as many as are given. */
 const addresses = ['[addresses...]', 'email addresses', mailAddresses] as const
 
-ofHeld(
-  program
-    .command('held')
-    .description(
-      'the signups that are held, for what and from where, and those added last; works beside a running service',
-    ),
-)
+ofHeld(program.command('held').description('the signups that are held, for what and from where, and those added last'))
   .option('-l, --limit <n>', 'how many of them are listed', wholeNumber, 50)
   .option('--json', 'one JSON object')
   .addHelpText(
@@ -180,11 +172,7 @@ ${examples('held', 'held --reason same-mailbox --limit 200', 'held --json | jq .
   )
   .action(async (options: HeldOptions) => (await import('./cli/held.ts')).listHeld(configured().config, options))
 
-ofHeld(
-  program
-    .command('release')
-    .description('let held signups in, as if they came now, the first one first; works beside a running service'),
-)
+ofHeld(program.command('release').description('let held signups in, as if they came now, the first one first'))
   .argument(...addresses)
   .option('--all', 'all that are held now')
   .addHelpText(
@@ -200,11 +188,7 @@ ofHeld(
     (await import('./cli/held.ts')).releaseHeld(configured().config, given ?? [], options),
   )
 
-ofHeld(
-  program
-    .command('discard')
-    .description('delete held signups; the same addresses may sign up again; works beside a running service'),
-)
+ofHeld(program.command('discard').description('delete held signups; the same addresses may sign up again'))
   .argument(...addresses)
   .option('--all', 'all that are held now')
   .option('--yes', 'do not ask')
@@ -215,7 +199,7 @@ ofHeld(
 
 program
   .command('prune')
-  .description('delete deliveries that ended; works beside a running service')
+  .description('delete deliveries that ended')
   .addOption(
     new Option('--older-than <time>', 'that ended before then: 90d, 12h, or a date')
       .argParser(moment)
@@ -228,7 +212,7 @@ program
 
 program
   .command('backup')
-  .description('copy the database to a new file; works beside a running service')
+  .description('copy the database to a new file')
   .argument('<file>', 'where to; it must not exist')
   .addHelpText('after', examples('backup waitlist-backup.db'))
   .action(async (file: string) => (await import('./cli/backup.ts')).backUp(configured().config, file))
@@ -250,9 +234,7 @@ program
   .addHelpText('after', examples('move --to postgres://waitlist@db/waitlist'))
   .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(configured().config, to))
 
-const deliveries = program
-  .command('deliveries')
-  .description('list, show and replay deliveries of contacts and events; works beside a running service')
+const deliveries = program.command('deliveries').description('list, show and replay deliveries of contacts and events')
 
 deliveries
   .command('list', { isDefault: true })

@@ -3,24 +3,16 @@ import { type Logger, pino } from 'pino'
 import type { LogFormat, LogLevel } from '../config.ts'
 import { linesTo } from './lines.ts'
 
-export interface OpenLog {
-  readonly log: Logger
-  /** Resolves when the lines so far are written, or cannot be. */
-  settled(): Promise<void>
-}
-
 /**
  * The log on standard output: text for people on a terminal, otherwise lines of JSON, unless the format says. Where that
  * cannot be written, the service goes on, and what was dropped is counted.
  */
-export async function openLog(level: LogLevel, format: LogFormat): Promise<OpenLog> {
-  const { write, settled } = linesTo(1, lines =>
-    log.warn({ lines }, 'lines of the log were dropped: it could not be written'),
-  )
+export async function openLog(level: LogLevel, format: LogFormat): Promise<Logger> {
+  const { write } = linesTo(1, lines => log.warn({ lines }, 'lines of the log were dropped: it could not be written'))
   const options = { level, timestamp: pino.stdTimeFunctions.isoTime }
   const isText = format === 'text' || (format === 'auto' && (await isTerminal()))
   const log: Logger = pino(options, { write: isText ? await asText(write) : write })
-  return { log, settled }
+  return log
 }
 
 async function asText(write: (text: string) => void): Promise<(line: string) => void> {

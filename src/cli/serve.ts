@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Service, start } from '../compose.ts'
 import { type Config, inForce } from '../config.ts'
@@ -10,6 +11,9 @@ import { openLog } from './log.ts'
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
 
+/** Milliseconds for which the log waits for the welcome. */
+const WELCOMED = 100
+
 /**
  * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,
  * could not stop in time, or could no longer be trusted. `file`: where settings were read from beside the environment.
@@ -21,7 +25,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))
   listenTo(['SIGHUP'], () => hasTls || process.exit(0))
-  const { log, settled } = await openLog(config.logLevel, config.logFormat)
+  const log = await openLog(config.logLevel, config.logFormat)
   endOnBugs(log)
 
   const service = await start(config, log)
@@ -34,11 +38,13 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // Without a certificate to read again it means that the terminal was closed.
   listenTo(['SIGHUP'], hasTls ? service.reloadCertificate : stop)
 
+  const { write, settled } = linesTo(2)
+  write(welcome(service, config, file))
+  // On a terminal both are one text. Where nobody reads the one, the other does not wait for it.
+  await Promise.race([settled(), wait(WELCOMED)])
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
-  // On a terminal both are one text.
-  settled().then(() => linesTo(2).write(welcome(service, config, file)))
   tellBacklog(config, service.destinations, log).catch(error =>
     log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
   )
@@ -63,7 +69,6 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
 /** On standard error for the person who started it: standard output is only for the log. */
 function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config, file: string | null): string {
   return [
-    '',
     `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`}`,
     `and keeps its list in ${inForce(config).store}`,
     ...(file === null ? [] : [`with settings of ${file}`]),

@@ -7,19 +7,21 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 
-const log = new URL('../../src/cli/log.ts', import.meta.url).href
+const lines = new URL('../../src/cli/lines.ts', import.meta.url).href
 const COUNT = 30_000
 /** Writes many lines, and another when it is told that there is room. */
 const code = `
-const { log, settled } = await (await import('${log}')).openLog('info', 'json')
-for (let i = 0; i < ${COUNT}; i++) log.info({ i }, 'a line')
+const { linesTo } = await import('${lines}')
+const told = line => write(JSON.stringify(line).padEnd(80) + '\\n')
+const { write, settled } = linesTo(1, dropped => told({ dropped }))
+for (let i = 0; i < ${COUNT}; i++) told({ i })
 await settled()
 process.stderr.write('full')
-process.stdin.once('data', () => log.info('a line')).once('end', () => process.exit(0))
+process.stdin.once('data', () => told({})).once('end', () => process.exit(0))
 `
 const skip = spawnSync('prlimit', ['--version']).status !== 0 && 'it needs prlimit of util-linux'
 
-test('a log waits for room, whole up to a bound, and then tells how many lines were dropped', {
+test('lines wait for room, whole up to a bound, and then it is told how many were dropped', {
   skip,
   timeout: 60_000,
 }, async t => {
@@ -38,9 +40,9 @@ test('a log waits for room, whole up to a bound, and then tells how many lines w
   child.stdin.end()
   assert.deepEqual(await once(child, 'close'), [0, null])
 
-  const told = lines().map(line => JSON.parse(line) as { i?: number; lines?: number })
+  const told = lines().map(line => JSON.parse(line) as { i?: number; dropped?: number })
   const kept = told.slice(0, -1).map(({ i }) => i)
   assert.deepEqual(kept, [...kept.keys()])
   assert.ok(statSync(file).size < 2_000_000)
-  assert.equal(kept.length + told.at(-1)!.lines!, COUNT + 1)
+  assert.equal(kept.length + told.at(-1)!.dropped!, COUNT + 1)
 })

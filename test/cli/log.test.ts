@@ -111,7 +111,7 @@ async function seen(t: TestContext, env: Record<string, string> = {}): Promise<s
   script.stdout.setEncoding('utf8').on('data', chunk => {
     text += chunk
   })
-  await until(() => text.includes('Export the list'))
+  await until(() => text.includes('waitlist is ready'))
   script.stdin.write('\x03')
   const [code] = await once(script, 'close')
   assert.equal(code, 0, text)
@@ -119,13 +119,13 @@ async function seen(t: TestContext, env: Record<string, string> = {}): Promise<s
 }
 
 describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
-  test('is text on a terminal: in colour, within its columns, and before the welcome', { skip }, async t => {
+  test('is text on a terminal: in colour, within its columns, and after the welcome', { skip }, async t => {
     const coloured = await seen(t)
     assert.match(coloured, /\x1b\[33mwarn/)
     const text = stripVTControlCharacters(coloured)
     assert.match(
       text,
-      /^\d\d:\d\d:\d\d info {3}waitlist is ready url=.*\n\d\d:\d\d:\d\d warn {3}Signups travel in the clear.*\n\nWaitlist is listening on .*\d\d:\d\d:\d\d info {3}stopped\n$/s,
+      /^Waitlist is listening on .*\n\n\d\d:\d\d:\d\d info {3}waitlist is ready url=.*\n\d\d:\d\d:\d\d warn {3}Signups travel in the clear.*\d\d:\d\d:\d\d info {3}stopped\n$/s,
     )
     assert.doesNotMatch(text, /\{"level"/)
     const long = text.split('\n').filter(each => each.length > 80)
@@ -138,7 +138,7 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
 
   test('has no colour there with NO_COLOR', { skip }, async t => {
     const text = await seen(t, { NO_COLOR: '1' })
-    assert.match(text, /^\d\d:\d\d:\d\d info {3}waitlist is ready/)
+    assert.match(text, /^\d\d:\d\d:\d\d info {3}waitlist is ready/m)
     assert.ok(!text.includes('\x1b'))
   })
 
@@ -146,7 +146,7 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
     skip: skip || (!isSlow && 'slow: WAITLIST_SLOW_TESTS=1'),
   }, async t => {
     assert.ok(!(await seen(t, { TERM: 'dumb' })).includes('\x1b'))
-    assert.match(await seen(t, { LOG_FORMAT: 'json' }), /^\{"level":30,.*"msg":"waitlist is ready"\}\n/)
+    assert.match(await seen(t, { LOG_FORMAT: 'json' }), /^\{"level":30,.*"msg":"waitlist is ready"\}$/m)
   })
 
   test('is text in a pipe if LOG_FORMAT says so: without colour, and in one line each', async t => {

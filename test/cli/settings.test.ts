@@ -24,6 +24,7 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stdout } = await run(t, ['--help'])
     assert.equal(code, 0)
     for (const command of ['serve', 'export']) assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'))
+    assert.equal(stdout.match(/running\s+service/g)?.length, 1, 'what holds for nearly all of them is said once')
     for (const [name, { meaning, default: standard, unset }] of Object.entries<Setting<unknown>>(settings)) {
       const line = stdout.split('\n').find(each => each.trim().startsWith(`${name} `)) ?? ''
       assert.ok(line.includes(meaning), name)
