@@ -47,11 +47,11 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
   const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
 
   /** One mail, in its turn. */
-  async function post(recipient: Recipient, leave: AbortSignal): Promise<MailResult> {
+  async function post(recipient: Recipient, leave: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
     const message = await write(recipient)
-    return attempting(TIMEOUT, leave, async attempt => {
+    const work = async (attempt: Attempt): Promise<MailResult> => {
       const done = await enter({ longest: LONGEST_QUEUE, continues: false, over: attempt.over })
-      if (done === null || attempt.over.aborted) {
+      if (done === null || attempt.over.aborted || !attempt.mayBegin()) {
         done?.()
         return { is: 'unreached', why: 'send the mail: not sent, its turn did not come in time', notSent: true }
       }
@@ -66,7 +66,8 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
       } finally {
         done()
       }
-    })
+    }
+    return attempting(TIMEOUT, leave, work, mayBegin)
   }
 
   const cleaned = (said: string, sent: readonly string[]): string => excerpt(said, sent, secrets)
@@ -98,8 +99,8 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ id, contact: { name, email } }, leave) {
-      const { answer, ...result } = await post({ id, name, email }, leave)
+    async deliver({ id, contact: { name, email } }, leave, mayBegin) {
+      const { answer, ...result } = await post({ id, name, email }, leave, mayBegin)
       return result
     },
 

@@ -39,7 +39,7 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
   const { call, close } = caller({ base: origin, headers: {}, rate: RATE })
   const signers = secrets.map(secret => new Webhook(secret))
 
-  function send({ id, ...payload }: Message, to: string, signal: AbortSignal) {
+  function send({ id, ...payload }: Message, to: string, signal: AbortSignal, mayBegin?: () => boolean) {
     // The signature covers exactly these bytes.
     const body = JSON.stringify(payload)
     const now = new Date()
@@ -49,7 +49,7 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
       'webhook-signature': signers.map(signer => signer.sign(id, now, body)).join(' '),
     }
     const post = { to, method: 'POST', path: pathname + search, headers, body, statusAlone: true } as const
-    return attempting(TIMEOUT, signal, attempt => call(post, attempt))
+    return attempting(TIMEOUT, signal, attempt => call(post, attempt), mayBegin)
   }
 
   return {
@@ -58,10 +58,10 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ id, name: type, at: timestamp, contact }, signal) {
+    async deliver({ id, name: type, at: timestamp, contact }, signal, mayBegin) {
       const { id: contactId, name, email, createdAt, source } = contact
       const data = { id: contactId, name, email, createdAt, source }
-      const reply = await send({ id, type, timestamp, data }, 'call the webhook', signal)
+      const reply = await send({ id, type, timestamp, data }, 'call the webhook', signal, mayBegin)
       if (reply.is !== 'answered') return reply
       if (reply.status < 300) return { is: 'delivered' }
       return reply.status === 410 ? { is: 'gone', why: reply.summary } : judgeDelivery(reply)

@@ -28,12 +28,16 @@ const clients: {
   ghost: async () => (await import('./ghost.ts')).ghost,
 }
 
+/** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
+const AUTOMATION_TIMEOUT = 20_000
 /** Milliseconds for a check, which may take many calls at the vendor's pace. */
 const LONGEST_CHECK = 30_000
 
 export interface ProviderOptions {
   /** Milliseconds for one attempt from its first call, far less than the lease. */
   readonly timeout: number
+  /** The same for a start of the automation, for which no visitor waits. */
+  readonly automationTimeout?: number | undefined
   /** Whether contacts that the vendor knew before join the lists and tags that the settings name. */
   readonly knownContacts?: 'leave' | 'join'
   /** Lets several instances keep the vendor's rate together; closed with the provider. */
@@ -43,7 +47,7 @@ export interface ProviderOptions {
 /** Opens no connection yet. */
 export async function openProvider<Name extends VendorName>(
   { vendor: name, settings }: Choice<Name>,
-  { timeout, knownContacts = 'leave', shared }: ProviderOptions,
+  { timeout, automationTimeout = AUTOMATION_TIMEOUT, knownContacts = 'leave', shared }: ProviderOptions,
 ): Promise<Provider> {
   const { rate, promises }: Vendor = vendors[name]
   const callers: Caller[] = []
@@ -76,10 +80,12 @@ export async function openProvider<Name extends VendorName>(
     automation: automation && {
       name: `${name}-automation`,
       repeatable,
-      timeout,
+      timeout: automationTimeout,
       concurrency: Math.min(rate.connections, 8),
-      deliver: (event, signal) =>
-        attempting(timeout, signal, attempt => automation({ ...event, contact: lowerCase(event.contact) }, attempt)),
+      deliver({ contact, ...event }, signal, mayBegin) {
+        const start = (attempt: Attempt) => automation({ ...event, contact: lowerCase(contact) }, attempt)
+        return attempting(automationTimeout, signal, start, mayBegin)
+      },
     },
     async remove(email, signal) {
       // In a path it could name somebody by an id, or all of them.

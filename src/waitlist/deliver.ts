@@ -59,7 +59,7 @@ export interface Outbox<Result, Item extends Leased> {
   readonly settle: Outcomes<Item>['settle']
   readonly settled: Outcomes<Item>['settled']
   /** Makes one attempt for a leased delivery. Rejects only when the store does. */
-  attempt(delivery: Item, leave: AbortSignal): Promise<Attempted<Result>>
+  attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
 }
 
 export interface Attempted<Result> {
@@ -98,19 +98,22 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
   const streak = givenUp(clock)
 
-  async function attempt(delivery: Item, leave: AbortSignal): Promise<Attempted<Result>> {
+  async function attempt(delivery: Item, leave: AbortSignal, stops = () => false): Promise<Attempted<Result>> {
     own.begin(delivery)
-    const result = delivery.doubt && !kind.mayRepeat(delivery) ? null : await tell(delivery, leave)
+    const mayRepeat = kind.mayRepeat(delivery)
+    // What a stop cuts is lost where it may not be repeated.
+    const mayBegin = () => mayRepeat || !stops()
+    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin)
     const settlement = judge(result, delivery)
     streak.note(settlement)
     say(settlement, delivery)
     return { result, settlement, stored: await settle(delivery, settlement) }
   }
 
-  async function tell(delivery: Item, leave: AbortSignal): Promise<Result> {
+  async function tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean): Promise<Result> {
     const isTrial = state.begin()
     try {
-      return await kind.tell(delivery, leave, () => isTrial || state.refusal() === null)
+      return await kind.tell(delivery, leave, () => mayBegin() && (isTrial || state.refusal() === null))
     } catch (error) {
       // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
       return { is: 'unclear', why: `a bug: ${error}` } as Result
@@ -148,9 +151,9 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
       const permitted = streak.permits(state.permits(most))
       return permitted === 0 ? [] : claim(destination, permitted)
     },
-    async do(delivery, leave) {
+    async do(delivery, leave, stops) {
       try {
-        const { settlement, stored } = await attempt(delivery, leave)
+        const { settlement, stored } = await attempt(delivery, leave, stops)
         if (settlement.is !== 'removed' || !stored) return
         const message = `${kind.called} refuses the address of a saved signup: the signup is dropped`
         log.warn({ destination, ...kind.about(delivery), why: settlement.why }, message)

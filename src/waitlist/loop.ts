@@ -4,8 +4,11 @@ import { throttle } from './throttle.ts'
 export interface Work<Item> {
   /** Takes up to `most` items that nobody else holds. */
   take(most: number): Promise<readonly Item[]>
-  /** Ends soon after `leave`. Never rejects: if it does, that is a bug, which is passed to `failed`. */
-  do(item: Item, leave: AbortSignal): Promise<void>
+  /**
+   * Ends soon after `leave`. `stops`: whether the loop does, which will abort it. Never rejects: if it does, that is a bug,
+   * which is passed to `failed`.
+   */
+  do(item: Item, leave: AbortSignal, stops: () => boolean): Promise<void>
   /** Items under way at once. */
   readonly concurrency: number
   /** Milliseconds after which an item's `leave` is aborted. */
@@ -52,7 +55,7 @@ export function loop<Item>(work: Work<Item>): Loop {
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(), work.timeout)
       const done = work
-        .do(item, controller.signal)
+        .do(item, controller.signal, () => stopped)
         .catch(work.failed)
         .finally(() => {
           clearTimeout(timer)

@@ -402,8 +402,8 @@ export interface Destination {
   /** Attempts that may be under way at once. */
   readonly concurrency: number
 
-  /** Sends one event, always with the same id. `leave` aborts the call. Never rejects. */
-  deliver(event: JoinedEvent, leave: AbortSignal): Promise<DeliveryResult>
+  /** Sends one event, always with the same id. `leave` and `mayBegin` as for `Provider.createContact`. Never rejects. */
+  deliver(event: JoinedEvent, leave: AbortSignal, mayBegin?: () => boolean): Promise<DeliveryResult>
 }
 
 /** A destination with settings and connections of its own, which the provider's automation is not. */

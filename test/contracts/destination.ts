@@ -196,6 +196,14 @@ export function destinationContract({ name, open, receiver, telling, can, secret
       assert.equal(server.received.length, 0)
     })
 
+    test('nothing is told when it may no longer begin', async t => {
+      const { server, destination } = await started(t, () => null)
+      if (destination.concurrency === 1) return t.skip('nothing else is under way that could forbid it')
+      const outcome = await destination.deliver(joined(), running, () => false)
+      assert.ok(outcome.is === 'unreached' && outcome.notSent === true, JSON.stringify(outcome))
+      assert.equal(server.received.length, 0)
+    })
+
     test('where nobody listens, and where nobody speaks TLS, it is unreached', async t => {
       const { server } = await started(t, () => null)
       for (const url of [`http://127.0.0.1:${await freePort()}`, server.url.replace('http:', 'https:')]) {

@@ -36,7 +36,7 @@ export function convergence(under: VendorUnderTest): void {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {
         const fake = under.fake()
         const server = await startVendor(t, fake.answer)
-        const provider = await opened(t, under, under.settings(server.url), TIMEOUT)
+        const provider = await opened(t, under, under.settings(server.url), TIMEOUT, TIMEOUT)
         const { automation } = provider
         assert.equal(automation === null, promises.repeatable === null)
         let now = Date.now()

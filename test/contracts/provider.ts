@@ -77,12 +77,17 @@ export async function opened(
   { vendor }: Pick<VendorUnderTest, 'vendor'>,
   env: Record<string, string>,
   timeout = PATIENT,
+  automationTimeout?: number,
 ): Promise<Provider> {
   const result = readConfig({ PROVIDER: vendor, ...env })
   assert.ok('config' in result, JSON.stringify(result))
   const { provider } = result.config
   assert.ok(provider !== null)
-  const open = await openProvider(provider, { timeout, knownContacts: result.config.knownContacts })
+  const open = await openProvider(provider, {
+    timeout,
+    automationTimeout,
+    knownContacts: result.config.knownContacts,
+  })
   t.after(() => open.close())
   return open
 }

@@ -397,6 +397,13 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     }
   })
 
+  test('nothing is sent when it may no longer begin', async t => {
+    const server = await startMailServer(t)
+    const outcome = await opened(t, server).deliver(joined(), running, () => false)
+    assert.ok(outcome.is === 'unreached' && outcome.notSent === true, JSON.stringify(outcome))
+    assert.equal(server.connections.all, 0)
+  })
+
   test('nothing is sent when the process stops before, and where nobody listens', async t => {
     const server = await startMailServer(t)
     assert.equal((await opened(t, server).deliver(joined(), AbortSignal.abort())).is, 'unreached')

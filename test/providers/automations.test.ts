@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type VendorName, vendorNames } from '../../src/providers/catalogue.ts'
-import { destinationContract } from '../contracts/destination.ts'
+import { destinationContract, joined } from '../contracts/destination.ts'
 import { opened } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { beehiivSettings } from './beehiiv.fake.ts'
 import { brevoSettings } from './brevo.fake.ts'
 import { buttondownSettings } from './buttondown.fake.ts'
@@ -136,6 +136,13 @@ for (const [vendor, start, name] of all) {
       .map(([, value]) => value),
   })
 }
+
+test('a start is waited for when it takes longer than a visitor would wait', async t => {
+  const server = await startVendor(t, () => starts.resend!.done)
+  const { automation } = await opened(t, { vendor: 'resend' }, resendSettings(server.url), 20)
+  server.next('slow')
+  assert.deepEqual(await automation!.deliver(joined(), new AbortController().signal), { is: 'delivered' })
+})
 
 test('every vendor is here', () => assert.deepEqual(Object.keys(starts), vendorNames))
 

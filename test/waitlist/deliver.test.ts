@@ -140,6 +140,28 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
 })
 
 describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
+  for (const repeatable of [0, Number.POSITIVE_INFINITY]) {
+    test(`repeatable for ${repeatable} ms: whether it begins when the process stops`, async t => {
+      const here = await outbox(t)
+      const [asked, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const loop = here.to(
+        async (_, mayBegin) => {
+          asked.resolve()
+          await turn.promise
+          return mayBegin() ? delivered : { ...unreached, notSent: true }
+        },
+        { repeatable },
+      )
+      await here.joins()
+      loop.start()
+      await asked.promise
+      const stopped = loop.stop(20_000)
+      turn.resolve()
+      await stopped
+      assert.deepEqual(states(here.rows()), [repeatable === 0 ? 'waiting' : 'delivered'])
+    })
+  }
+
   test('a destination that recognises nothing is not told twice', async t => {
     const here = await outbox(t)
     await here.joins()
@@ -324,6 +346,29 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
     assert.equal(here.told.length, 2)
     await here.pass(600, loop)
     assert.equal(here.told.length, 12)
+  })
+
+  test('begins nothing that still waits for its turn, which is then told as if nothing had been', async t => {
+    const here = await outbox(t)
+    let isOut = true
+    let turns = 0
+    const five = Promise.withResolvers<void>()
+    const loop = here.to(
+      async (_, mayBegin) => {
+        if (!isOut) return delivered
+        if (++turns > 5) await five.promise
+        return mayBegin() ? unclear : { ...unreached, notSent: true }
+      },
+      { repeatable: 0, concurrency: 8 },
+    )
+    for (let i = 0; i < 8; i++) await here.joins()
+    const all = loop.once()
+    while (states(here.rows()).filter(state => state === 'abandoned').length < 5) await new Promise(setImmediate)
+    five.resolve()
+    await all
+    isOut = false
+    await here.pass(60, loop)
+    assert.deepEqual(states(here.rows()), [...Array(5).fill('abandoned'), ...Array(3).fill('delivered')])
   })
 
   test('gives up only what is in doubt where repetitions are not recognised', async t => {

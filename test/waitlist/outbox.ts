@@ -37,7 +37,7 @@ export async function outbox(t: TestContext) {
 
   /** The loop to one destination, which says what `answer` does. */
   function to(
-    answer: (event: JoinedEvent) => DeliveryResult | Promise<DeliveryResult>,
+    answer: (event: JoinedEvent, mayBegin: () => boolean) => DeliveryResult | Promise<DeliveryResult>,
     parts: Partial<Destination> = {},
     other: Pick<Store, 'claim' | 'settle'> = store,
     now = wall,
@@ -47,9 +47,9 @@ export async function outbox(t: TestContext) {
       repeatable: Number.POSITIVE_INFINITY,
       timeout: 20_000,
       concurrency: 4,
-      async deliver(event) {
+      async deliver(event, _, mayBegin = () => true) {
         told.push({ id: event.id, to: destination.name, at: clock.now })
-        return answer(event)
+        return answer(event, mayBegin)
       },
       ...parts,
     }
