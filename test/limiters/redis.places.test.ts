@@ -84,7 +84,7 @@ describe('a user with no more rights than needed', { skip, timeout: 60_000 }, as
       const user = `without-${right}`
       await server.command('acl', 'setuser', user, ...rights.filter(each => each !== `+${right}`))
       const limiter = openedLimiter(t, { ...quota, url: at(`${user}:s3cret`) })
-      await until(() => failsWith(limiter, /NOPERM|can't run this command/))
+      await until(() => failsWith(limiter, /NOPERM|no permissions|can't run this command/))
     }
   })
 
