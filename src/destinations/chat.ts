@@ -140,7 +140,6 @@ const oneLine = (text: string): string =>
 
 function shown(name: string): string {
   const line = oneLine(name)
-  if (!/[^\p{Cf}\p{Mn}\p{Z}]/u.test(line)) return 'somebody'
   const characters = [...line]
   return characters.length <= LONGEST_NAME ? line : `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
 }

@@ -8,7 +8,10 @@ import type { Source } from './contact.ts'
 
 declare const parsed: unique symbol
 
-/** What a visitor sent, trimmed and valid: `name` has 1..100 code points, `email` 3..255 characters, all ASCII. */
+/**
+ * What a visitor sent, trimmed and valid: `name` has 1..100 code points, at least one of them visible, `email` 3..255
+ * characters, all ASCII.
+ */
 export interface Signup {
   readonly name: string
   readonly email: string
@@ -40,6 +43,22 @@ export const EMAIL_MAX = 255
 /** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
 export const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
 
+/** What ECMAScript's `trim` removes, written out: `\s` means something else in every other regular expression engine. */
+export const SPACE = '\\u0009-\\u000D\\u0020\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF'
+
+const each = (from: number, to: number): string =>
+  String.fromCodePoint(...Array.from({ length: to - from + 1 }, (_, i) => from + i))
+
+/**
+ * What shows nothing by itself: Default_Ignorable_Code_Point (UAX #44) as far as it is assigned, and the blanks U+2800,
+ * U+FFF9..FFFB and U+1D159; for use inside a character class. Beyond the basic plane each stands for itself: engines share
+ * no escape for them, and without the `u` flag a range of them is an error.
+ */
+export const INVISIBLE =
+  '\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164' +
+  `\\uFE00-\\uFE0F\\uFFA0\\uFFF9-\\uFFFB${each(0x1bca0, 0x1bca3)}\u{1D159}${each(0x1d173, 0x1d17a)}` +
+  `\u{E0001}${each(0xe0020, 0xe007f)}${each(0xe0100, 0xe01ef)}`
+
 /** RFC 5321 §4.1.2 Dot-string; all of atext (RFC 5322 §3.2.3) is allowed. */
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 /** RFC 1035 §2.3.1 label, at most 63 characters. */
@@ -50,6 +69,7 @@ const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 /** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
 export const EMAIL_PATTERN = `${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${TOP_LABEL}`
 
+const visible = new RegExp(`[^${SPACE}${INVISIBLE}]`, 'u')
 const controlCharacter = new RegExp(`[${CONTROL}]`)
 const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
@@ -85,7 +105,7 @@ function readText(field: string, value: unknown, max: number): string | Problem 
   if (value === undefined || value === null) return { problem: `${field} is required` }
   if (typeof value !== 'string') return { problem: `${field} must be text` }
   const text = value.trim()
-  if (text === '') return { problem: `${field} is required` }
+  if (!visible.test(text)) return { problem: `${field} is required` }
   if (longerThan(text, max)) return { problem: `${field} must be at most ${max} characters long` }
   return text
 }

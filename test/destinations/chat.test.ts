@@ -241,10 +241,9 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
     }
   })
 
-  test('a long name is cut; one of which nothing can be seen is somebody', async () => {
+  test('a long name is cut', async () => {
     assert.equal(await named(slackFake, 'x'.repeat(41)), `${'x'.repeat(39)}…${rest}`)
     assert.equal(await named(slackFake, 'x'.repeat(40)), 'x'.repeat(40) + rest)
-    assert.equal(await named(slackFake, '\u200B\u202E\u2060'), `somebody${rest}`)
   })
 })
 

@@ -69,10 +69,27 @@ test('C-66: exactly these characters are trimmed, from both ends of both values'
     assert.equal(problemOf({ name: 'A', email: space }), 'email is required')
   }
   for (const kept of ['\u180E', '\u200B', '\u200D', '\u2060', '\u2800', '\u3164']) {
-    assert.equal(parsed({ name: kept, email: 'a@b.co' }).name, kept, 'a name of one character, though it shows nothing')
+    assert.equal(parsed({ name: `${kept}A${kept}`, email: 'a@b.co' }).name, `${kept}A${kept}`)
     assert.ok(!acceptsEmail(`${kept}a@b.co`))
   }
   assert.ok(!acceptsName('\u0085'), 'NEL is a control, not white space')
+})
+
+test('a name of which nothing is seen is none', () => {
+  // Unicode's list, as this Node.js knows it, and blanks that are not on it.
+  const blank = /(?!\p{Unassigned})[\p{Default_Ignorable_Code_Point}\u2800\uFFF9-\uFFFB\u{1D159}]/u
+  let count = 0
+  for (let code = 0; code <= 0x10ffff; code++) {
+    const character = String.fromCodePoint(code)
+    if (!blank.test(character)) continue
+    count++
+    for (const name of [character, ` ${character} \u3164\u00A0${character}`]) {
+      assert.equal(problemOf({ name, email: 'a@b.co' }), 'name is required', `U+${code.toString(16)}`)
+    }
+    if (character.trim() !== '') assert.equal(parsed({ name: `${character}A`, email: 'a@b.co' }).name, `${character}A`)
+  }
+  assert.ok(count > 400, 'tag characters are on the list')
+  for (const name of ['\u0301', '👩‍💻', '❤️', '.', '\uFFFD', '\uE000', 'ㅏ']) assert.ok(acceptsName(name), name)
 })
 
 test('C-67: a name is counted in code points', () => {

@@ -1,6 +1,6 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { SOLUTION_MAX } from '../../waitlist/ports.ts'
-import { EMAIL_MAX, EMAIL_PATTERN, NAME_MAX } from '../../waitlist/signup.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, INVISIBLE, NAME_MAX, SPACE } from '../../waitlist/signup.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
 
 /**
@@ -8,8 +8,6 @@ import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
  * answers are derived from them, and the tests validate every answer against them.
  */
 
-/** What ECMAScript's `trim` removes, written out: `\s` means something else in every other regular expression engine. */
-const SPACE = '\\u0009-\\u000D\\u0020\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF'
 const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F'
 
 const padded = (pattern: string): string => `^[${SPACE}]*${pattern}[${SPACE}]*$`
@@ -26,9 +24,10 @@ export const signupRequest = {
     name: {
       type: 'string',
       description:
-        'What to call the person: 1 to 100 Unicode code points. Surrounding white space is removed first. Control characters, line separators and unpaired surrogates are refused; everything else is kept as sent.',
+        'What to call the person: 1 to 100 Unicode code points. Surrounding white space is removed first. At least one must be visible. Control characters, line separators and unpaired surrogates are refused; everything else is kept as sent.',
       minLength: 1,
       pattern: padded(`[^${SPACE}${CONTROL}](?:[^${CONTROL}\\u2028\\u2029]{0,${NAME_MAX - 2}}[^${SPACE}${CONTROL}])?`),
+      allOf: [{ pattern: `[^${SPACE}${INVISIBLE}]` }],
       'x-after-trimming': { minLength: 1, maxLength: NAME_MAX },
       examples: ['Ada Lovelace'],
     },
