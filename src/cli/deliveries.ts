@@ -4,7 +4,7 @@ import { operatorOf } from '../operator.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
 import type { ListFormat } from './formats.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { type Columns, facts, MOST, moment, number, table } from './table.ts'
 
@@ -21,7 +21,7 @@ export async function listDeliveries(config: Config, { format, limit, ...which }
   // One more than requested, to know whether there are more.
   const found = await (await operatorOf(config)).deliveries({ ...which, limit: limit + 1 })
   const shown = found.slice(0, limit)
-  if (format === 'json') return print(shown.map(record => `${JSON.stringify(record)}\n`))
+  if (format === 'json') return print(shown.map(record => toJson(record)))
   if (shown.length === 0) return print(['There are no such deliveries.\n'])
   const more = found.length > limit ? [`There are more than the newest ${limit}; --limit shows them.\n`] : []
   return print([...table(columns, shown), ...more])

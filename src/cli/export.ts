@@ -1,3 +1,4 @@
+import { plain } from '../charts/text.ts'
 import type { Config } from '../config.ts'
 import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../operator.ts'
 import { type Contact, sourceParameters } from '../waitlist/contact.ts'
@@ -5,7 +6,7 @@ import { fail } from './complain.ts'
 import { csvField } from './csv.ts'
 import { csvColumns, csvState, type ExportFormat, exported } from './formats.ts'
 import { giveWay } from './give-way.ts'
-import { inChunks, print } from './print.ts'
+import { inChunks, print, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
 import { number } from './table.ts'
@@ -29,9 +30,10 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
   const operator = await operatorOf(config)
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
-  const isMarked = bom && (output !== undefined || !process.stdout.isTTY)
+  const isForPeople = output === undefined && process.stdout.isTTY
+  const isMarked = bom && !isForPeople
   const heading = format === 'csv' ? `${isMarked ? BYTE_ORDER_MARK : ''}${csvColumns.join(',')}\r\n` : ''
-  const line = format === 'csv' ? csvLine : jsonLine
+  const line = format === 'json' ? jsonLine : isForPeople ? plainCsvLine : csvLine
   let held = 0
   async function* texts(): AsyncGenerator<string> {
     yield heading
@@ -83,4 +85,7 @@ function csvLine(contact: Contact): string {
   return `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
 }
 
-const jsonLine = (contact: Contact): string => `${JSON.stringify(exported(contact))}\n`
+/** For a terminal, which a name may not control. */
+const plainCsvLine = (contact: Contact): string => `${plain(csvLine(contact)).trimEnd()}\r\n`
+
+const jsonLine = (contact: Contact): string => toJson(exported(contact))

@@ -7,7 +7,7 @@ import type { Contact, HoldReason } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
 import { confirmed, mayAsk } from './confirm.ts'
 import { exported } from './formats.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
 import { type Columns, moment, moreThan, number, table } from './table.ts'
@@ -37,7 +37,7 @@ export async function listHeld(config: Config, { limit, json, ...chosen }: HeldO
   const operator = await operatorOf(config)
   const counts = await operator.countHeld(which)
   const contacts = await operator.addedLast({ ...which, state: 'held' }, limit)
-  if (json) return print([`${JSON.stringify({ ...counts, contacts: contacts.map(exported) })}\n`])
+  if (json) return print([toJson({ ...counts, contacts: contacts.map(exported) })])
   if (counts.total === 0) return print([isEverybody(which) ? NOBODY : 'No such signup is held.\n'])
   return print(listing(counts, contacts))
 }

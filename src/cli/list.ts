@@ -5,7 +5,7 @@ import { type Contact, sourceLabel } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
 import { exported } from './formats.ts'
 import { giveWay } from './give-way.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { type Columns, MOST, moment, moreThan, number, table } from './table.ts'
 
 export interface ContactsOptions extends ContactFilter {
@@ -21,7 +21,7 @@ export async function listContacts(config: Config, { limit, json, ...filter }: C
   const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
   const shown = found.slice(0, limit)
   if (shown.length === 0) return fail('There are no such contacts.')
-  if (json) return print(shown.map(contact => `${JSON.stringify(exported(contact))}\n`))
+  if (json) return print(shown.map(contact => toJson(exported(contact))))
   const more = found.length > limit ? [moreThan(limit)] : []
   return print([...table(columns, shown), ...more])
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { operatorOf, type Person } from '../operator.ts'
 import { fail } from './complain.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { missing, whole } from './show.ts'
 
 /**
@@ -19,7 +19,7 @@ export async function showPerson(config: Config, address: string): Promise<void>
     erasedAt: erasedAt ?? null,
     copies: copiesOf(person, config),
   }
-  return print([`${JSON.stringify(known, null, 2)}\n`])
+  return print([toJson(known, 2)])
 }
 
 /** Where else the contact is, as far as is known here. */

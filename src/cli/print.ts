@@ -25,3 +25,13 @@ export async function* inChunks(texts: Iterable<string> | AsyncIterable<string>)
   }
   if (chunk !== '') yield chunk
 }
+
+/** What would control a terminal or the order of letters. The two joiners are part of how names are spelt. */
+const CONTROLLING = /(?![\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[\s\S]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** A value on a line; with `indent` on several, for people. What strangers typed controls nothing, and stays the same value. */
+export const toJson = (value: unknown, indent = 0): string =>
+  `${JSON.stringify(value, null, indent).replaceAll(CONTROLLING, escaped)}\n`

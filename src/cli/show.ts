@@ -2,14 +2,14 @@ import type { Config } from '../config.ts'
 import { operatorOf, type Person } from '../operator.ts'
 import { type Contact, type DeliveryRecord, eventId } from '../waitlist/contact.ts'
 import { fail } from './complain.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { type Columns, facts, moment, table } from './table.ts'
 
 /** Writes one contact with its history and deliveries to standard output. */
 export async function showContact(config: Config, address: string, { json }: { readonly json?: true }): Promise<void> {
   const { contact, deliveries, erasedAt } = await (await operatorOf(config)).person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
-  if (json) return print([`${JSON.stringify({ ...whole(contact), deliveries })}\n`])
+  if (json) return print([toJson({ ...whole(contact), deliveries })])
   const { id, name, email, state, heldFor, createdAt, providerId, event } = contact
   return print([
     ...facts({

@@ -8,7 +8,7 @@ import { type Stats, statsOf } from '../waitlist/counts.ts'
 import { OperatorError } from '../waitlist/ports.ts'
 import { misused } from './complain.ts'
 import { giveWay } from './give-way.ts'
-import { print } from './print.ts'
+import { print, toJson } from './print.ts'
 import { watchLines, watchOn } from './watch.ts'
 
 export interface StatsOptions {
@@ -44,7 +44,7 @@ export async function stats(config: Config, { watch, json, svg, timezone }: Stat
   return watchLines(async () => line(await read()), writeLine, stop.signal)
 }
 
-const line = (read: Stats): string => `${JSON.stringify(read)}\n`
+const line = (read: Stats): string => toJson(read)
 
 /** False: the reader has closed the pipe. */
 function writeLine(text: string): Promise<boolean> {
