@@ -27,7 +27,7 @@ test('an item without a test is one that we do nothing about', () => {
 
 test('an item that a row gives to a test file is in that file, where it is named by number', () => {
   // TLS, the store and the program's start and stop tell their promises in words.
-  const numbered = /^test\/(http\/(?!tls|http2|certificate|slow|docs)|waitlist\/)/
+  const numbered = /^test\/(http\/(?!tls|certificate|slow|docs)|waitlist\/)/
   const missing: string[] = []
   for (const row of rows) {
     const item = Number(/^\| C-(\d+) \|/.exec(row)?.[1])

@@ -33,7 +33,7 @@ export function converse(baseUrl: string, { pieces, halfClosed, from }: Saying):
   const isTls = protocol === 'https:'
   // Over TLS the socket below is the one with an address.
   const below = connect({ ...place, allowHalfOpen: true })
-  const socket = isTls ? connectTls({ socket: below, host: hostname, ca, ALPNProtocols: ['http/1.1'] }) : below
+  const socket = isTls ? connectTls({ socket: below, host: hostname, ca }) : below
   let received = ''
   let timer = setTimeout(() => finish('open'), LONGEST)
   const finish = (end: Conversation['end']) => {

@@ -27,8 +27,7 @@ function tool(name: string, path: string, commands: (folder: string) => readonly
       if (existsSync(program)) return false
       mkdirSync(folder, { recursive: true })
       for (const [command, ...args] of commands(folder)) {
-        const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' }
-        const { error, status, stderr } = spawnSync(command, args, { env, timeout: PATIENCE, encoding: 'utf8' })
+        const { error, status, stderr } = spawnSync(command, args, { timeout: PATIENCE, encoding: 'utf8' })
         if ((error as NodeJS.ErrnoException)?.code === 'ENOENT') return `${command} is not installed`
         if (status !== 0) return `${name} cannot be installed: ${error?.message ?? stderr.trim().split('\n').at(-1)}`
       }
@@ -36,11 +35,6 @@ function tool(name: string, path: string, commands: (folder: string) => readonly
     },
   }
 }
-
-/** Checks a server against the rules of HTTP/2, frame by frame. */
-export const h2spec = tool('h2spec-2.2.1', 'h2spec', () => [
-  ['go', 'install', 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible'],
-])
 
 /** Makes requests from an OpenAPI document, right and wrong ones, and holds the answers against it. */
 export const schemathesis = tool('schemathesis-4.32.5', 'bin/st', folder => [

@@ -9,7 +9,6 @@ import { fixture } from '../test/harness/tls.ts'
 import { assertKept } from './checker.ts'
 import { ask, honestClient } from './honest.ts'
 import type { Figure, Plot, Result, Scene } from './scenario.ts'
-import type { Watch } from './watch.ts'
 
 /** What a service with TLS is started with. */
 export const withTls = {
@@ -47,7 +46,7 @@ export async function underAttack(
   scene: Scene,
   program: Program,
   { memory, gone = 5 }: Bounds,
-  attack: (watch: Watch) => Promise<Found | undefined>,
+  attack: () => Promise<Found | undefined>,
 ): Promise<Result> {
   const { ledger, folder } = scene
   const { baseUrl, process: child } = program
@@ -57,7 +56,7 @@ export async function underAttack(
   const before = watch.samples.at(-1)!
 
   const honest = honestClient(baseUrl, ledger)
-  const { figures = [], broken = [] } = (await attack(watch)) ?? {}
+  const { figures = [], broken = [] } = (await attack()) ?? {}
   // Who comes next is served, too.
   await wait(1_000)
   const told = await honest.stop()

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { endStream, isHttp2, type Outgoing } from './protocol.ts'
 import { awaitReader } from './unread.ts'
 
-/** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case (HTTP/2). */
+/** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case. */
 export type FieldList = readonly string[]
 
 /** A whole answer, except for Date and the connection's fields, which Node adds. */
@@ -17,7 +16,7 @@ export interface Answer {
 
 export const fieldList = (fields: Readonly<Record<string, string>>): FieldList => Object.entries(fields).flat()
 
-/** The fields of a body. Node adds no length in HTTP/2 (RFC 9110 §8.6). */
+/** The fields of a body. Without its length Node would send it in chunks. */
 export const contentFields = (type: string, bytes: number): FieldList => [
   'content-type',
   type,
@@ -37,11 +36,9 @@ export const withFields = (answer: Answer, fields: FieldList): Answer =>
   fields.length === 0 ? answer : { ...answer, fields: [...fields, ...answer.fields] }
 
 /** Sends an answer. To a HEAD request Node sends only the fields (RFC 9110 §9.3.2). */
-export function send(response: Outgoing, { status, fields, body, isAscii }: Answer): void {
-  const raw = response as ServerResponse
-  raw.writeHead(status, fields as string[])
-  if (body === null) raw.end()
-  else raw.end(body, isAscii === true ? 'latin1' : 'utf8')
-  if (isHttp2(response.req)) endStream(response.req)
+export function send(response: ServerResponse, { status, fields, body, isAscii }: Answer): void {
+  response.writeHead(status, fields as string[])
+  if (body === null) response.end()
+  else response.end(body, isAscii === true ? 'latin1' : 'utf8')
   awaitReader(response)
 }

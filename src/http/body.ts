@@ -1,5 +1,6 @@
-import { BODY_LIMIT, REQUEST_TIMEOUT } from './limits.ts'
-import { closeAfter, type Incoming, isHttp2, type Outgoing } from './protocol.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { closeAfter } from './closing.ts'
+import { BODY_LIMIT } from './limits.ts'
 import {
   cutShort,
   emptyBody,
@@ -9,7 +10,6 @@ import {
   notJson,
   notUtf8,
   type Refusal,
-  timedOut,
   tooLarge,
 } from './refusals.ts'
 
@@ -25,10 +25,11 @@ const no = (refusal: Refusal): JsonBody => ({ refusal })
  * At most `BODY_LIMIT` bytes are kept, and a refused body is not read to its end. A leading byte order mark is dropped.
  * If a member is repeated, the last one counts.
  */
-export function readJson(request: Incoming, response: Outgoing): JsonBody | Promise<JsonBody> {
+export function readJson(request: IncomingMessage, response: ServerResponse): JsonBody | Promise<JsonBody> {
   const { headers } = request
   const length = headers['content-length']
-  if (length === undefined ? !mayHaveBody(request) : Number(length) === 0) return no(emptyBody)
+  // RFC 9112 §6.3
+  if (length === undefined ? headers['transfer-encoding'] === undefined : Number(length) === 0) return no(emptyBody)
   const refusal = whyNotRead(headers)
   const isTooLarge = Number(length) > BODY_LIMIT
   if (isTooLarge || (length !== undefined && refusal !== null)) {
@@ -63,11 +64,7 @@ function parse(bytes: Buffer): JsonBody {
 /** Fatal, so that nothing is replaced silently. Drops a byte order mark. A `charset` parameter has no effect (§11). */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** For HTTP/1, RFC 9112 §6.3; for HTTP/2, whether the stream is still open (RFC 9113 §8.1). */
-const mayHaveBody = (request: Incoming): boolean =>
-  isHttp2(request) ? !request.stream.endAfterHeaders : request.headers['transfer-encoding'] !== undefined
-
-function whyNotRead(headers: Incoming['headers']): Refusal | null {
+function whyNotRead(headers: IncomingMessage['headers']): Refusal | null {
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return encoded
   return isJson(headers['content-type']) ? null : notJson
 }
@@ -79,14 +76,13 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /** Reads the content. With a `refusal`, any content at all is refused with it. */
-function receive(request: Incoming, response: Outgoing, refusal: Refusal | null): Promise<JsonBody> {
+function receive(request: IncomingMessage, response: ServerResponse, refusal: Refusal | null): Promise<JsonBody> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
     let size = 0
     let isOver = false
     const finish = (body: JsonBody) => {
       isOver = true
-      clearTimeout(timer)
       resolve(body)
     }
     // Later content is dropped.
@@ -104,8 +100,6 @@ function receive(request: Incoming, response: Outgoing, refusal: Refusal | null)
     const end = () => {
       if (!isOver) finish(parse(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     }
-    // Node's own `requestTimeout` covers only HTTP/1.
-    const timer = isHttp2(request) ? setTimeout(stop, REQUEST_TIMEOUT, timedOut) : undefined
     request
       .on('data', take)
       .on('end', end)

@@ -1,7 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { type Challenge, type Log, SOLUTION_MAX, type Verdict } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { summary } from '../waitlist/summary.ts'
-import type { Incoming } from './protocol.ts'
 import { challengeExpired, challengeFailed, challengeMissing, type Refusal, unavailable } from './refusals.ts'
 
 /** For pages that cannot add a member to the body. */
@@ -22,7 +22,7 @@ const refusals: Readonly<Record<Extract<Verdict, { is: 'unsolved' }>['why'], Ref
 export interface ProvingParts {
   readonly challenge: Challenge
   /** The visitor's own address; null: it is not known. */
-  addressOf(request: Incoming): string | null
+  addressOf(request: IncomingMessage): string | null
   /** Aborted when a stop can no longer wait for what is asked. */
   readonly leave: AbortSignal
   readonly log: Log
@@ -50,7 +50,7 @@ export function proving({ challenge, addressOf, leave, log }: ProvingParts) {
   )
 
   return async (
-    request: Incoming,
+    request: IncomingMessage,
     body: object,
     signup: Signup,
   ): Promise<{ readonly signup: Signup } | { readonly refusal: Refusal }> => {

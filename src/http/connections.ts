@@ -1,10 +1,10 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Drop, Telemetry } from '../telemetry/telemetry.ts'
 import type { Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
 import { CUT, type Cut } from './cut.ts'
 import type { NodeServer } from './listener.ts'
-import type { Incoming, Outgoing } from './protocol.ts'
 
 export interface ConnectionBounds {
   /** Connections in all. */
@@ -114,7 +114,7 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
     if (own?.size === 0) clients.delete(connection.client)
   }
 
-  function begin({ socket }: Incoming, response: Outgoing): void {
+  function begin({ socket }: IncomingMessage, response: ServerResponse): void {
     // A TLS socket knows the one below it, which is what the server accepted.
     const accepted = (socket as { _parent?: Socket | null })._parent ?? (socket as Socket)
     const connection = open.get(accepted)

@@ -1,5 +1,5 @@
+import type { IncomingMessage } from 'node:http'
 import { type FieldList, fieldList } from './answer.ts'
-import type { Incoming } from './protocol.ts'
 
 /**
  * Credentialed CORS for the landing pages (Fetch standard, "CORS protocol and credentials"): the exact origin is
@@ -7,9 +7,9 @@ import type { Incoming } from './protocol.ts'
  */
 export interface Cors {
   /** The fields of every answer to POST. Without them a page would only see a network error. */
-  answerFields(request: Incoming): FieldList
+  answerFields(request: IncomingMessage): FieldList
   /** The fields of an answer to OPTIONS, including permission if it is a landing page's preflight. */
-  preflightFields(request: Incoming): FieldList
+  preflightFields(request: IncomingMessage): FieldList
 }
 
 const forAnswers = { vary: 'Origin' }

@@ -1,8 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { Limiter } from '../waitlist/ports.ts'
 import { type Answer, contentFields, type FieldList, fieldList, withFields } from './answer.ts'
 import { securityFields } from './headers.ts'
 import { ISSUING } from './limits.ts'
-import type { Incoming } from './protocol.ts'
 import { refuse, tooManyChallenges, unavailable } from './refusals.ts'
 
 export interface IssueParts {
@@ -11,11 +11,11 @@ export interface IssueParts {
   /** Counts challenges. */
   readonly limiter: Limiter
   /** The key under which a client's challenges are counted; null when its socket is gone. */
-  clientOf(request: Incoming): string | null
+  clientOf(request: IncomingMessage): string | null
   /** The key of the network that the client is in and that has a quota too. */
   networkOf(client: string): string | undefined
   /** The CORS fields of every answer. */
-  corsFields(request: Incoming): FieldList
+  corsFields(request: IncomingMessage): FieldList
 }
 
 /**
@@ -25,7 +25,7 @@ export function issueRoute({ issue, limiter, clientOf, networkOf, corsFields }: 
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
   let underWay = 0
 
-  async function issued(request: Incoming): Promise<Answer> {
+  async function issued(request: IncomingMessage): Promise<Answer> {
     const client = clientOf(request)
     if (client === null) return refuse(unavailable)
     const { admitted, seconds } = await limiter.take(client, networkOf(client))
@@ -45,5 +45,5 @@ export function issueRoute({ issue, limiter, clientOf, networkOf, corsFields }: 
     }
   }
 
-  return async (request: Incoming): Promise<Answer> => withFields(await issued(request), corsFields(request))
+  return async (request: IncomingMessage): Promise<Answer> => withFields(await issued(request), corsFields(request))
 }

@@ -21,24 +21,13 @@ export const HEADER_COUNT = 64
 export const CONNECTIONS = 10_000
 /** Enough for all who share one IPv4 address, since those that are idle make room. Sixteen clients are needed to take all. */
 export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
-/**
- * HTTP/2, for each connection. RFC 9113 §6.5.2 recommends no less than 100, so that a page can load its parts at once: a
- * landing page sends one signup, and each open stream is an answer that a client may leave unread.
- */
-export const STREAMS = 16
-/** HTTP/2: streams that each connection may have reset at once, and in each second. Node's own are 1,000 and 33. */
-export const RESETS = 100
-export const RESET_RATE = 33
-/** Memory of one HTTP/2 connection, in megabytes. */
-export const SESSION_MEMORY = 2
 
 /** Answers that wait for their readers, in the whole process: all of them, and once the oldest has stalled. */
 export const UNREAD_BYTES = 32 * 1024 * 1024
 export const STALLED_BYTES = 8 * 1024 * 1024
 /** Milliseconds. A batch of answers, all sent at once, is taken within less. */
 export const STALLED_AFTER = 100
-/** What an HTTP/2 stream holds, and an HTTP/1 response besides its own bytes, measured. */
-export const STREAM_BYTES = 16 * 1024
+/** What a response holds besides its own bytes, measured. */
 export const RESPONSE_BYTES = 4 * 1024
 
 /** Pipelined requests that wait for the answers before them, in the whole process. */

@@ -1,15 +1,14 @@
 import { constants } from 'node:crypto'
-import type { RequestListener, Server, ServerResponse } from 'node:http'
-import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
+import { isBehindLast } from './closing.ts'
 import { securityFields } from './headers.ts'
 import * as limits from './limits.ts'
-import { createServer, METHODS } from './node-http.ts'
+import { createServer } from './node-http.ts'
 import { handleInTurn } from './pipelining.ts'
-import { type Incoming, isBehindLast, isHttp2, type Outgoing } from './protocol.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -21,13 +20,12 @@ import {
   refuseUnrouted,
   timedOut,
 } from './refusals.ts'
-import { rememberSocket } from './unread.ts'
 
-export type NodeServer = Server | Http2SecureServer
+export type NodeServer = Server | SecureServer
 
-export type Handler = (request: Incoming, response: Outgoing) => void
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-const http1Limits = {
+const httpOptions = {
   headersTimeout: limits.HEADERS_TIMEOUT,
   requestTimeout: limits.REQUEST_TIMEOUT,
   connectionsCheckingInterval: limits.TIMEOUT_CHECK,
@@ -40,28 +38,31 @@ const http1Limits = {
 }
 
 /**
- * A Node server with every limit set, and with our own answers in place of Node's: everything below the router. With a
- * certificate it speaks HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN; without one, plain HTTP/1.1.
+ * A Node server of HTTP/1.1 with every limit set, and with our own answers in place of Node's: everything below the router.
+ * With a certificate it speaks TLS.
  */
 export function createListener(handler: Handler, certificate: Certificate | null): NodeServer {
-  const server = certificate === null ? createServer(http1Limits) : secureServer(certificate)
+  const server = certificate === null ? createServer(httpOptions) : secureServer(certificate)
   // A client may say that it has sent all (a half-closed connection), and still wants its answer.
   Object.assign(server, { httpAllowHalfOpen: true })
   // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
-  if ('maxHeadersCount' in server) server.maxHeadersCount = limits.HEADER_COUNT + 1
+  server.maxHeadersCount = limits.HEADER_COUNT + 1
 
-  const checked = inTurn(checkRequest(handler)) as RequestListener
+  const checked = inTurn(checkRequest(handler))
   server.on('request', checked)
   // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
   server.on('checkContinue', checked)
-  server.on('checkExpectation', inTurn((_, response) => refuseUnrouted(response, expectationFailed)) as RequestListener)
+  server.on(
+    'checkExpectation',
+    inTurn((_, response) => refuseUnrouted(response, expectationFailed)),
+  )
   server.on('clientError', answerClientError)
   return server
 }
 
 /**
- * TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4), and without renegotiation
- * (RFC 9113 §9.2.1), which would hang a connection of HTTP/2.
+ * TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4), and without renegotiation,
+ * which costs a client nothing and us a handshake.
  */
 const secureProtocols = {
   minVersion: 'TLSv1.2',
@@ -74,38 +75,18 @@ const secureProtocols = {
   ].join(':'),
 } as const
 
-function secureServer(certificate: Certificate): Http2SecureServer {
+function secureServer(certificate: Certificate): SecureServer {
   const server = createSecureServer({
     ...secureProtocols,
     ...certificate,
-    ...http1Limits,
-    allowHTTP1: true,
+    ...httpOptions,
+    // Who offers only others is told so by an alert (RFC 7301 §3.2).
+    ALPNProtocols: ['http/1.1'],
     handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT,
-    maxSessionMemory: limits.SESSION_MEMORY,
-    // Node heeds the one only beside the other.
-    streamResetBurst: limits.RESETS,
-    streamResetRate: limits.RESET_RATE,
-    settings: { maxConcurrentStreams: limits.STREAMS, maxHeaderListSize: limits.HEADER_BYTES },
   })
-  let newest: TLSSocket
-  // Before Node's own listener, which makes the session.
-  server.prependListener('secureConnection', socket => {
-    newest = socket
-    if (socket.alpnProtocol !== 'h2') socket.allowHalfOpen = true
-  })
-  server.on('session', (session: Http2Session) => {
-    const socket = newest
-    rememberSocket(session, socket)
-    const { destroy } = session
-    // Node waits for its last write, which does not end where the client has gone without a word: then for ever.
-    session.destroy = (...why) => {
-      destroy.apply(session, why)
-      if (socket.destroyed) return
-      const timer = setTimeout(() => socket.destroy(), limits.LINGER)
-      socket.once('close', () => clearTimeout(timer))
-    }
-    // close() would wait for a client that reads nothing.
-    session.setTimeout(limits.KEEP_ALIVE_TIMEOUT, () => session.destroy())
+  // Not before, since a client that ends within its handshake wants no answer.
+  server.on('secureConnection', socket => {
+    socket.allowHalfOpen = true
   })
   return server
 }
@@ -119,38 +100,32 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
 }
 
 /**
- * One request of an HTTP/1 connection is handled at a time, and none after the last. Node gives a response its socket when
- * its turn has come.
+ * One request of a connection is handled at a time, and none after the last. Node gives a response its socket when its turn
+ * has come.
  */
 function inTurn(handle: Handler): Handler {
   return (request, response) => {
-    if (isHttp2(request)) handle(request, response)
-    else if (isBehindLast(response)) request.resume()
+    if (isBehindLast(response)) request.resume()
     else if (response.socket !== null) handle(request, response)
-    else handleInTurn(request, response as ServerResponse, () => handle(request, response))
+    else handleInTurn(request, response, () => handle(request, response))
   }
 }
 
-/** The checks before routing. HTTP/2 has `:authority` instead of Host, and accepts any token as a method. */
+/** The checks before routing. */
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
-    const refusal = isHttp2(request) ? whyNotHttp2(request) : whyNotHttp1(request)
+    const refusal = whyNotRouted(request)
     if (refusal !== null) refuseUnrouted(response, refusal)
     else if (request.url === '*') send(response, asterisk)
     else next(request, response)
   }
 }
 
-function whyNotHttp2({ method, url }: Incoming): Refusal | null {
-  if (!knownMethods.has(method ?? '')) return methodUnknown
-  return url === '*' && method !== 'OPTIONS' ? malformedRequest : null
-}
-
 /**
  * RFC 9112 §3.2: HTTP/1.1 needs exactly one, valid Host; Node keeps the first of several. No answer is ever made from it.
  * §6.1: the only transfer coding that we know is chunked.
  */
-function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusal | null {
+function whyNotRouted({ method, url, rawHeaders, httpVersion }: IncomingMessage): Refusal | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequest
   if (rawHeaders.length > 2 * limits.HEADER_COUNT) return fieldsTooLarge
   if (url === '*' && method !== 'OPTIONS') return malformedRequest
@@ -173,9 +148,6 @@ function whyNotHttp1({ method, url, rawHeaders, httpVersion }: Incoming): Refusa
 
 const HOST = 'host'
 const CODING = 'transfer-encoding'
-
-/** The methods that Node's HTTP/1 parser knows. */
-const knownMethods: ReadonlySet<string> = new Set(METHODS)
 
 /** RFC 3986 §3.2.2, §3.2.3: a registered name, IPv4 or bracketed IPv6, with or without a port. It may be empty. */
 function isHost(host: string): boolean {

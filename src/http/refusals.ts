@@ -1,10 +1,10 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, jsonAnswer, send } from './answer.ts'
+import { closeAfter, linger } from './closing.ts'
 import { securityFields } from './headers.ts'
 import { BODY_LIMIT } from './limits.ts'
-import { linger } from './linger.ts'
 import { STATUS_CODES } from './node-http.ts'
-import { closeAfter, type Outgoing } from './protocol.ts'
 
 /**
  * Every refusal of the server: status, sentence and fields. The sentences can be shown to a visitor and never repeat what
@@ -128,7 +128,7 @@ export const draining = refusal(503, 'the service is shutting down')
 export const refuse = ({ answer }: Refusal): Answer => answer
 
 /** Answers a request that is refused before routing. No more of it is read. */
-export function refuseUnrouted(response: Outgoing, refusal: Refusal): void {
+export function refuseUnrouted(response: ServerResponse, refusal: Refusal): void {
   closeAfter(response)
   send(response, refuse(refusal))
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
@@ -6,6 +7,7 @@ import type { Signup } from '../waitlist/signup.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { proving, SOLUTION_FIELD } from './challenge.ts'
 import { type ClientRule, clientAddress, networkOf, visitorAddress } from './client-address.ts'
+import { closeAfter } from './closing.ts'
 import { cors } from './cors.ts'
 import { serve } from './discovery/document.ts'
 import type { Site } from './discovery/site.ts'
@@ -16,7 +18,6 @@ import { issueRoute } from './issue.ts'
 import { outageLog } from './outage-log.ts'
 import { overload } from './overload.ts'
 import { paths } from './paths.ts'
-import { closeAfter, type Incoming, type Outgoing } from './protocol.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './refusals.ts'
 import { signupRoute } from './signup.ts'
 
@@ -61,7 +62,7 @@ export interface RouterParts {
 }
 
 /** `reqId` marks the log lines of one request. */
-type Route = (request: Incoming, response: Outgoing, reqId: number) => Answer | Promise<Answer>
+type Route = (request: IncomingMessage, response: ServerResponse, reqId: number) => Answer | Promise<Answer>
 
 /** One path and its methods. HEAD is routed like GET (RFC 9110 §9.3.2). */
 interface Resource {
@@ -76,7 +77,7 @@ interface Resource {
 export function createRouter(
   settings: RouterSettings,
   parts: RouterParts,
-): (request: Incoming, response: Outgoing) => void {
+): (request: IncomingMessage, response: ServerResponse) => void {
   const { store, join, limiter, challenge, accepts, documentLimiter, challengeLimiter, leave } = parts
   const { log, pages, isDraining, telemetry } = parts
   const landingPages = cors(settings.corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
@@ -108,7 +109,7 @@ export function createRouter(
   })
   /** A document may be a thousand times as large as the request for it. */
   const limited =
-    (route: (request: Incoming) => Answer | Promise<Answer>): Route =>
+    (route: (request: IncomingMessage) => Answer | Promise<Answer>): Route =>
     async request => {
       const client = clientOf(request)
       if (client === null) return refuse(unavailable)
@@ -142,7 +143,7 @@ export function createRouter(
   }
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')
-  const options = (request: Incoming, resource: Resource): Answer => ({
+  const options = (request: IncomingMessage, resource: Resource): Answer => ({
     status: 204,
     fields: [
       ...landingPages.preflightFields(request),
@@ -151,7 +152,7 @@ export function createRouter(
     body: null,
   })
 
-  const route = (path: string | null, request: Incoming, response: Outgoing, reqId: number) => {
+  const route = (path: string | null, request: IncomingMessage, response: ServerResponse, reqId: number) => {
     if (path === null) return refuse(malformedRequest)
     const resource = resources.get(path)
     if (resource === undefined) return refuse(notFound)
@@ -162,7 +163,7 @@ export function createRouter(
   }
 
   const now = telemetry === null ? () => 0 : () => performance.now()
-  const finish = (path: string | null, response: Outgoing, answer: Answer, began: number) => {
+  const finish = (path: string | null, response: ServerResponse, answer: Answer, began: number) => {
     // The request may have come before the stop.
     if (isDraining()) closeAfter(response)
     send(response, withFields(answer, settings.standing))
@@ -197,11 +198,11 @@ export function createRouter(
 /** Several lines of a field are joined by Node. */
 const requestClient =
   (addressOf: ReturnType<typeof clientAddress>) =>
-  ({ socket, headers }: Incoming): string | null =>
+  ({ socket, headers }: IncomingMessage): string | null =>
     addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined)
 
 /** One line for each request, without anything that the visitor sent: only known paths are logged. */
-function logRequest(log: Logger, reqId: number, { method, url = '' }: Incoming, response: Outgoing): void {
+function logRequest(log: Logger, reqId: number, { method, url = '' }: IncomingMessage, response: ServerResponse): void {
   const began = performance.now()
   const path = pathOf(url) ?? ''
   response.once('finish', () => {

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outcome, Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import { type Limiter, StoreUnavailable } from '../waitlist/ports.ts'
@@ -9,7 +10,6 @@ import type { proving } from './challenge.ts'
 import type { SignupResult } from './discovery/schemas.ts'
 import { evenly } from './evenly.ts'
 import { securityFields } from './headers.ts'
-import type { Incoming, Outgoing } from './protocol.ts'
 import {
   addressRefused,
   challengeSpent,
@@ -34,7 +34,7 @@ export interface SignupParts {
   /** Whether the domain of an address is accepted; null: every one is. */
   readonly accepts: ((email: string) => boolean) | null
   /** The key under which a client's attempts are counted; null when its socket is gone. */
-  clientOf(request: Incoming): string | null
+  clientOf(request: IncomingMessage): string | null
   /** The key of the network that the client is in and that has a quota too. */
   networkOf(client: string): string | undefined
   /** The value of Set-Cookie. */
@@ -44,7 +44,7 @@ export interface SignupParts {
   /** Whether the query says where a signup came from. If not, it is ignored. */
   readonly trackSources: boolean
   /** The CORS fields of every answer. */
-  corsFields(request: Incoming): FieldList
+  corsFields(request: IncomingMessage): FieldList
   /** The answer after a throw. */
   failed(error: unknown, reqId: number): Answer
   /** Null: nothing is counted. */
@@ -80,7 +80,7 @@ export function signupRoute({
   /** What everybody hears if membership is not disclosed. */
   const anybody = jsonAnswer(200, fields, { success: true, message: messages.held })
 
-  return async (request: Incoming, response: Outgoing, reqId: number): Promise<Answer> => {
+  return async (request: IncomingMessage, response: ServerResponse, reqId: number): Promise<Answer> => {
     let common = corsFields(request)
     const end = (outcome: Outcome, answer: Answer) => {
       if (telemetry !== null) telemetry.signups[outcome]++

@@ -1,8 +1,7 @@
-import type { Http2Session } from 'node:http2'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { cut } from './cut.ts'
 import * as limits from './limits.ts'
-import { isHttp2, type Outgoing } from './protocol.ts'
 
 /** An answer that its client has not taken, or not to its end. */
 interface Unread {
@@ -13,28 +12,18 @@ interface Unread {
 }
 
 /** Those of the whole process, oldest first. In the clear, the kernel takes most answers at once: they are never here. */
-const unread = new Map<Outgoing, Unread>()
+const unread = new Map<ServerResponse, Unread>()
 let total = 0
 let sweep: NodeJS.Timeout | undefined
 
 /**
- * Call it when an answer has been sent. Its client has `UNREAD_TIMEOUT` to take it, which neither a PING nor a further
- * request renews. While the answers of this process hold more than `UNREAD_BYTES`, or more than `STALLED_BYTES` with some
+ * Call it when an answer has been sent. Its client has `UNREAD_TIMEOUT` to take it, which no further request renews. While the answers of this process hold more than `UNREAD_BYTES`, or more than `STALLED_BYTES` with some
  * that are older than `STALLED_AFTER`, the oldest are given up, and their connections cut.
  */
-export function awaitReader(response: Outgoing): void {
-  const { req } = response
-  let socket: Socket | null | undefined
-  let bytes = limits.STREAM_BYTES
-  if (isHttp2(req)) {
-    socket = req.stream.session && sockets.get(req.stream.session)
-  } else {
-    socket = response.socket
-    if (!socket?.writableLength) return
-    bytes = limits.RESPONSE_BYTES + socket.writableLength
-  }
-  if (!socket || socket.destroyed) return
-
+export function awaitReader(response: ServerResponse): void {
+  const { socket } = response
+  if (!socket?.writableLength || socket.destroyed) return
+  const bytes = limits.RESPONSE_BYTES + socket.writableLength
   unread.set(response, { socket, bytes, since: performance.now() })
   total += bytes
   response.once('close', settled)
@@ -45,7 +34,7 @@ export function awaitReader(response: Outgoing): void {
 /** Milliseconds. */
 const LOOK_EVERY = 1_000
 
-function settled(this: Outgoing): void {
+function settled(this: ServerResponse): void {
   total -= unread.get(this)?.bytes ?? 0
   unread.delete(this)
 }
@@ -57,16 +46,8 @@ function cutSlowest(): void {
     const isStalled = total > limits.STALLED_BYTES && age > limits.STALLED_AFTER
     if (!isStalled && total <= limits.UNREAD_BYTES && age <= limits.UNREAD_TIMEOUT) return
     settled.call(response)
-    // Not the session of HTTP/2, which would wait until its socket is read.
     cut(socket, 'unread')
   }
   clearInterval(sweep)
   sweep = undefined
-}
-
-const sockets = new WeakMap<Http2Session, Socket>()
-
-/** To be called for each HTTP/2 session, which keeps its socket to itself. */
-export function rememberSocket(session: Http2Session, socket: Socket): void {
-  sockets.set(session, socket)
 }

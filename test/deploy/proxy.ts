@@ -14,7 +14,8 @@ import { load } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
 import { complaintsIn, hasSaid, logOf, type Program, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { ca, certificateOf, fixture, http1, http2, http2Session, json, post, someone } from '../harness/tls.ts'
+import { ca, certificateOf, fixture, http1, json, someone } from '../harness/tls.ts'
+import { http2, http2Session, post } from './http2.ts'
 
 /** A proxy with its configuration of deploy/, before a Waitlist on this machine. */
 export interface ProxyKind {

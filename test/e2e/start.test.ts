@@ -87,11 +87,12 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await program.end('SIGTERM'), 0)
     const loaded = program.stderr().split('\n')
     const has = (part: RegExp) => loaded.some(name => part.test(name))
-    const isSeen = [/^NativeModule http2$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
+    const isSeen = [/^NativeModule https$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
     assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
-    // The client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines; what
+    // HTTP/2; the client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines; what
     // makes the documentation; what the operator watches; the log of a terminal; what switches against bots need.
     const parts = [
+      /^NativeModule http2$/,
       /deps\/undici/,
       /node_modules.(undici|pg|ioredis|marked|@prometheus-io)\b/,
       /discovery.docs.page\b/,

@@ -8,7 +8,7 @@ export function exchange(baseUrl: string, bytes: string | Buffer, wait = 5_000):
   const { protocol, hostname, port } = new URL(baseUrl)
   const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
   return new Promise((resolve, reject) => {
-    const socket = protocol === 'https:' ? connectTls({ ...place, ca, ALPNProtocols: ['http/1.1'] }) : connect(place)
+    const socket = protocol === 'https:' ? connectTls({ ...place, ca }) : connect(place)
     let received = ''
     const finish = () => {
       clearTimeout(timer)

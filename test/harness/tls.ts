@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { copyFileSync, readFileSync } from 'node:fs'
-import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2'
 import { request as requestHttps } from 'node:https'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -44,41 +43,7 @@ export async function http1(baseUrl: string, path: string, method = 'GET', field
   return { status: response.statusCode, headers: headersOf(response.headers), body: text }
 }
 
-export async function http2Session(t: TestContext, baseUrl: string): Promise<ClientHttp2Session> {
-  const session = connectHttp2(baseUrl, { ca })
-  session.on('error', () => {})
-  t.after(() => session.destroy())
-  await once(session, 'connect')
-  return session
-}
-
-/** One request on a session. Without `content-length` the body goes out in two parts. */
-export async function http2(
-  session: ClientHttp2Session,
-  path: string,
-  fields: OutgoingHttpHeaders = {},
-  body?: string,
-): Promise<Received> {
-  const stream = session.request({ ':path': path, ...fields }, { endStream: body === undefined })
-  stream.setEncoding('utf8').on('error', () => {})
-  if (body !== undefined) {
-    stream.write(body.slice(0, body.length / 2))
-    stream.end(body.slice(body.length / 2))
-  }
-  const [raw] = await once(stream, 'response')
-  const { ':status': status, ...headers } = raw as Record<string, string>
-  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']) {
-    assert.equal(name in headers, false, `${name} in an answer of HTTP/2 (RFC 9113 §8.2.2)`)
-  }
-  let text = ''
-  for await (const chunk of stream) text += chunk
-  const answer = { status: Number(status), headers: headersOf(headers), body: text }
-  if (answer.status >= 400) assert.deepEqual(Object.keys(JSON.parse(text)), ['error'])
-  return answer
-}
-
 export const json = { 'content-type': 'application/json' }
-export const post = { ':method': 'POST', ...json }
 export const someone = (name: string) => JSON.stringify({ name, email: `${name}@example.com` })
 
 /** A TLS connection, or the error that it was refused with. */
@@ -98,7 +63,7 @@ export async function certificateOf(service: { baseUrl: string }): Promise<strin
   return subject
 }
 
-const headersOf = (fields: object): Headers => {
+export const headersOf = (fields: object): Headers => {
   const headers = new Headers()
   for (const [name, value] of Object.entries(fields)) headers.set(name, String(value))
   return headers
@@ -123,19 +88,17 @@ export const assertModernOnly = async (service: { baseUrl: string }) => {
 
 /** A client that asks to renegotiate (TLS 1.2) is refused, and its connection ends instead of hanging. */
 export const assertNoRenegotiation = async (service: { baseUrl: string }) => {
-  for (const protocol of ['http/1.1', 'h2']) {
-    const socket = await handshake(service, { maxVersion: 'TLSv1.2', ALPNProtocols: [protocol] })
-    assert.ok(!(socket instanceof Error), String(socket))
-    assert.equal(socket.alpnProtocol, protocol)
-    const ended = new Promise(resolve =>
-      socket
-        .on('error', () => {})
-        .resume()
-        .once('close', () => resolve('cut off')),
-    )
-    const renegotiated = new Promise(resolve => socket.renegotiate({}, error => error ?? resolve('renegotiated')))
-    // HTTP/1.1 would begin the renegotiation with the next bytes.
-    if (protocol === 'http/1.1') socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    assert.equal(await Promise.race([ended, renegotiated]), 'cut off', protocol)
-  }
+  const socket = await handshake(service, { maxVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] })
+  assert.ok(!(socket instanceof Error), String(socket))
+  assert.equal(socket.alpnProtocol, 'http/1.1')
+  const ended = new Promise(resolve =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .once('close', () => resolve('cut off')),
+  )
+  const renegotiated = new Promise(resolve => socket.renegotiate({}, error => error ?? resolve('renegotiated')))
+  // It would begin with the next bytes.
+  socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  assert.equal(await Promise.race([ended, renegotiated]), 'cut off')
 }

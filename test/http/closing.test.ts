@@ -9,7 +9,7 @@ import { until } from '../harness/program.ts'
 import { readAnswers } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { ca, http2, http2Session, post, startTls } from '../harness/tls.ts'
+import { ca, startTls } from '../harness/tls.ts'
 import { within } from '../harness/within.ts'
 
 const head = 'POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
@@ -28,9 +28,7 @@ async function open(t: TestContext, baseUrl: string): Promise<Opened> {
   const { protocol, hostname, port } = new URL(baseUrl)
   const place = { host: hostname, port: Number(port), allowHalfOpen: true }
   const isSecure = protocol === 'https:'
-  const socket: Socket | TLSSocket = isSecure
-    ? connectTls({ ...place, ca, ALPNProtocols: ['http/1.1'] })
-    : connect(place)
+  const socket: Socket | TLSSocket = isSecure ? connectTls({ ...place, ca }) : connect(place)
   t.after(() => socket.destroy())
   let received = ''
   socket.setEncoding('latin1').on('data', chunk => {
@@ -151,14 +149,3 @@ for (const [scheme, start] of [
     })
   })
 }
-
-test(`C-30: over HTTP/2, a 413 is read by each of ${isSlow ? 200 : 10} clients that go on sending two megabytes`, async t => {
-  const { baseUrl } = await startTls(t)
-  const bytes = 'x'.repeat(2_000_000)
-  for (let i = 0; i < (isSlow ? 200 : 10); i++) {
-    const session = await http2Session(t, baseUrl)
-    const told = i % 2 === 0 ? { 'content-length': bytes.length } : {}
-    assert.equal((await http2(session, '/api/waitlist', { ...post, ...told }, bytes)).status, 413)
-    session.destroy()
-  }
-})

@@ -8,7 +8,7 @@ import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
-import { handshake, http1, http2, http2Session, json, post, someone, startTls } from '../harness/tls.ts'
+import { handshake, http1, json, someone, startTls } from '../harness/tls.ts'
 import { within } from '../harness/within.ts'
 
 /** Everything that arrives until the other side closes, and what is sent meanwhile: one byte of `drip` each second. */
@@ -37,7 +37,7 @@ const connectTo = (t: TestContext, baseUrl: string): Socket => {
 }
 
 const connectSecurely = async (t: TestContext, baseUrl: string): Promise<Socket> => {
-  const socket = await handshake({ baseUrl }, { ALPNProtocols: ['http/1.1'] })
+  const socket = await handshake({ baseUrl }, {})
   assert.ok(!(socket instanceof Error), String(socket))
   t.after(() => socket.destroy())
   return socket
@@ -103,17 +103,6 @@ describe('slow clients', { concurrency: true, timeout: 60_000 }, () => {
       })
     })
   }
-
-  test('a body that stops in the middle of an HTTP/2 stream is answered 408; the session goes on', async t => {
-    const { baseUrl } = await startTls(t)
-    const session = await http2Session(t, baseUrl)
-    const stream = session.request({ ':path': '/api/waitlist', ...post })
-    stream.on('error', () => {})
-    stream.write('{"name":')
-    const [headers] = (await once(stream, 'response')) as [Record<string, unknown>]
-    assert.equal(headers[':status'], 408)
-    assert.equal((await http2(session, '/api/waitlist', post, someone('ada'))).status, 200)
-  })
 
   test('hundreds of idle connections hinder nobody', async t => {
     const service = await startService(t)

@@ -4,24 +4,14 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { startService } from '../harness/service.ts'
-import {
-  assertModernOnly,
-  assertNoRenegotiation,
-  handshake,
-  http1,
-  http2,
-  http2Session,
-  json,
-  someone,
-  startTls,
-} from '../harness/tls.ts'
+import { assertModernOnly, assertNoRenegotiation, handshake, http1, json, someone, startTls } from '../harness/tls.ts'
 
 describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
-  test('C-99: HTTP/2 is chosen by ALPN; HTTP/1.1 is spoken to those who ask for it or for nothing', async t => {
+  test('C-99: HTTP/1.1 is the one protocol; who offers only others hears so in the handshake', async t => {
     const service = await startTls(t)
     assert.match(service.baseUrl, /^https:/)
     for (const [ALPNProtocols, expected] of [
-      [['h2', 'http/1.1'], 'h2'],
+      [['h2', 'http/1.1'], 'http/1.1'],
       [['http/1.1'], 'http/1.1'],
       [[], false],
     ] as const) {
@@ -30,8 +20,13 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
       assert.equal(socket.alpnProtocol, expected)
       socket.destroy()
     }
-    const refused = await handshake(service, { ALPNProtocols: ['spdy/3'] })
-    assert.ok(refused instanceof Error || refused.destroyed, 'RFC 7301 §3.2: no common protocol')
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      for (const offered of ['h2', 'spdy/3']) {
+        const refused = await handshake(service, { ALPNProtocols: [offered], maxVersion })
+        // RFC 7301 §3.2
+        assert.equal((refused as NodeJS.ErrnoException).code, 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', offered)
+      }
+    }
 
     const answer = await http1(service.baseUrl, '/api/waitlist', 'POST', json, someone('one'))
     assert.equal(answer.status, 200)
@@ -42,7 +37,7 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
     await assertModernOnly(await startTls(t))
   })
 
-  test('C-98: a client that renegotiates is cut off, with HTTP/1.1 and HTTP/2', async t => {
+  test('C-98: a client that renegotiates is cut off', async t => {
     await assertNoRenegotiation(await startTls(t))
   })
 
@@ -62,11 +57,9 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
 
   test('HSTS is on every answer over TLS, for subdomains only where they are switched on, and on none in the clear', async t => {
     const tls = await startTls(t)
-    const session = await http2Session(t, tls.baseUrl)
     for (const path of ['/', '/api/health', '/api/waitlist', '/docs/api', '/nothing']) {
-      for (const answer of [await http1(tls.baseUrl, path), await http2(session, path)]) {
-        assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000', path)
-      }
+      const answer = await http1(tls.baseUrl, path)
+      assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000', path)
     }
     const all = await startTls(t, { HSTS_INCLUDE_SUBDOMAINS: 'true' })
     const answer = await http1(all.baseUrl, '/api/health')
@@ -78,10 +71,10 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
     await plain.text()
   })
 
-  test('the limits and refusals below the router hold for HTTP/1.1 over TLS too', async t => {
+  test('the limits and refusals below the router hold over TLS too', async t => {
     const { baseUrl } = await startTls(t)
     const ask = async (bytes: string) => {
-      const socket = (await handshake({ baseUrl }, { ALPNProtocols: ['http/1.1'] })) as TLSSocket
+      const socket = (await handshake({ baseUrl }, {})) as TLSSocket
       let received = ''
       socket.setEncoding('utf8').on('data', chunk => {
         received += chunk

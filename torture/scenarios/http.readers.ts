@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { pipelineUnread, streamUnread, type UnreadClients } from '../../test/harness/unread.ts'
+import { pipelineUnread, type UnreadClients } from '../../test/harness/unread.ts'
 import type { Scenario } from '../scenario.ts'
 import { inTurn, underAttack, withTls } from '../under-attack.ts'
 
@@ -22,7 +22,6 @@ const readers: Readonly<Record<string, Readers>> = {
   'http-64': { env: {}, open: url => pipelineUnread(url, { connections: 3_000, requests: 64, signs: null }) },
   'http-1000': { env: {}, open: url => pipelineUnread(url, { connections: 500, requests: 1_000, signs: SIGNS }) },
   'https-64': { env: withTls, open: url => pipelineUnread(url, { connections: 1_000, requests: 64, signs: null }) },
-  http2: { env: withTls, open: url => streamUnread(url, { connections: 1_000, requests: 100, signs: SIGNS }) },
 }
 
 export const scenario: Scenario = {

@@ -1,8 +1,8 @@
 import { generator } from '../../bench/load.ts'
 import { rateOf } from '../../bench/measure.ts'
 import { newSignup } from '../../bench/scenarios.ts'
+import { heapOf, inspected } from '../../test/harness/heap.ts'
 import { type Outcome, openLoop } from '../../test/harness/open-loop.ts'
-import { heapOf, inspected } from '../heap.ts'
 import { linux } from '../needs.ts'
 import type { Line, Scenario } from '../scenario.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type Answer, contentFields, fieldList, withFields } from '../answer.ts'
 import { readableAnywhere } from '../headers.ts'
-import type { Incoming } from '../protocol.ts'
 import { preconditionFailed, refuse } from '../refusals.ts'
 
 /** Bytes that do not change while the process runs, with their answers. */
@@ -28,7 +28,7 @@ export function document(type: string, text: string, fields: Readonly<Record<str
  * Serves a document to GET and HEAD, with the preconditions of RFC 9110 §13.2.2. There is no modification date, so
  * those about dates do not apply; ranges are ignored (§14.2).
  */
-export function serve({ headers }: Incoming, { etag, whole, unchanged }: Document): Answer {
+export function serve({ headers }: IncomingMessage, { etag, whole, unchanged }: Document): Answer {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
   // §13.1.1: strong comparison, so a weak tag never matches.
   if (ifMatch !== undefined && !names(ifMatch, etag)) return withFields(refuse(preconditionFailed), readableAnywhere)
