@@ -49,14 +49,17 @@ export function linesTo(descriptor: number, onRoom: (dropped: number) => void = 
   }
 
   process.once('exit', () => {
-    // The thread pool finishes what it has begun.
-    if (inFlight) chunk = Buffer.alloc(0)
+    // The thread pool finishes what it has begun, most often in time for the order of lines.
+    if (inFlight) {
+      chunk = Buffer.alloc(0)
+      sleep(RETRY / 10)
+    }
     for (let retries = 0; next(); ) {
       try {
         chunk = chunk.subarray(writeSync(descriptor, chunk))
       } catch (error) {
         if (!isFull(error) || ++retries > LAST_RETRIES) return
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY)
+        sleep(RETRY)
       }
     }
   })
@@ -72,3 +75,5 @@ export function linesTo(descriptor: number, onRoom: (dropped: number) => void = 
     settled: async () => waits?.promise,
   }
 }
+
+const sleep = (milliseconds: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)

@@ -131,11 +131,10 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
   test('is released by the writer alone when its thread cannot open the database', async t => {
     const path = join(temporaryFolder(t), 'waitlist.db')
     const database = lengthen(path)
-    t.after(() => database.close())
     database.exec('pragma journal_mode = wal')
     database.exec('update bulk set content = zeroblob(16001); update bulk set content = zeroblob(32000)')
     const log = writeAheadLog(database, `${path}.missing`, roomy, silent, 1_000)
-    t.after(() => log.close())
+    t.after(() => log.close().finally(() => database.close()))
     assert.equal(log.release(), false)
     while (!log.release()) await wait(100)
     assert.equal(statSync(`${path}-wal`).size, 0)

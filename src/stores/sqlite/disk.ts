@@ -1,10 +1,12 @@
 import { closeSync, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 
 /** The disk that holds a database file. */
 export interface Disk {
-  /** Throws when the database or its log was moved or deleted: what is written to a deleted file is lost. */
+  /** Throws when the database or its log was moved or deleted, or the database truncated: what is written now is lost. */
   requireFiles(): void
   /** Also throws `OutOfSpace` when too little is free. */
   requireRoom(): void
@@ -38,29 +40,33 @@ const SQLITE_IOERR_SHMSIZE = 4874
 
 /** `minimumFree`: bytes. `size`: the bytes of the database once its whole log is brought into it. */
 export function diskUnder(path: string, minimumFree: number, size: () => number): Disk {
-  const files = [path, `${path}-wal`].map(file => ({ file, inode: statSync(file, { throwIfNoEntry: false })?.ino }))
+  const log = `${path}-wal`
+  const look = (file: string) => statSync(file, { throwIfNoEntry: false })
+  const inodes = [look(path)?.ino, look(log)?.ino]
+  let sizeBefore = 0
   let goodUntil = 0
   let free = 0
 
-  function look(): void {
+  function requireFiles(): void {
     const now = performance.now()
     if (now < goodUntil) return
-    const [database] = files.map(({ file, inode }) => {
-      const found = statSync(file, { throwIfNoEntry: false })
-      if (found?.ino !== inode) throw new Error(`${file} was moved or deleted`)
-      return found
-    })
+    const database = look(path)
+    if (database?.ino !== inodes[0]) throw new Error(`${path} was moved or deleted`)
+    if (look(log)?.ino !== inodes[1]) throw lostLog(path, 'moved or deleted')
+    const whole = size()
+    // It may be smaller than the whole, whose rest is in the log, and shrink with it, as by VACUUM.
+    if (database!.size < Math.min(sizeBefore, whole)) throw new Error(`${path} was truncated: restore a backup`)
+    sizeBefore = database!.size
     // While somebody reads, the log grows and the database does not. If there were no room left to bring the one into the
     // other, nothing could ever shorten the log.
-    const growth = Math.max(0, size() - (database?.size ?? 0))
-    free = freeFor(path) - growth
+    free = freeFor(path) - Math.max(0, whole - sizeBefore)
     goodUntil = now + FRESH
   }
 
   return {
-    requireFiles: look,
+    requireFiles,
     requireRoom() {
-      look()
+      requireFiles()
       if (free < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
     },
     forget() {
@@ -72,6 +78,20 @@ export function diskUnder(path: string, minimumFree: number, size: () => number)
       return (errcode === SQLITE_IOERR_WRITE || errcode === SQLITE_IOERR_SHMSIZE) && hasNoRoom(path)
     },
   }
+}
+
+/** The failure of a store whose log is gone: what was acknowledged since it was last brought into the database is lost. */
+export function lostLog(path: string, how: string): Error {
+  let left = 'what is left cannot be read'
+  try {
+    // As it is without the log.
+    const database = new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true })
+    const row = database.prepare('select count(*) as contacts, max(created_at) as newest from contact').get()
+    const { contacts, newest } = row as { contacts: number; newest: number | null }
+    left = `at least ${contacts} contacts are left`
+    if (newest !== null) left += `, the newest of ${new Date(newest).toISOString()}`
+  } catch {}
+  return new Error(`${path}-wal was ${how}, and later signups that were acknowledged may be lost: ${left}`)
 }
 
 /** Bytes. More than any file system allocates at once, so that a quota with a few blocks left is found used up as well. */

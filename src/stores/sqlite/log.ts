@@ -1,15 +1,18 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../waitlist/ports.ts'
 import { throttle } from '../../waitlist/throttle.ts'
-import type { Disk } from './disk.ts'
+import { type Disk, lostLog } from './disk.ts'
 import { readersOf } from './readers.ts'
 import { BUSY_TIMEOUT } from './schema.ts'
 
 /** Keeps the write-ahead log short. */
 export interface WriteAheadLog {
-  /** To be called after a commit. */
+  /** Throws when somebody has truncated it: what was committed is lost. */
+  requireWhole(): void
+  /** To be called after a commit, before it is acknowledged: it requires the log to be whole. */
   shorten(): void
   /**
    * To be called when the disk is full: no commit is possible, so no commit shortens the log either, which may be what
@@ -17,7 +20,10 @@ export interface WriteAheadLog {
    * so ask again; this does something at most once a second.
    */
   release(): boolean
-  /** Resolves when no other connection of ours is left, so that the one that is closed last removes the log. */
+  /**
+   * Resolves when no other connection of ours is left, so that the one that is closed last removes the log. Rejects when it
+   * is not whole.
+   */
   close(): Promise<void>
 }
 
@@ -47,6 +53,11 @@ export function writeAheadLog(
   // Says how long the log is and does nothing (SQLite 3.51).
   const look = database.prepare('pragma wal_checkpoint(noop)')
   const truncate = database.prepare('pragma wal_checkpoint(truncate)')
+  const state = () => look.get() as { log: number; checkpointed: number }
+  // SQLite has no locks on this file, which closing it would free.
+  const file = openSync(`${database.location()}-wal`, 'r')
+  /** Frames of the log after the last commit. */
+  let committed = 0
   const mayRelease = throttle(RELEASE_EVERY)
   const mayWarn = throttle(WARN_EVERY)
   let warned = false
@@ -54,12 +65,30 @@ export function writeAheadLog(
   let helping = false
   let helpless = false
 
+  /** Whether a frame is in the file. It begins with the number of its page, which is never 0. */
+  function has(frame: number): boolean {
+    if (frame === 0) return true
+    const number = Buffer.alloc(4)
+    return readSync(file, number, 0, 4, HEADING + (frame - 1) * PAGE) === 4 && number.readUInt32BE() > 0
+  }
+
+  /**
+   * Looks for the last frame of the commit before: whenever somebody truncated the file, it is missing, or part of the hole
+   * that the commit after it has left. `frames`: how many SQLite has in its index. Another process may shorten both beside us.
+   */
+  function requireWhole(frames = state().log): void {
+    if (has(Math.min(committed, frames)) || has(Math.min(committed, state().log))) return
+    throw lostLog(path, 'truncated')
+  }
+
   /** What a full disk has no room for stays in the log until the next checkpoint: nothing is lost by that. */
   function checkpoint(): void {
     try {
       database.exec('pragma wal_checkpoint(passive)')
     } catch (error) {
-      if (!disk.isFull(error)) throw error
+      if (disk.isFull(error)) return
+      requireWhole()
+      throw error
     }
   }
 
@@ -97,8 +126,11 @@ export function writeAheadLog(
   }
 
   return {
+    requireWhole: () => requireWhole(),
     shorten() {
-      const { log, checkpointed } = look.get() as { log: number; checkpointed: number }
+      const { log, checkpointed } = state()
+      requireWhole(log)
+      committed = log
       watch(log, 4 * longest)
       if (log - checkpointed < longest) return
       if (!helping) help()
@@ -107,7 +139,7 @@ export function writeAheadLog(
     },
     release() {
       if (!mayRelease()) return false
-      const { log, checkpointed } = look.get() as { log: number; checkpointed: number }
+      const { log, checkpointed } = state()
       watch(log, longest)
       if (log - checkpointed >= longest && !helpless) {
         if (!helping) help()
@@ -127,11 +159,14 @@ export function writeAheadLog(
     async close() {
       helper?.thread.postMessage('close')
       await helper?.ended
+      requireWhole()
+      closeSync(file)
     },
   }
 }
 
-/** Bytes of a page in the log, with its heading. */
+/** Bytes at the start of the log, and of a page in it with its heading (https://sqlite.org/fileformat2.html#walformat). */
+const HEADING = 32
 const PAGE = 4096 + 24
 
 /**

@@ -164,7 +164,14 @@ function requireSqliteVersion(database: DatabaseSync): void {
 /** Checked before the lock and all settings: a file that is not ours, or not for this program, stays as it is. */
 function requireOurs(path: string, judge: typeof requireOwn = requireReleased): void {
   if (!existsSync(path)) return
-  if (statSync(path).isDirectory()) throw isFolder(path)
+  const file = statSync(path)
+  if (file.isDirectory()) throw isFolder(path)
+  // SQLite would delete the log.
+  if (file.size === 0 && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new OperatorError(
+      `${path} is empty, but it has a log: it was truncated. Move both away, and restore a backup.`,
+    )
+  }
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     requireSqliteVersion(database)

@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import type { News, Reply, Request, SqliteOptions } from './worker.ts'
@@ -52,6 +53,11 @@ export async function startThread(options: SqliteOptions, log: Log | undefined):
     throw new OperatorError(opened.is === 'refused' ? opened.why : `${options.path} cannot be opened: ${opened.why}`)
   }
 
+  // While it is open, no other connection that closes brings the log into the database, not that of a store which failed:
+  // with a log that somebody has truncated, this would overwrite good pages.
+  const last = new DatabaseSync(options.path, { readOnly: true })
+  last.prepare('select 1 from sqlite_schema').get()
+
   const ask = (request: Request | 'close') => {
     if (over !== undefined) return Promise.resolve(over)
     return new Promise<Reply>(resolve => {
@@ -64,6 +70,7 @@ export async function startThread(options: SqliteOptions, log: Log | undefined):
     failure: failure.promise,
     async close() {
       closing = true
+      if (over === undefined) last.close()
       await ask('close')
       over ??= { is: 'unavailable', why: 'the store is closed' }
       for (const answer of asked.splice(0)) answer(over)

@@ -60,7 +60,7 @@ const MERGED = 32
 interface Database {
   /** Answers requests, in their order, all in one transaction. */
   answer(requests: readonly Request[]): readonly Reply[]
-  close(): Promise<void>
+  close(): Promise<Reply>
 }
 
 function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Database {
@@ -122,7 +122,21 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
     const { message, errcode } = error as Error & { errcode?: number }
     const why = errcode === undefined ? message : `${message} (SQLite ${errcode})`
     if (disk?.isFull(error)) return { is: 'unavailable', why: noRoom(why) }
-    return { is: PASSING.includes((errcode ?? 0) & 0xff) ? 'unavailable' : 'failed', why }
+    if (PASSING.includes((errcode ?? 0) & 0xff)) return { is: 'unavailable', why }
+    return { is: 'failed', why: damage() ?? why }
+  }
+
+  /** What was done to the files, if that is why SQLite cannot read or write them. */
+  function damage(): string | null {
+    try {
+      if (database.isTransaction) rollback.run()
+      disk?.forget()
+      disk?.requireFiles()
+      log?.requireWhole()
+      return null
+    } catch (error) {
+      return error instanceof Error && !('errcode' in error) ? error.message : null
+    }
   }
 
   return {
@@ -148,8 +162,13 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
       }
     },
     async close() {
-      await log?.close()
+      try {
+        await log?.close()
+      } catch (error) {
+        return judge(error)
+      }
       file.close()
+      return { is: 'done' }
     },
   }
 }
@@ -175,8 +194,7 @@ try {
     if (requests.length > 0) reply(...database.answer(requests))
     if (message === 'close') {
       closing = true
-      await database.close()
-      reply({ is: 'done' })
+      reply(await database.close())
       port.close()
     }
   })
