@@ -12,7 +12,7 @@ import { openLog } from './log.ts'
 const LONGEST_STOP = 9_500
 
 /** Milliseconds for which the log waits for the welcome. */
-const WELCOMED = 100
+const WELCOMED = 1_000
 
 /**
  * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,

@@ -111,7 +111,7 @@ async function seen(t: TestContext, env: Record<string, string> = {}): Promise<s
   script.stdout.setEncoding('utf8').on('data', chunk => {
     text += chunk
   })
-  await until(() => text.includes('waitlist is ready'))
+  await until(() => text.includes('Signups travel in the clear'))
   script.stdin.write('\x03')
   const [code] = await once(script, 'close')
   assert.equal(code, 0, text)
