@@ -112,7 +112,10 @@ filtered(program.command('export').description('write contacts to standard outpu
   )
   .option('-o, --output <file>', 'write there instead; it must not exist, and appears when it is complete')
   .option('--no-bom', 'CSV without the byte order mark that tells Excel it is UTF-8')
-  .addHelpText('after', examples('export > contacts.csv', 'export --format json --output contacts.jsonl --since 7d'))
+  .addHelpText(
+    'after',
+    examples('export --output contacts.csv', 'export --format json --output contacts.jsonl --since 7d'),
+  )
   .action(async (options: ExportOptions) =>
     (await import('./cli/export.ts')).exportContacts(configured().config, options),
   )

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, globSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { drawn } from '../scripts/pictures.ts'
-import { anchorsOf, blocksOf, documents, proseOf, root, textOf, typedBy } from './documents.ts'
+import { anchorsOf, blocksOf, documents, linksIn, root, textOf, typedBy } from './documents.ts'
 import { commandsIn } from './harness/help.ts'
 
 const all = documents()
@@ -12,15 +12,8 @@ test('every link and picture of every document leads somewhere, to a heading too
   const broken: string[] = []
   let links = 0
   for (const path of all) {
-    const prose = proseOf(textOf(path))
-    const targets = [
-      ...[...prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g)].map(([, target]) => target!),
-      ...[...prose.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g)].map(([, target]) => target!),
-    ]
-    for (const target of targets.filter(target => !/^[a-z]+:/.test(target))) {
+    for (const { target, found, anchor } of linksIn(path)) {
       links++
-      const [file, anchor] = target.split('#', 2) as [string, string?]
-      const found = file === '' ? path : normalize(join(dirname(path), file))
       const isThere = existsSync(join(root, found)) && !found.startsWith('..')
       const isKnown = anchor === undefined || (found.endsWith('.md') && isThere && anchorsOf(textOf(found)).has(anchor))
       if (!isThere || !isKnown) broken.push(`${path}: ${target}`)

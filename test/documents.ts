@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -72,6 +72,21 @@ export function blocksOf(text: string): { language: string; lines: string[]; und
 /** A text without its code, of blocks and of lines. */
 export const proseOf = (text: string): string =>
   text.replaceAll(/^\s*```.*?^\s*```$/gms, '').replaceAll(/`[^`\n]*`/g, '`')
+
+/** The links and pictures of a document that are part of the project: as they stand there, and the file from its root. */
+export function linksIn(path: string): { target: string; found: string; anchor: string | undefined }[] {
+  const prose = proseOf(textOf(path))
+  const targets = [
+    ...prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g),
+    ...prose.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g),
+  ].map(([, target]) => target!)
+  return targets
+    .filter(target => !/^[a-z]+:/.test(target))
+    .map(target => {
+      const [file, anchor] = target.split('#', 2) as [string, string?]
+      return { target, found: file === '' ? path : normalize(join(dirname(path), file)), anchor }
+    })
+}
 
 /** The anchor that GitHub gives a heading. */
 export const anchorOf = (heading: string): string =>

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { linksIn } from './documents.ts'
 import { clientOf } from './harness/client.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { packed } from './harness/packed.ts'
@@ -14,10 +15,11 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** What the package brings, beside the compiled program. */
 const brought = [
-  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|\.env\.example)$/,
+  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|\.env\.example|compose\.yaml)$/,
   /^bin\/waitlist\.js$/,
   /^dist\/[\w./-]+\.(?:js|sql|css|html|svg)$/,
-  /^docs\/[\w-]+\.md$/,
+  /^docs\/[\w./-]+\.(?:md|svg|json)$/,
+  /^torture\/README\.md$/,
   /^(?:deploy|examples)\/[\w./-]+$/,
 ]
 
@@ -32,6 +34,12 @@ test('the installed package runs its compiled files, with everything that they r
   for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'docs/deploy.md', 'dist/main.js']) {
     assert.ok(files.includes(file), file)
   }
+  // Neither npm's page of the package nor its folder knows where the rest of the project is.
+  const nowhere = files
+    .filter(file => file.endsWith('.md'))
+    .flatMap(linksIn)
+    .filter(({ found }) => !files.some(file => `${file}/`.startsWith(found.replace(/\/?$/, '/'))))
+  assert.deepEqual(nowhere, [])
 
   const modules = join(temporaryFolder(t), 'node_modules')
   const installed = join(modules, 'waitlist')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -41,6 +41,11 @@ test('the commands of the README work as they stand there, and answer what it sa
   assert.equal(JSON.parse(readFileSync(join(folder, 'contacts.jsonl'), 'utf8')).email, 'ada@example.com')
   assert.ok(existsSync(join(folder, 'waitlist-backup.db')))
   assert.ok(existsSync(join(folder, 'data', 'waitlist.db')))
+  // People's addresses are in each of them.
+  for (const made of readdirSync(folder).filter(name => !lstatSync(join(folder, name)).isSymbolicLink())) {
+    assert.equal(statSync(join(folder, made)).mode & 0o077, 0, `others may read ${made}`)
+    execFileSync('git', ['check-ignore', '--quiet', '--no-index', made === 'data' ? 'data/' : made], { cwd: root })
+  }
 })
 
 test('the README shows the two commands of the set-up and the curl line of the start-up text', () => {
