@@ -294,7 +294,8 @@ export const settings = {
     ...file,
   },
   MAIL_HTML_FILE: {
-    meaning: 'File with the same text as HTML, which is then sent beside it.',
+    meaning: 'File with the same text as HTML, which is sent beside it.',
+    unset: 'the short text as HTML, unless MAIL_TEXT_FILE is set',
     needs: 'SMTP_URL',
     ...file,
   },

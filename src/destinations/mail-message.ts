@@ -4,6 +4,7 @@ import { OperatorError } from '../waitlist/ports.ts'
 import type { MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
 import { escaped, filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
+import { WELCOME_HTML, WELCOME_TEXT } from './welcome.ts'
 
 /** Whom a mail is for. */
 export interface Recipient {
@@ -16,13 +17,6 @@ export interface Recipient {
 const WORD_JOINER = '\u2060'
 /** Bytes of a template. */
 const LARGEST_FILE = 256 * 1024
-const DEFAULT_TEXT = [
-  'Hello {name},',
-  'thank you for signing up at {service}. You are on the waitlist, and there is nothing else to do.',
-  'If it was not you who signed up, somebody mistyped an address, and you can ignore this mail.',
-]
-  .map(paragraph => `${paragraph}\n`)
-  .join('\n')
 
 /**
  * Returns a function that makes all bytes of one mail (RFC 5322), whatever the name is; lines end as SMTP has them.
@@ -36,8 +30,9 @@ export function mailWriter({
   htmlFile,
   service,
 }: Omit<MailSettings, 'server' | 'rate' | 'heloName'>) {
-  const textTemplate = textFile === null ? DEFAULT_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
-  const htmlTemplate = htmlFile === null ? null : readTemplate('MAIL_HTML_FILE', htmlFile)
+  const textTemplate = textFile === null ? WELCOME_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
+  const ownHtml = textFile === null ? WELCOME_HTML : null
+  const htmlTemplate = htmlFile === null ? ownHtml : readTemplate('MAIL_HTML_FILE', htmlFile)
   const domain = from.address.slice(from.address.indexOf('@') + 1)
 
   return ({ id, name: typed, email }: Recipient): Promise<Buffer> => {

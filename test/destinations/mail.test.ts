@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { mail } from '../../src/destinations/mail.ts'
 import type { MailSettings } from '../../src/destinations/mail-settings.ts'
+import { escaped } from '../../src/destinations/placeholders.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports.ts'
 import { assertDiscreet, assertSensible, joined } from '../contracts/destination.ts'
 import { selfSigned } from '../harness/certificate.ts'
@@ -64,7 +65,7 @@ const fieldsOf = ({ source }: ReceivedMail): string[] =>
     .filter(line => !/^[ \t]/.test(line))
     .map(line => line.split(':', 1)[0]!.toLowerCase())
     .sort()
-const FIELDS = ['auto-submitted', 'content-transfer-encoding', 'content-type', 'date', 'from', 'message-id']
+const FIELDS = ['auto-submitted', 'content-type', 'date', 'from', 'message-id']
 const HEAD = [...FIELDS, 'mime-version', 'subject', 'to'].sort()
 
 /** Without what keeps a name from being a link. */
@@ -97,8 +98,18 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.equal(messageId, `<${event.id}@acme.example>`)
     assert.ok(new Date(date!).getTime() >= before && new Date(date!).getTime() <= Date.now())
     assert.equal(headers.find(({ key }) => key === 'auto-submitted')?.value, 'auto-generated')
-    assert.match(text!, /^Hello Zoë "Z" 李,\n\nthank you for signing up at Acme\. You are on the waitlist, /)
-    assert.equal(html, undefined)
+    assert.match(text!, /^Hello Zoë "Z" 李,\n\nThank you for signing up at Acme\. You are on the waitlist, /)
+    for (const paragraph of text!.trim().split('\n\n'))
+      assert.ok(html!.includes(`>${escaped(paragraph)}</p>`), paragraph)
+    assert.doesNotMatch(html!, /https?:|src=|url\(/, 'nothing is loaded, and nobody is followed')
+  })
+
+  test('where the owner has written the text, there is no HTML but his', async t => {
+    const textFile = join(temporaryFolder(t), 'welcome.txt')
+    writeFileSync(textFile, 'Hi {name}')
+    const server = await startMailServer(t)
+    await opened(t, server, { textFile }).deliver(joined(), running)
+    assert.equal((await parsed(server.mails[0]!)).html, undefined)
   })
 
   test('the files of the owner, filled in once, and escaped in HTML', async t => {
