@@ -12,9 +12,9 @@ export const share = (part: number, all: number): string => (all === 0 ? '' : pe
 export const counted = (number: number, one: string, more: string): string =>
   `${whole(number)} ${number === 1 ? one : more}`
 
-/** "14:05:09" */
-export function clock(date: Date, timeZone: string): Html {
-  const shown = date.toLocaleTimeString('en-GB', { timeZone, timeStyle: 'medium' })
+/** "14:05:09", or "14:05" in short */
+export function clock(date: Date, timeZone: string, timeStyle: 'medium' | 'short' = 'medium'): Html {
+  const shown = date.toLocaleTimeString('en-GB', { timeZone, timeStyle })
   return html`<time datetime="${date.toISOString()}">${shown}</time>`
 }
 

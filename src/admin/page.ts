@@ -4,7 +4,7 @@ import { whole } from '../charts/axis.ts'
 import { type Plot, plot } from '../charts/svg.ts'
 import { typed } from '../invocation.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
-import { type DeliveryCount, type Stats, statsOf } from '../waitlist/counts.ts'
+import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/counts.ts'
 import { clock, length, moment, share } from './figures.ts'
 import { bounded, type Html, html, words } from './html.ts'
 import { type Problem, problemsIn } from './problems.ts'
@@ -46,6 +46,8 @@ const LONGEST_REASON = 240
 /** Sources that are shown each by itself. */
 const SOURCES_SHOWN = 12
 
+const signed = new Intl.NumberFormat('en', { signDisplay: 'always' })
+
 /** One page for the launch day, without script: what it shows is as old as `reading` says. It names no person. */
 export function page(reading: Reading, { refreshes, timezone, instance }: PageOptions): string {
   const { service, counts, provider } = reading
@@ -67,7 +69,7 @@ export function page(reading: Reading, { refreshes, timezone, instance }: PageOp
 </header>
 <main>
 ${problems.length === 0 ? allIsWell(reading) : problemsHtml(problems)}
-${stats === null ? html`<p class="card empty">The contacts are being counted.</p>` : growth(stats, reading)}
+${stats === null ? html`<p class="card empty">The contacts are being counted.</p>` : growth(stats, counts!, reading)}
 <div class="columns">
 ${stats === null ? null : sourcesHtml(stats)}
 ${answersHtml(reading)}
@@ -88,10 +90,12 @@ ${body.html}
 `
 }
 
-const allIsWell = ({ store, isDraining }: Reading): Html => {
+/** Only what is known. */
+const allIsWell = ({ store, counts, isDraining }: Reading): Html | null => {
   if (isDraining)
     return html`<p class="fine"><strong>This process stops</strong> as soon as all visitors have their answers.</p>`
-  return html`<p class="fine"><strong>${store === null ? 'Nothing is wrong so far.' : 'Signups are taken.'}</strong> Nothing needs you.</p>`
+  if (store === null) return null
+  return html`<p class="fine"><strong>Signups are taken.</strong>${counts === null ? '' : ' Nothing needs you.'}</p>`
 }
 
 /** In lines that do not begin within an option. */
@@ -112,22 +116,34 @@ ${commands.map(command => commandHtml(typed(command)))}
 </ul>
 </section>`
 
-function growth(stats: Stats, { provider }: Reading): Html {
+function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
   const { total, listed, pending, held, today, last7Days, last30Days, perMinute, perHour, perDay, timezone } = stats
   const parts = [
-    html`<li><b>${whole(listed)}</b> listed</li>`,
-    pending > 0 || provider !== null
-      ? html`<li><b>${whole(pending)}</b> pending, until ${words(provider ?? 'the provider', LONGEST_NAME)} confirms them</li>`
-      : null,
+    ...(pending === 0
+      ? []
+      : [
+          html`<li><b>${whole(listed)}</b> listed</li>`,
+          html`<li><b>${whole(pending)}</b> pending, until ${words(provider ?? 'the provider', LONGEST_NAME)} confirms them</li>`,
+        ]),
     held > 0 ? html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>` : null,
   ].filter(each => each !== null)
-  const tile = (name: string, count: number) => html`<div><dt>${name}</dt><dd>${whole(count)}</dd></div>`
+  const tile = (name: string, count: number, more: Html | null = null) =>
+    html`<div><dt>${name}</dt><dd>${whole(count)}${more}</dd></div>`
+  const change = sinceYesterday(counts, stats)
+  const ahead =
+    change &&
+    html` <small class="${change.ahead > 0 ? 'ahead' : ''}">${signed.format(change.ahead)} on yesterday by ${clock(change.by, timezone, 'short')}</small>`
   return html`<section class="growth" aria-labelledby="growth">
 <div class="card total">
 <h2 id="growth">On the list</h2>
 <p class="number">${whole(total)}</p>
-<ul>${parts}</ul>
-<dl>${tile('Today', today)}${tile('Last 7 days', last7Days)}${tile('Last 30 days', last30Days)}</dl>
+${parts.length === 0 ? null : html`<ul>${parts}</ul>`}
+<dl>${[
+    tile('Last full minute', perMinute.at(-2)!.count),
+    tile('Today', today, ahead),
+    tile('Last 7 days', last7Days),
+    tile('Last 30 days', last30Days),
+  ]}</dl>
 </div>
 ${[
   plotHtml({ id: 'minutes', title: 'Signups per minute', bars: perMinute, unit: 'minute', timezone }, 680, 230),
@@ -152,9 +168,9 @@ ${[drawn('wide', { width, height, text: 12 }), drawn('narrow', { width: 320, hei
 </figure>`
 }
 
-/** How much of all that is, as a bar beside the number. */
+/** How much of all that is, as a bar beside the number. The least is still to be seen. */
 const meter = (part: number, all: number): Html =>
-  html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="part" width="${all === 0 ? 0 : Math.round((1000 * part) / all) / 10}" height="4"/></svg>`
+  html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="part" width="${part === 0 ? 0 : Math.max(0.5, Math.round((1000 * part) / all) / 10)}" height="4"/></svg>`
 
 function sourcesHtml({ sources, sourced, total }: Stats): Html {
   if (sourced === 0) {
@@ -163,9 +179,10 @@ function sourcesHtml({ sources, sourced, total }: Stats): Html {
   }
   const shown = sources.slice(0, SOURCES_SHOWN)
   const others = sourced - shown.reduce((sum, { count }) => sum + count, 0)
-  const largest = shown[0]?.count ?? 0
+  const unknown = total - sourced
+  const largest = Math.max(others, unknown, ...shown.map(({ count }) => count))
   const row = (name: Html, count: number, kind: string) => html`<tr${{ html: kind === '' ? '' : ` class="${kind}"` }}>
-<th scope="row">${name}${meter(count, Math.max(largest, count))}</th><td>${whole(count)}</td><td>${share(count, total)}</td></tr>`
+<th scope="row">${name}${meter(count, largest)}</th><td>${whole(count)}</td><td>${share(count, total)}</td></tr>`
   return html`<section class="card"><h2>Where they come from</h2>
 <table>
 <caption>Contacts by the source of their first signup</caption>
@@ -173,7 +190,7 @@ function sourcesHtml({ sources, sourced, total }: Stats): Html {
 <tbody>
 ${shown.map(({ source, count }) => row(words(source, LONGEST_SOURCE), count, ''))}
 ${others > 0 ? row(html`other sources`, others, 'rest') : null}
-${total > sourced ? row(html`not known`, total - sourced, 'rest') : null}
+${unknown > 0 ? row(html`not known`, unknown, 'rest') : null}
 </tbody>
 </table></section>`
 }

@@ -12,7 +12,7 @@ const SOURCES = 6
 const STYLE = `
 svg{--ink:#171b26;--muted:#566072;--line:#e4e7ee;--page:#fff;--accent:#3547c8;--now:#98a2e6;--soft:#eef0fd;color-scheme:light dark}
 @media(prefers-color-scheme:dark){svg{--ink:#e8ebf2;--muted:#9ba6b8;--line:#252c39;--page:#0d1016;--accent:#a3b0ff;--now:#5c6599;--soft:#1c2242}}
-text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,sans-serif;fill:var(--ink)}
+text{font-family:-apple-system,"Segoe UI",Roboto,Cantarell,"Noto Sans","Liberation Sans","DejaVu Sans",sans-serif;fill:var(--ink)}
 .page{fill:var(--page)}.axis,.muted{fill:var(--muted)}.axis,.figure{font-variant-numeric:tabular-nums}.grid{stroke:var(--line)}
 .bar,.accent{fill:var(--accent)}.now{fill:var(--now)}.track{fill:var(--soft)}.heading{font-weight:600}.figure{font-weight:700;letter-spacing:-.02em}
 `

@@ -123,6 +123,21 @@ export function statsOf(counts: Counts, timezone: string): Stats {
   }
 }
 
+/**
+ * By how many signups today is ahead of yesterday. Until `by`, the last quarter of an hour, since older signups are counted by
+ * quarters; null: neither day has any until then.
+ */
+export function sinceYesterday({ at, signups }: Counts, { perDay }: Stats): { by: Date; ahead: number } | null {
+  const [yesterday, today] = perDay.slice(-2).map(({ from }) => from.getTime()) as [number, number]
+  const by = quarter(at.getTime())
+  const until = (from: number) =>
+    signups.reduce((sum, { from: time, count }) => {
+      return sum + (time.getTime() >= from && time.getTime() < from + by - today ? count : 0)
+    }, 0)
+  const [before, now] = [until(yesterday), until(today)]
+  return before + now === 0 ? null : { by: new Date(by), ahead: now - before }
+}
+
 /** The beginnings of as many spans, in ascending order; `from` is that of the last one. */
 const last = (count: number, from: number, length: number): number[] =>
   Array.from({ length: count }, (_, i) => from - (count - 1 - i) * length)

@@ -37,7 +37,13 @@ function assertSays(reading: Reading, ...lines: readonly (string | RegExp)[]) {
 
 describe('what the page says', () => {
   test('of nobody', () => {
-    assertSays(empty, 'Acme', 'Signups are taken. Nothing needs you.', 'On the list\n0\n0 listed', 'none in 60 minutes')
+    assertSays(
+      empty,
+      'Acme',
+      'Signups are taken. Nothing needs you.',
+      'On the list\n0\nLast full minute\n0\nToday\n0',
+      'none in 60 minutes',
+    )
     assertSays(empty, 'No contact has a known source. With TRACK_SOURCES=true a landing page can name one.')
     assertSays(empty, 'No provider, webhook, mail or chat is set: nobody is told of contacts.')
   })
@@ -50,7 +56,7 @@ describe('what the page says', () => {
     ] as const
     const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 1_234 }, held }
     const reading = { ...empty, counts, telemetry: counted({ held: 1_234 }) }
-    assertSays(reading, 'On the list\n3\n3 listed\n1,234 held, not counted here', 'Held, until you release them\n1,234')
+    assertSays(reading, 'On the list\n3\n1,234 held, not counted here', 'Held, until you release them\n1,234')
     assertSays(
       reading,
       '1,234 signups are held',
@@ -83,7 +89,10 @@ describe('what the page says', () => {
   })
 
   test('of three people', () => {
-    assertSays(few, 'On the list\n3\n3 listed', 'Today\n3\nLast 7 days\n3\nLast 30 days\n3')
+    assertSays(
+      few,
+      'On the list\n3\nLast full minute\n0\nToday\n3 +2 on yesterday by 16:00\nLast 7 days\n3\nLast 30 days\n3',
+    )
     assertSays(few, 'Signups per minute\n3 in 60 minutes, 1 at most', 'Signups per day\n3 in 30 days, 3 at most')
     assertSays(
       few,
@@ -118,6 +127,10 @@ describe('what the page says', () => {
   test('while nothing was counted: what this process saw', () => {
     assertSays(uncounted, 'The contacts are being counted.', 'New on the list\n3', 'webhook no trouble\n0\n0\n–\n0')
     assert.match(of(uncounted), /<title>Acme<\/title>/)
+    assertSays(uncounted, 'Signups are taken.')
+    for (const unknown of [uncounted, { ...few, store: null }, { ...uncounted, store: null }]) {
+      assert.doesNotMatch(textOf(of(unknown)), /Nothing needs you/)
+    }
   })
 
   test('in the title: how many there are, and whether something needs the owner at once', () => {
@@ -144,6 +157,16 @@ describe('what the page says', () => {
     assert.equal(shown, 12)
     const rest = 5_000 - sources.slice(0, shown).reduce((sum, { count }) => sum + count, 0)
     assertSays({ ...million, counts }, `other sources\n${rest.toLocaleString('en')}\n0.3%`)
+  })
+
+  test('the bars of all sources have one scale, also of those that are not known', () => {
+    const counts = { ...few.counts!, contacts: { listed: 200_427, pending: 0, held: 0 } }
+    const sources = [{ source: 'hackernews', count: 420 }]
+    const html = of({ ...few, counts: { ...counts, sources, sourced: 420 } })
+    const bar = (name: string) =>
+      Number(new RegExp(`${name}(?:</bdi>)?<svg.*?class="part" width="([^"]*)"`).exec(html)?.[1])
+    assert.equal(bar('not known'), 100)
+    assert.ok(bar('hackernews') > 0 && bar('hackernews') < 1)
   })
 
   test('a reader who stopped it can go on', () => {

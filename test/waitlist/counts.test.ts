@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Counts, MINUTE, QUARTER, statsOf } from '../../src/waitlist/counts.ts'
+import { type Counts, MINUTE, QUARTER, sinceYesterday, statsOf } from '../../src/waitlist/counts.ts'
 
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
@@ -52,6 +52,20 @@ const zones = [
 ]
 
 describe('what counts amount to', () => {
+  test('today is held against yesterday until the same quarter of an hour, by which both are counted', () => {
+    const at = Date.UTC(2026, 10, 20, 15, 4, 12)
+    const ago = (hours: number) => at - hours * HOUR
+    const between = (times: readonly number[]) => {
+      const counts = countsOf(at, times)
+      return sinceYesterday(counts, statsOf(counts, 'UTC'))
+    }
+    const by = new Date(Date.UTC(2026, 10, 20, 15))
+    assert.equal(between([]), null)
+    assert.equal(between([at, ago(23), ago(40)]), null, 'since then, later yesterday, and the day before')
+    assert.deepEqual(between([ago(1), ago(14), ago(25)]), { by, ahead: 1 })
+    assert.deepEqual(between([at, ago(1), ago(25), ago(26)]), { by, ahead: -1 })
+  })
+
   test('a signup is of the day that the calendar of the time zone says, whatever was done to its clocks', () => {
     const at = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 11, 31) })
     const ages = fc.array(fc.integer({ min: 0, max: 32 * DAY - QUARTER }), { maxLength: 30 })
