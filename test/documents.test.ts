@@ -95,6 +95,17 @@ test('the sentences of docs/troubleshooting.md are those of the program', () => 
   )
 })
 
+test('the picture of the README can be read on a phone, is light, and comes to rest within five seconds', () => {
+  for (const scheme of ['light', 'dark']) {
+    const svg = textOf(`docs/pictures/waitlist.${scheme}.svg`)
+    const scale = 343 / Number(/viewBox="0 0 (\d+)/.exec(svg)![1])
+    for (const [, size] of svg.matchAll(/font-size="(\d+)"/g)) assert.ok(Number(size) * scale >= 9.5, size)
+    assert.ok(Buffer.byteLength(svg) < 300_000)
+    assert.deepEqual(svg.match(/animation: [^;}]*/g), ['animation: 5s '])
+    assert.match(svg, /@media \(prefers-reduced-motion: no-preference\) \{\n {2}\.play/)
+  }
+})
+
 test('the pictures are those that scripts/pictures.ts draws', () => {
   assert.deepEqual(globSync('*', { cwd: join(root, 'docs/pictures') }).sort(), [...drawn.keys()].sort())
   for (const [file, svg] of drawn) assert.equal(textOf(`docs/pictures/${file}`), svg, `run node scripts/pictures.ts`)
