@@ -21,22 +21,31 @@ const check = input => {
 }
 const say = (state, sentence) => {
   form.dataset.state = state
+  status.ariaLive = 'polite'
   status.textContent = sentence
   status.scrollIntoView({ block: 'nearest' })
   button.ariaDisabled = state === 'sending' || state === 'waiting'
 }
 const done = sentence => {
-  say('done', sentence)
+  const { content } = form.querySelector('template')
+  const words = { name: name.value, email: email.value, sentence }
+  for (const [of, word] of Object.entries(words)) content.querySelector(`.${of}`).textContent = word.trim()
+  // The page does not move when the fields go.
+  form.style.minHeight = `${form.offsetHeight}px`
+  say('done', '')
+  status.append(content)
   status.focus()
 }
-const wait = (seconds, sentence, label = button.textContent) => {
+const wait = seconds => {
   const end = Date.now() + seconds * 1000
-  say('waiting', sentence)
   const tick = () => {
     const left = Math.ceil((end - Date.now()) / 1000)
-    button.textContent = left > 0 ? `Try again in ${left} s` : label
-    if (left > 0) setTimeout(tick, 500)
-    else say('ready', 'You can try again now.')
+    if (left <= 0) return say('ready', 'You can try again now.')
+    const sentence = `Too many attempts. You can try again in ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`}.`
+    if (form.dataset.state !== 'waiting') say('waiting', sentence)
+    // Read aloud once, not every second.
+    else Object.assign(status, { ariaLive: 'off', textContent: sentence })
+    setTimeout(tick, 500)
   }
   tick()
 }
@@ -97,7 +106,7 @@ form.addEventListener('submit', async event => {
     // An error for us, but not for the visitor: the signup is stored, and only its completion is late.
     else if (response.headers.get('Waitlist-Signup') === 'saved')
       done('Your signup is saved. You will be on the waitlist shortly.')
-    else if (response.status === 429) wait(Number(response.headers.get('Retry-After')) || 60, sentence)
+    else if (response.status === 429) wait(Number(response.headers.get('Retry-After')) || 60)
     else if (response.status === 400) {
       // A solution is good for one address, and for ten minutes.
       widget.reset()

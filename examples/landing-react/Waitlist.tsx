@@ -23,6 +23,9 @@ function problemOf(field: Field, value: string): string {
   return field === 'name' || address.test(text) ? '' : 'Please check this email address.'
 }
 
+const tooMany = (left: number) =>
+  `Too many attempts. You can try again in ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`}.`
+
 const offline = 'You are offline. Please try again when you are connected.'
 
 /**
@@ -31,14 +34,16 @@ const offline = 'You are offline. Please try again when you are connected.'
  */
 export function Waitlist({ service, label = 'Join the waitlist', onJoined }: WaitlistProps) {
   const id = useId()
+  const form = useRef<HTMLFormElement>(null)
   const status = useRef<HTMLParagraphElement>(null)
   const busy = useRef(false)
   const [isReady, setReady] = useState(false)
   const [hints, setHints] = useState({ name: '', email: '' })
   const [{ state, sentence }, setSaid] = useState<{ state: State; sentence: string }>({ state: 'ready', sentence: '' })
-  /** Until when the service wants no more attempts, and how many seconds that is from now. */
+  /** Who joined, and how high the form was: the page does not move when its fields go. */
+  const [joined, setJoined] = useState<{ name: string; email: string; height: number } | null>(null)
+  /** Until when the service wants no more attempts. */
   const [until, setUntil] = useState(0)
-  const [left, setLeft] = useState(0)
 
   const say = (state: State, sentence: string) => {
     busy.current = state === 'sending' || state === 'waiting'
@@ -53,16 +58,17 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
   useEffect(() => setReady(true), [])
 
   useEffect(() => {
-    if (sentence !== '') status.current?.scrollIntoView({ block: 'nearest' })
+    if (state !== 'ready') status.current?.scrollIntoView({ block: 'nearest' })
     if (state === 'done') status.current?.focus()
-  }, [state, sentence])
+  }, [state])
 
   useEffect(() => {
     if (until === 0) return
     const timer = setInterval(() => {
-      const seconds = Math.ceil((until - Date.now()) / 1000)
-      setLeft(seconds)
-      if (seconds > 0) return
+      const left = Math.ceil((until - Date.now()) / 1000)
+      // Read aloud once, not every second.
+      if (status.current) status.current.ariaLive = left > 0 ? 'off' : 'polite'
+      if (left > 0) return setSaid({ state: 'waiting', sentence: tooMany(left) })
       setUntil(0)
       busy.current = false
       setSaid({ state: 'ready', sentence: 'You can try again now.' })
@@ -86,6 +92,7 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
       setTimeout(() => bound.abort(), 30_000),
     ]
     const done = (outcome: 'new' | 'known' | 'saved', sentence: string) => {
+      setJoined({ name: name.value.trim(), email: email.value.trim(), height: form.current?.offsetHeight ?? 0 })
       say('done', sentence)
       onJoined?.(outcome)
     }
@@ -107,8 +114,7 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
         done('saved', 'Your signup is saved. You will be on the waitlist shortly.')
       } else if (response.status === 429) {
         const seconds = Number(response.headers.get('Retry-After')) || 60
-        say('waiting', sentence)
-        setLeft(seconds)
+        say('waiting', tooMany(seconds))
         setUntil(Date.now() + seconds * 1000)
       } else if (response.status === 400 && input) {
         say('ready', '')
@@ -148,7 +154,14 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
   })
 
   return (
-    <form className="waitlist" data-state={state} noValidate onSubmit={submit}>
+    <form
+      className="waitlist"
+      style={joined === null ? undefined : { minHeight: joined.height }}
+      data-state={state}
+      noValidate
+      ref={form}
+      onSubmit={submit}
+    >
       <style href="waitlist" precedence="default">
         {style}
       </style>
@@ -164,31 +177,52 @@ export function Waitlist({ service, label = 'Join the waitlist', onJoined }: Wai
         {hints.email}
       </p>
       <button type="submit" disabled={!isReady} aria-disabled={state === 'sending' || state === 'waiting'}>
-        {state === 'waiting' && left > 0 ? `Try again in ${left} s` : label}
+        {label}
       </button>
       <p role="status" tabIndex={-1} ref={status}>
-        {sentence}
+        {joined === null ? (
+          sentence
+        ) : (
+          <>
+            <strong>
+              Thank you, <bdi>{joined.name}</bdi>.
+            </strong>
+            <span>{sentence}</span>
+            <span>
+              We will write to <bdi>{joined.email}</bdi> when it is your turn.
+            </span>
+          </>
+        )}
       </p>
     </form>
   )
 }
 
 const style = `
-  .waitlist { --accent: light-dark(#3547c8, #aab4ff); --on-accent: light-dark(#fff, #10142e); --error: light-dark(#b3261e, #ffb4ab); display: grid; max-width: 26rem }
+  .waitlist { --accent: light-dark(#3547c8, #aab4ff); --on-accent: light-dark(#fff, #10142e); --error: light-dark(#b3261e, #ffb4ab); display: grid; max-width: 26rem; line-height: 1.5 }
   .waitlist label { font-weight: 600 }
   .waitlist :is(input, button) { box-sizing: border-box; width: 100%; min-height: 3rem; margin: .25rem 0 0; padding: .5rem .75rem; font: inherit; font-size: max(1rem, 16px); color: inherit; background: transparent; border: 1px solid color-mix(in srgb, currentColor 55%, transparent); border-radius: .5rem }
   .waitlist button { padding-inline: 1.5rem; font-weight: 600; color: var(--on-accent); background: var(--accent); border-color: var(--accent); cursor: pointer }
   .waitlist button:is(:disabled, [aria-disabled=true]) { color: inherit; background: transparent; cursor: default }
   .waitlist :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
   .waitlist [aria-invalid=true] { border: 2px solid var(--error) }
-  .waitlist p { min-height: 1.5em; margin: .25rem 0; line-height: 1.5; overflow-wrap: anywhere }
-  .waitlist .hint { font-size: .875rem }
+  .waitlist p { min-height: 1.5em; margin: .25rem 0; overflow-wrap: anywhere }
+  .waitlist .hint { margin: .375rem 0 .125rem; font-size: .875rem }
+  .waitlist [role=status] { margin-block: .75rem .5rem; font-variant-numeric: tabular-nums }
   .waitlist .hint, .waitlist[data-state=failed] [role=status] { color: var(--error) }
-  .waitlist[data-state=done] > :not([role=status]) { display: none }
-  .waitlist[data-state=done] [role=status] { display: flex; gap: 1rem; font-size: 1.25rem; font-weight: 600; outline: none }
-  .waitlist[data-state=done] [role=status]::before { content: ''; flex: none; width: .35em; height: .75em; margin-inline-start: .25em; border: solid var(--accent); border-width: 0 .2em .2em 0; rotate: 45deg }
+  .waitlist[data-state=done] {
+    align-content: center;
+    > :not([role=status]) { display: none }
+    [role=status] { display: grid; gap: .25rem; text-align: center; text-wrap: balance; outline: none; background: radial-gradient(circle 1.75rem at 50% 1.75rem, var(--accent) 98%, transparent) }
+    [role=status]::before { content: ''; justify-self: center; width: .75rem; height: 1.5rem; margin: .75rem 0 1.75rem; border: solid var(--on-accent); border-width: 0 .25rem .25rem 0; rotate: 45deg }
+    strong { font-size: 1.5rem; line-height: 1.25 }
+  }
   @media (prefers-reduced-motion: no-preference) {
-    .waitlist[data-state=sending] button { background: linear-gradient(90deg, transparent 40%, color-mix(in srgb, var(--accent) 30%, transparent), transparent 60%) 0 / 300%; animation: waitlist 1.5s linear infinite }
-    @keyframes waitlist { from { background-position: 100% } }
+    .waitlist[data-state=sending] button { background: linear-gradient(90deg, transparent 40%, color-mix(in srgb, var(--accent) 30%, transparent), transparent 60%) 0 / 300%; animation: waitlist-sending 1.5s linear infinite }
+    .waitlist[data-state=done] [role=status] { animation: waitlist-done .4s ease-out }
+    .waitlist[data-state=done] [role=status]::before { animation: waitlist-tick .4s .2s backwards }
+    @keyframes waitlist-sending { from { background-position: 100% } }
+    @keyframes waitlist-done { from { opacity: 0; translate: 0 .5rem } }
+    @keyframes waitlist-tick { from { clip-path: inset(85% 100% 0 0) } 40% { clip-path: inset(85% 0 0) } }
   }
 `

@@ -33,7 +33,7 @@ test('the form has the script that the documentation offers, but for where its w
   // Wherever its lines are broken, which may add a comma.
   const bare = (text: string) => text.replaceAll(/[\s,]/g, '')
   const { widget } = altcha({ secret: 'x', cost: 1_000, range: 1 })
-  const { code } = formSample('https://waitlist.example.com', true, { widget, member: 'altcha', isOurs: true })
+  const { code } = formSample('https://waitlist.example.com', { widget, member: 'altcha', isOurs: true })
   const ours = readFileSync(scriptPath, 'utf8')
   const [script = ''] = /(?<=<script type="module">\n).*(?=<\/script>)/s.exec(code) ?? []
   const isComment = (line: string) => line.startsWith('//')

@@ -202,11 +202,19 @@ for (const example of examples) {
       const { visitor, page, service, origin, signUp, says, sent, complaints, origins } = await opened(t)
       await page.getByLabel('Name').fill(' Ada Lovelace ')
       await page.getByLabel('Email').fill('ada@example.com')
+      const height = () => page.locator('form').evaluate(({ offsetHeight }) => offsetHeight)
+      const before = await height()
       await page.getByRole('button').dblclick()
       await says(sentences.new)
       await page.getByRole('status').and(page.locator(':focus')).waitFor()
       assert.equal(sent(), 1)
       assert.equal(await page.getByLabel('Name').isVisible(), false)
+      assert.deepEqual((await page.getByRole('status').innerText()).split('\n'), [
+        'Thank you, Ada Lovelace.',
+        sentences.new,
+        'We will write to ada@example.com when it is your turn.',
+      ])
+      assert.equal(await height(), before, 'nothing moves')
       await looksRight(visitor, 'done')
       if (example.endsWith('tsx')) assert.equal(await joined(page), 'new')
       await page.reload()
@@ -282,18 +290,19 @@ for (const example of examples) {
       assert.equal(status, 400)
     }
 
-    test('after an attempt too many the button counts down, and nothing is sent', async t => {
+    test('after an attempt too many one sentence counts down, is read aloud once, and nothing is sent', async t => {
       const { visitor, page, signUp, service, sent } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '600' })
       await useUp(service)
+      await page.clock.install()
       await signUp('Ada', 'ada@example.com')
-      const waiting = page.getByRole('button', { name: /^Try again in [1-9]\d\d s$/ })
-      await waiting.waitFor()
-      await page
-        .getByRole('status')
-        .getByText(/^Too many signup attempts, please try again in \d+ seconds\.$/)
-        .waitFor()
+      const status = page.getByRole('status')
+      await status.getByText('Too many attempts. You can try again in 10 min.').waitFor()
+      await page.clock.fastForward(540_000)
+      await status.getByText(/^Too many attempts\. You can try again in [1-9]\d? s\.$/).waitFor()
+      assert.equal(await status.getAttribute('aria-live'), 'off')
+      assert.equal((await page.locator('main, form').first().innerText()).match(/try again in/gi)!.length, 1)
       await page.getByLabel('Email').press('Enter')
-      await waiting.dispatchEvent('click')
+      await page.getByRole('button', { name: 'Join the waitlist', disabled: true }).dispatchEvent('click')
       await looksRight(visitor, 'limited')
       assert.equal(sent(), 1)
     })
@@ -457,6 +466,35 @@ for (const example of examples) {
     })
   })
 }
+
+test('on the screen of a small notebook the button is in sight', { skip }, async t => {
+  const { originAt } = await landing(t, 'landing/index.html')
+  const { page } = await visit(t, originAt('localhost'))
+  for (const [width, height] of [
+    [1280, 720],
+    [1366, 657],
+  ] as const) {
+    await page.setViewportSize({ width, height })
+    const button = await page.getByRole('button').boundingBox()
+    assert.ok(button!.y + button!.height < height, `${width} × ${height}`)
+  }
+})
+
+test('the success moves a little, and not at all for a visitor who asks for less motion', { skip }, async t => {
+  const { originAt, sendTo } = await landing(t, 'landing/index.html')
+  const { baseUrl } = await startService(t, { CORS_ORIGINS: originAt('localhost') })
+  sendTo(baseUrl)
+  for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+    const { page, signUp, says } = await visit(t, originAt('localhost'), { reducedMotion })
+    await page.evaluate(`addEventListener('animationstart', ({ target }) => {
+      if (target.matches('[data-state=done] [role=status]')) document.documentElement.dataset.moved = ''
+    })`)
+    await signUp('Ada', `${reducedMotion}@example.com`)
+    await says(sentences.new)
+    if (reducedMotion === 'reduce') assert.equal(await page.evaluate('document.getAnimations().length'), 0)
+    else await page.locator('[data-moved]').waitFor()
+  }
+})
 
 /** Each name in `localhost` is this machine; what stands before it makes the site. */
 const [page1, same, other] = ['www.shop.localhost', 'waitlist.shop.localhost', 'waitlist.elsewhere.localhost']

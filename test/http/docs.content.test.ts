@@ -68,7 +68,7 @@ function* stringsIn(value: unknown): Generator<string> {
 const paragraphs = (prose: string): string[] => plain(prose).split('\n\n')
 
 interface ApiDocument {
-  readonly info: { readonly title: string; readonly summary: string; readonly description: string }
+  readonly info: { readonly title: string; readonly description: string }
   readonly tags: readonly { readonly name: string; readonly description: string }[]
   readonly paths: Record<string, Record<string, Operation>>
   readonly components: { readonly schemas: Record<string, Schema> }
@@ -91,7 +91,7 @@ for (const [accept, textOf, section] of forms) {
     const document = (await request('/api/openapi.json')).json as ApiDocument
     const source = (await request('/docs/api', { headers: { accept } })).text
     const { info, tags } = document
-    const general = [info.title, info.summary, ...paragraphs(info.description)]
+    const general = [info.title, ...paragraphs(info.description)]
     for (const words of [...general, ...tags.flatMap(({ name, description }) => [name, description])]) {
       assert.ok(textOf(source).includes(words), words)
     }

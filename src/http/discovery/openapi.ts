@@ -94,7 +94,7 @@ export function openapi(installation: Installation) {
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. Apart from this documentation, requests and answers are JSON in UTF-8; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description: `${description}\n\nA small JSON API without authentication. Apart from this documentation, requests and answers are JSON; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: `${base}${paths.docs}` },

@@ -13,11 +13,10 @@ export interface FormChallenge {
 
 const form = readFileSync(new URL('./form.html', import.meta.url), 'utf8').trimEnd()
 
-/** A form to paste into a page. It may hand on the query of its page. */
-export function formSample(base: string, withQuery: boolean, challenge: FormChallenge | null): Sample {
+/** A form to paste into a page. It hands on the query of its page, so that a copy stays good when sources are tracked. */
+export function formSample(base: string, challenge: FormChallenge | null): Sample {
   const changes: Change[] = [
     ['https://waitlist.example.com', base],
-    ...(withQuery ? [] : [[`\${location.search}`, ''] as const]),
     ...(challenge === null ? [] : challenged(challenge)),
   ]
   return { language: 'html', code: changes.reduce((code, [from, to]) => code.replace(from, () => to), form) }

@@ -28,6 +28,15 @@ export function start(api: OpenapiDocument, base: string, widget: Widget | null)
   const challenge = challengeOf(api, widget)
   return blocks(
     '## Start',
+    '### A form for your page',
+    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style; on a page that declares a dark `color-scheme`, it is dark.',
+    'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
+    'A page with a Content Security Policy has to allow this service in `connect-src`, and the script and the style in `script-src` and `style-src`.',
+    sources.length === 0
+      ? undefined
+      : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
+    challenge === null ? undefined : aboutWidget(challenge),
+    example('A working form', formSample(base, challenge)),
     '### Quick start',
     'Send a name and an email address; the answer says that the address is on the waitlist. You need no key and no account.',
     'alreadyExisted' in api.components.schemas.SignupResult.properties
@@ -38,15 +47,6 @@ export function start(api: OpenapiDocument, base: string, widget: Widget | null)
       : `A challenge must be solved first: its widget, as in [the form](#a-form-for-your-page), fills in ${code(challenge.member)}. The ${code(SOLUTION_EXAMPLE)} in examples is answered with \`400\`; all else works as it is.`,
     example('Request', ...request),
     answerExamples('200', post.responses[200])[0],
-    '### A form for your page',
-    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style; on a page that declares a dark `color-scheme`, it is dark.',
-    'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
-    'A page with a Content Security Policy has to allow this service in `connect-src`, and the script and the style in `script-src` and `style-src`.',
-    sources.length === 0
-      ? undefined
-      : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
-    challenge === null ? undefined : aboutWidget(challenge),
-    example('A working form', formSample(base, sources.length > 0, challenge)),
   )
 }
 

@@ -21,7 +21,7 @@ const token = new RegExp(
     String.raw`(?<tag><\/?[a-z][\w-]*|(?<=["\w/])>$)`,
     String.raw`(?<flag>(?<=\s)--?[A-Za-z]+\b)`,
     String.raw`(?<word>\b(?:as|async|await|catch|const|curl|except|from|if|import|new|print|return|try|with)\b(?!-))`,
-    String.raw`(?<literal>(?<![\w.:\/-])(?:true|false|null|\d+)\b(?![.:]))`,
+    String.raw`(?<literal>(?<![\w.:\/-])(?:true|false|null|\d+)(?=,?$))`,
   ].join('|'),
   'gm',
 )

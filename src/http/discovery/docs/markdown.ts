@@ -28,14 +28,13 @@ export function docsMarkdown(api: OpenapiDocument, base: string, widget: Widget 
 
 /** What it is, where it is, and its calls. */
 export function introduction(api: OpenapiDocument, base: string): string {
-  const { title, summary, description } = api.info
+  const { title, description } = api.info
   const endpoints = callsOf(api).map(
     ({ method, path, operation: { summary } }) =>
       `- [${code(`${method} ${path}`)} ${escaped(summary)}](#${idOf(summary)})`,
   )
   return blocks(
     `# ${escaped(title)}`,
-    prose(summary),
     prose(description),
     example('Base URL', { language: 'http', code: base }),
     '**Endpoints**',

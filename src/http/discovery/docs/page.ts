@@ -138,11 +138,7 @@ export function docsPage(
     Titled,
     ...Titled[],
   ]
-  const [about, first, ...next] = split(guide, 3)
-  const groups: Titled[] = [
-    [heading, ...[about, first!, blocksOf(tryIt(api, widget)) as Titled, ...next].flat()],
-    ...more,
-  ]
+  const groups: Titled[] = [[heading, ...guide, ...blocksOf(tryIt(api, widget))], ...more]
   const rest = {
     title: others.map(({ name }) => name).join(' and '),
     about: others.map(({ description }) => description).join(' '),
