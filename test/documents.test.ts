@@ -99,7 +99,7 @@ test('the picture of the README can be read on a phone, is light, and comes to r
   for (const scheme of ['light', 'dark']) {
     const svg = textOf(`docs/pictures/waitlist.${scheme}.svg`)
     const scale = 343 / Number(/viewBox="0 0 (\d+)/.exec(svg)![1])
-    for (const [, size] of svg.matchAll(/font-size="(\d+)"/g)) assert.ok(Number(size) * scale >= 9.5, size)
+    for (const [, size] of svg.matchAll(/font-size="(\d+)"/g)) assert.ok(Number(size) * scale >= 9.5, `${size}`)
     assert.ok(Buffer.byteLength(svg) < 300_000)
     assert.deepEqual(svg.match(/animation: [^;}]*/g), ['animation: 5s '])
     assert.match(svg, /@media \(prefers-reduced-motion: no-preference\) \{\n {2}\.play/)
