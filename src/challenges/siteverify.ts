@@ -75,7 +75,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
   }
 
   const ask = (token: string, visitor: string | null, leave: AbortSignal, mayBegin?: () => boolean) =>
-    attempting(timeout, leave, attempt => call(request(token, visitor), attempt), mayBegin)
+    attempting(timeout, leave, attempt => call(request(token, visitor), attempt), mayBegin, 'visitor')
 
   /** For the operator: it may be somebody's attempt, or a wrong setting. */
   function refuseForeign(why: string): Verdict {

@@ -50,7 +50,7 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
   async function post(recipient: Recipient, leave: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
     const message = await write(recipient)
     const work = async (attempt: Attempt): Promise<MailResult> => {
-      const done = await enter({ longest: LONGEST_QUEUE, continues: false, over: attempt.over })
+      const done = await enter({ longest: LONGEST_QUEUE, rank: attempt.rank, over: attempt.over })
       if (done === null || attempt.over.aborted || !attempt.mayBegin()) {
         done?.()
         return { is: 'unreached', why: 'send the mail: not sent, its turn did not come in time', notSent: true }

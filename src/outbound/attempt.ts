@@ -1,3 +1,5 @@
+import type { Rank } from './pace.ts'
+
 /**
  * One attempt at a delivery, in one or more calls. They share one timeout, which starts with the first call, so that time
  * spent in our own queue does not count.
@@ -7,6 +9,8 @@ export interface Attempt {
   readonly over: AbortSignal
   /** Called when it is the first call's turn: whether it is still wanted. */
   mayBegin(): boolean
+  /** That of the first call in our own queue. */
+  readonly rank: Rank
   /** Starts the timeout. Only the first call of an attempt does. */
   begin(): void
   /** Whether a call of this attempt has begun. */
@@ -21,6 +25,7 @@ export async function attempting<Result>(
   leave: AbortSignal,
   work: (attempt: Attempt) => Promise<Result>,
   mayBegin: () => boolean = () => true,
+  rank: Rank = 'backlog',
 ): Promise<Result> {
   const controller = new AbortController()
   const end = () => controller.abort()
@@ -32,6 +37,7 @@ export async function attempting<Result>(
     return await work({
       over: controller.signal,
       mayBegin,
+      rank,
       begin() {
         if (endsAt !== undefined) return
         endsAt = performance.now() + timeout

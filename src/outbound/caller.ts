@@ -100,7 +100,7 @@ export function caller(settings: CallerSettings): Caller {
     const continues = attempt.hasBegun()
     const longest = continues ? attempt.left() : LONGEST_QUEUE
     const until = performance.now() + longest
-    const leave = await enter({ longest, continues, over: attempt.over })
+    const leave = await enter({ longest, rank: continues ? 'continues' : attempt.rank, over: attempt.over })
     if (leave === null) return notSent(call)
     try {
       if (!(await turn(until - performance.now(), attempt.over)) || attempt.over.aborted) return notSent(call)

@@ -26,12 +26,18 @@ const realTime: Clock = {
   },
 }
 
+/**
+ * Who goes first: what continues an attempt, so that what was begun is completed even under overload; then what a visitor
+ * waits for; last what nobody waits for.
+ */
+const ranks = ['continues', 'visitor', 'backlog'] as const
+export type Rank = (typeof ranks)[number]
+
 /** A call that wants a turn. */
 export interface Wish {
   /** Milliseconds that it may wait. */
   readonly longest: number
-  /** Whether it continues what an earlier call began. Such calls go first. */
-  readonly continues: boolean
+  readonly rank: Rank
   /** Ends the wait. */
   readonly over: AbortSignal
 }
@@ -50,9 +56,8 @@ interface Waiting extends Wish {
 
 /**
  * Keeps a documented limit exactly: a call begins when fewer than `calls` began within the last `per` milliseconds and
- * fewer than `connections` are under way. The others wait in order of arrival; those that continue an attempt go before
- * new ones, so that what was begun is completed even under overload. A call that would certainly wait too long is
- * refused at once, which bounds the queue.
+ * fewer than `connections` are under way. The others wait by rank, and in order of arrival. A call that would certainly wait
+ * too long is refused at once, which bounds the queue.
  */
 export function pace({ calls, per, connections }: Rate, clock: Clock = realTime): Pace {
   const window = per * MARGIN
@@ -61,12 +66,21 @@ export function pace({ calls, per, connections }: Rate, clock: Clock = realTime)
   let oldest = 0
   let underWay = 0
   let queue: Waiting[] = []
-  let cancel: (() => void) | undefined
+  let cancel = () => {}
+  /** The backlog begins no more than a fifth of the calls in a fifth of the time, so that visitors find turns that are free. */
+  const share = Math.ceil(calls / 5)
 
   /** Milliseconds until a call with `ahead` others before it may begin, if each of those ends at once. */
   function untilTurn(ahead: number): number {
     const free = begun[(oldest + ahead) % calls]! + window
     return Math.max(0, free - clock.now()) + Math.floor(ahead / calls) * window
+  }
+
+  /** Milliseconds until the first in the queue may begin. */
+  function untilNext(): number {
+    if (queue[0]!.rank !== 'backlog') return untilTurn(0)
+    const free = begun[(oldest + calls - share) % calls]! + (window * share) / calls
+    return Math.max(untilTurn(0), free - clock.now())
   }
 
   function admit(): Leave {
@@ -83,25 +97,23 @@ export function pace({ calls, per, connections }: Rate, clock: Clock = realTime)
   }
 
   function advance(): void {
-    while (queue.length > 0 && underWay < connections && untilTurn(0) <= 0) queue.shift()!.go(admit())
-    if (queue.length === 0) {
-      // A timer would keep the process alive for nothing.
-      cancel?.()
-      cancel = undefined
-    } else if (underWay < connections) {
-      cancel ??= clock.after(Math.max(1, Math.ceil(untilTurn(0))), () => {
-        cancel = undefined
-        advance()
-      })
+    // The timer may be that of a call which is no longer the first, and would keep the process alive for nothing.
+    cancel()
+    while (queue.length > 0 && underWay < connections) {
+      const wait = untilNext()
+      if (wait > 0) {
+        cancel = clock.after(Math.max(1, Math.ceil(wait)), advance)
+        return
+      }
+      queue.shift()!.go(admit())
     }
   }
 
   return {
     enter(wish) {
-      const { longest, continues, over } = wish
+      const { longest, rank, over } = wish
       if (over.aborted) return Promise.resolve(null)
-      const firstNew = queue.findIndex(each => !each.continues)
-      const ahead = continues && firstNew >= 0 ? firstNew : queue.length
+      const ahead = queue.filter(each => ranks.indexOf(each.rank) <= ranks.indexOf(rank)).length
       if (untilTurn(ahead) > longest) return Promise.resolve(null)
       return new Promise(resolve => {
         const waiting: Waiting = {

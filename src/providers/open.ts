@@ -75,8 +75,10 @@ export async function openProvider<Name extends VendorName>(
   return {
     name,
     timeout,
-    createContact: (contact, doubt, signal, mayBegin) =>
-      attempting(timeout, signal, attempt => createContact(lowerCase(contact), doubt, attempt), mayBegin),
+    createContact(contact, doubt, signal, mayBegin, forVisitor) {
+      const create = (attempt: Attempt) => createContact(lowerCase(contact), doubt, attempt)
+      return attempting(timeout, signal, create, mayBegin, forVisitor ? 'visitor' : 'backlog')
+    },
     automation: automation && {
       name: `${name}-automation`,
       repeatable,

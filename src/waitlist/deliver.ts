@@ -44,7 +44,7 @@ export interface Kind<Result extends Creation | DeliveryResult, Item extends Lea
   /** Whether another attempt may be made when the outcome of the previous one is unknown. */
   mayRepeat(delivery: Item): boolean
   /** `mayBegin` is called when it is the attempt's turn, since an outage may have begun while it waited. */
-  tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean): Promise<Result>
+  tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean, forVisitor: boolean): Promise<Result>
   /** What an answer other than a failure means for the delivery. */
   judge(result: Exclude<Result, Failure>, delivery: Item): Settlement
   /** What the log says to identify it. */
@@ -58,7 +58,7 @@ export interface Outbox<Result, Item extends Leased> {
   readonly claim: Leases<Item>['claim']
   readonly settle: Outcomes<Item>['settle']
   readonly settled: Outcomes<Item>['settled']
-  /** Makes one attempt for a leased delivery. Rejects only when the store does. */
+  /** Makes one attempt for a leased delivery. `stops`: of the loop; absent: it is for a visitor. Rejects only when the store does. */
   attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
 }
 
@@ -98,22 +98,28 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
   const streak = givenUp(clock)
 
-  async function attempt(delivery: Item, leave: AbortSignal, stops = () => false): Promise<Attempted<Result>> {
+  async function attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
     own.begin(delivery)
     const mayRepeat = kind.mayRepeat(delivery)
     // What a stop cuts is lost where it may not be repeated.
-    const mayBegin = () => mayRepeat || !stops()
-    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin)
+    const mayBegin = () => mayRepeat || !stops?.()
+    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin, stops === undefined)
     const settlement = judge(result, delivery)
     streak.note(settlement)
     say(settlement, delivery)
     return { result, settlement, stored: await settle(delivery, settlement) }
   }
 
-  async function tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean): Promise<Result> {
+  async function tell(
+    delivery: Item,
+    leave: AbortSignal,
+    isWanted: () => boolean,
+    forVisitor: boolean,
+  ): Promise<Result> {
     const isTrial = state.begin()
+    const mayBegin = () => isWanted() && (isTrial || state.refusal() === null)
     try {
-      return await kind.tell(delivery, leave, () => mayBegin() && (isTrial || state.refusal() === null))
+      return await kind.tell(delivery, leave, mayBegin, forVisitor)
     } catch (error) {
       // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
       return { is: 'unclear', why: `a bug: ${error}` } as Result

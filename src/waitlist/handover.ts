@@ -56,7 +56,7 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     longestPause: LONGEST_PAUSE,
     // `createContact` adds an address only if it is new there, so repeating it is safe.
     mayRepeat: () => true,
-    tell: ({ contact, doubt }, leave, mayBegin) => provider.createContact(contact, doubt, leave, mayBegin),
+    tell: ({ contact, doubt }, leave, ...turn) => provider.createContact(contact, doubt, leave, ...turn),
     judge,
   }
   const { loop, breaker, claim, settle, settled, attempt } = outbox(kind, parts)

@@ -309,9 +309,16 @@ export interface Provider {
    *
    * `doubt`: an earlier call for this contact may have taken effect. The provider then says, if it can, whether an
    * existing contact came from that call. `leave` aborts the call. `mayBegin` is called when its turn in our own queue
-   * has come; if it returns false, nothing is sent. Never rejects.
+   * has come; if it returns false, nothing is sent. There, what is `forVisitor` goes before what nobody waits for. Never
+   * rejects.
    */
-  createContact(contact: Contact, doubt: boolean, leave: AbortSignal, mayBegin?: () => boolean): Promise<Creation>
+  createContact(
+    contact: Contact,
+    doubt: boolean,
+    leave: AbortSignal,
+    mayBegin?: () => boolean,
+    forVisitor?: boolean,
+  ): Promise<Creation>
 
   /**
    * Erases the contact with this very address, ASCII case aside: from all lists there, with all that is known of it.

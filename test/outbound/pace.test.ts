@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Clock, type Leave, MARGIN, pace, type Rate } from '../../src/outbound/pace.ts'
+import { type Clock, type Leave, MARGIN, pace, type Rank, type Rate } from '../../src/outbound/pace.ts'
 
 /** Time that passes only when it is told to, with everything that is to happen in it. */
 function steppedTime() {
@@ -31,13 +31,15 @@ function steppedTime() {
   }
 }
 
+const ranks: readonly Rank[] = ['continues', 'visitor', 'backlog']
+
 interface Visit {
   /** Milliseconds since the visit before. */
   readonly later: number
   /** Milliseconds until its process stops. */
   readonly stays: number
   readonly longest: number
-  readonly continues: boolean
+  readonly rank: Rank
   readonly lasts: number
 }
 
@@ -51,7 +53,7 @@ const visits = fc.array(
     later: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1_500 })),
     stays: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(1_000_000)),
     longest: fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 20_000 })),
-    continues: fc.boolean(),
+    rank: fc.constantFrom(...ranks),
     lasts: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 })),
   }),
   { maxLength: 40 },
@@ -78,8 +80,8 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
   }
   const window = rate.per * MARGIN
   const { enter } = pace(rate, clock)
-  const begun: { readonly at: number; readonly visit: number; readonly continues: boolean }[] = []
-  const waiting = new Map<number, boolean>()
+  const begun: { readonly at: number; readonly visit: number; readonly rank: Rank }[] = []
+  const waiting = new Map<number, Rank>()
   let underWay = 0
   let over = 0
 
@@ -90,14 +92,14 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
     return times.at(-1)!
   }
 
-  const arrive = async (visit: number, { stays, longest, continues, lasts }: Visit) => {
+  const arrive = async (visit: number, { stays, longest, rank, lasts }: Visit) => {
     const stop = new AbortController()
     const arrived = time.now()
-    const before = [...waiting.values()].filter(each => each || !continues).length
+    const before = [...waiting.values()].filter(each => ranks.indexOf(each) <= ranks.indexOf(rank)).length
     const turn = earliest(before)
     time.at(arrived + stays, () => stop.abort())
-    waiting.set(visit, continues)
-    const leave: Leave | null = await enter({ longest, continues, over: stop.signal })
+    waiting.set(visit, rank)
+    const leave: Leave | null = await enter({ longest, rank, over: stop.signal })
     waiting.delete(visit)
     const waited = time.now() - arrived
     assert.ok(waited <= Math.min(longest, stays), 'nobody waits for longer than allowed')
@@ -107,9 +109,10 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
         assert.ok(turn > arrived + longest, 'only who would wait in vain is refused')
       return
     }
-    if (!continues) assert.ok(![...waiting.values()].includes(true), 'those who continue go first')
+    const first = [...waiting.values()].every(each => ranks.indexOf(each) >= ranks.indexOf(rank))
+    assert.ok(first, 'those who continue go first, then visitors')
     underWay++
-    begun.push({ at: time.now(), visit, continues })
+    begun.push({ at: time.now(), visit, rank })
     time.at(time.now() + lasts, () => {
       underWay--
       leave()
@@ -127,18 +130,23 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
     if (waiting.size === 0) return assert.equal(timers.size, 0, 'a timer for nobody')
     const first = begun.at(-rate.calls)
     const full = first !== undefined && begun.length >= rate.calls && time.now() < first.at + window + 1
-    assert.ok(underWay === rate.connections || full, 'somebody waits although a call may begin')
+    const share = Math.ceil(rate.calls / 5)
+    const last = begun.at(-share)?.at ?? Number.NEGATIVE_INFINITY
+    const isEnough = time.now() < last + (window * share) / rate.calls + 1
+    const isBacklog = [...waiting.values()].every(each => each === 'backlog')
+    const mayWait = underWay === rate.connections || full || (isBacklog && isEnough)
+    assert.ok(mayWait, 'somebody waits although a call may begin')
   })
   assert.equal(over, pattern.length, 'everybody is told')
   for (const [i, { at }] of begun.slice(rate.calls).entries()) {
     assert.ok(at - begun[i]!.at >= rate.per, `${rate.calls + 1} calls began within ${at - begun[i]!.at} ms`)
   }
-  for (const kind of [true, false]) {
-    const order = begun.filter(({ continues }) => continues === kind).map(({ visit }) => visit)
+  for (const kind of ranks) {
+    const order = begun.filter(({ rank }) => rank === kind).map(({ visit }) => visit)
     assert.deepEqual(
       order,
       order.toSorted((a, b) => a - b),
-      'each kind in order of arrival',
+      'each rank in order of arrival',
     )
   }
 }
@@ -148,12 +156,12 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
     await fc.assert(fc.asyncProperty(rates, visits, history), { numRuns: 1_000 })
   })
 
-  const patient = { longest: 60_000, continues: false, over: new AbortController().signal }
+  const patient = { longest: 60_000, rank: 'backlog', over: new AbortController().signal } as const
 
   test('one second full of calls, then the next', () =>
     history(
       { calls: 6, per: 1_000, connections: 4 },
-      Array(40).fill({ later: 0, stays: 1_000_000, longest: 60_000, continues: false, lasts: 1 }),
+      Array(40).fill({ later: 0, stays: 1_000_000, longest: 60_000, rank: 'backlog', lasts: 1 }),
     ))
 
   test('with the real clock', async () => {
@@ -171,11 +179,11 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
     let [begun, completed] = [0, 0]
     const work = async () => {
       const over = new AbortController().signal
-      const first = await enter({ longest: 5_000, continues: false, over })
+      const first = await enter({ longest: 5_000, rank: 'backlog', over })
       if (first === null) return
       begun++
       first()
-      const second = await enter({ longest: 8_000, continues: true, over })
+      const second = await enter({ longest: 8_000, rank: 'continues', over })
       second?.()
       if (second !== null) completed++
     }
@@ -184,6 +192,31 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
     await time.pass(() => {})
     assert.ok(begun >= 50, `${begun} were begun`)
     assert.equal(completed, begun)
+  })
+
+  test('a visitor waits for a fraction of the time behind any backlog, which still has all turns that are left', async () => {
+    const time = steppedTime()
+    const clock: Clock = { now: time.now, after: (wait, run) => time.at(time.now() + wait, run) }
+    const { enter } = pace({ calls: 10, per: 1_000, connections: 10 }, clock)
+    const over = new AbortController().signal
+    const waits: number[] = []
+    let calls = 0
+    const call = async (rank: Rank) => {
+      const since = time.now()
+      const leave = await enter({ longest: 5_000, rank, over })
+      assert.ok(leave !== null)
+      calls++
+      if (rank === 'visitor') waits.push(time.now() - since)
+      time.at(time.now() + 100, leave)
+    }
+    const work = async () => {
+      while (time.now() < 20_000) await call('backlog')
+    }
+    time.at(0, () => void Promise.all(Array.from({ length: 12 }, work)))
+    for (let at = 2_000; at < 20_000; at += 333) time.at(at, () => void call('visitor'))
+    await time.pass(() => {})
+    assert.ok(Math.max(...waits) <= 220, `${Math.max(...waits)} ms`)
+    assert.ok(calls >= 185, `${calls} calls in 20 s`)
   })
 
   test('nothing of it keeps a process alive when nobody waits any more', async () => {

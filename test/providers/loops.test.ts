@@ -20,6 +20,20 @@ providerContract({
   refused: 'refused@example.com',
 })
 
+test('a visitor goes before the backlog, in what it leaves free of the rate', async t => {
+  const { url, asked } = await startVendor(t, loopsFake().answer)
+  const { createContact } = await opened(t, loops, loopsSettings(url))
+  const stop = new AbortController()
+  const backlog = Array.from({ length: 12 }, (_, i) =>
+    createContact(contactOf(`waiting-${i}@example.com`), false, stop.signal),
+  )
+  assert.equal((await createContact(ada, false, never, () => true, true)).is, 'created')
+  stop.abort()
+  await Promise.all(backlog)
+  const place = asked.findIndex(({ json }) => json.email === ada.email)
+  assert.ok(place >= 0 && place <= 2, String(place))
+})
+
 test("our requests are those of the vendor's own client", async t => {
   const event = eventOf(ada)
 

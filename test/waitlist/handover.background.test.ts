@@ -154,6 +154,24 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     assert.equal(here.asked.length - before, 120)
   })
 
+  test('the provider is told what a visitor waits for, and what nobody does', async t => {
+    const told: [email: string, forVisitor: boolean | undefined][] = []
+    const here = await scene(t, ({ email }, _doubt, _leave, forVisitor) => {
+      told.push([email, forVisitor])
+      return up
+    })
+    await here.waiting(1)
+    await here.visit('ada@example.com')
+    await here.pass(1)
+    assert.deepEqual(
+      new Map(told),
+      new Map([
+        ['ada@example.com', true],
+        [told[1]![0], false],
+      ]),
+    )
+  })
+
   test('while it asks to be left alone for an hour, nobody is asked about for a minute; then one, and all when that one is well', async t => {
     const here = await scene(t, () => ({ ...down, retryAfter: HOUR * 1_000 }))
     await here.visit('ada@example.com')

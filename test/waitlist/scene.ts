@@ -26,7 +26,12 @@ export function quickFolder(t: Pick<TestContext, 'after'>): string {
   return folder
 }
 
-export type Answer = (contact: Contact, doubt: boolean, leave: AbortSignal) => Creation | Promise<Creation>
+export type Answer = (
+  contact: Contact,
+  doubt: boolean,
+  leave: AbortSignal,
+  forVisitor?: boolean,
+) => Creation | Promise<Creation>
 
 /** A hand-over as it is stored. */
 export interface Pending {
@@ -73,9 +78,9 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
   const port: Provider = {
     name: 'fake',
     timeout: TIMEOUT,
-    async createContact(contact, doubt, leave) {
+    async createContact(contact, doubt, leave, _, forVisitor) {
       asked.push({ email: contact.email, doubt, at: clock.now })
-      return provider.answer(contact, doubt, leave)
+      return provider.answer(contact, doubt, leave, forVisitor)
     },
     automation: null,
     remove: async () => ({ is: 'absent' }),
