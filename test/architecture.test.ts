@@ -88,7 +88,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   domains: { parts: ['waitlist'], packages: [] },
-  challenges: { parts: ['outbound', 'waitlist'], packages: ['altcha-lib', 'altcha-lib/algorithms/pbkdf2'] },
+  challenges: { parts: ['outbound', 'waitlist'], packages: [] },
   outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },
   waitlist: { parts: [], packages: [] },
 }

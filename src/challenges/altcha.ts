@@ -1,6 +1,5 @@
-import { createHmac, randomInt } from 'node:crypto'
-import { createChallenge, type Payload, verifySolution } from 'altcha-lib'
-import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
+import { createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
 import type { Challenge, Verdict, Widget } from '../waitlist/ports.ts'
 
 export interface AltchaOptions {
@@ -14,9 +13,28 @@ export interface AltchaOptions {
 }
 
 const ALGORITHM = 'PBKDF2/SHA-256'
+/** Bytes of a derived key. */
+const KEY = 32
 const LIFETIME = 600_000
 /** Characters of a solution. The widget's have about 750. */
 const LONGEST = 2_048
+
+const derive = promisify(pbkdf2)
+
+/** What is signed, its members in the order of the alphabet. */
+interface Parameters {
+  readonly algorithm: string
+  readonly cost: number
+  /** The counter stays ours, so this says how hard it was. */
+  readonly data: { readonly range: number }
+  /** Seconds since 1970. */
+  readonly expiresAt: number
+  readonly keyLength: number
+  readonly keyPrefix: string
+  readonly keySignature: string
+  readonly nonce: string
+  readonly salt: string
+}
 
 /** https://altcha.org/docs/v3/widget-integration/. It is told by the page where challenges come from. */
 const widget: Widget = {
@@ -34,8 +52,12 @@ const expired: Verdict = { is: 'unsolved', why: 'expired' }
  * derivation makes a challenge, and two HMACs verify its solution ("deterministic mode").
  */
 export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptions): Challenge {
-  const keyFor = (purpose: string) => createHmac('sha256', secret).update(`altcha ${purpose}`).digest('hex')
-  const keys = { hmacSignatureSecret: keyFor('challenge'), hmacKeySignatureSecret: keyFor('solution') }
+  const signing = (purpose: string) => {
+    const key = createHmac('sha256', secret).update(`altcha ${purpose}`).digest('hex')
+    return (text: string | Buffer) => createHmac('sha256', key).update(text).digest('hex')
+  }
+  const signatureOf = signing('challenge')
+  const keySignatureOf = signing('solution')
 
   return {
     name: 'altcha',
@@ -43,30 +65,37 @@ export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptio
     widget,
 
     async issue() {
-      const challenge = await createChallenge({
-        ...keys,
+      const [nonce, salt] = [randomBytes(16), randomBytes(16)]
+      const counter = Buffer.alloc(4)
+      counter.writeUInt32BE(randomInt(1, range + 1))
+      const key = await derive(Buffer.concat([nonce, counter]), salt, cost, KEY, 'sha256')
+      const parameters: Parameters = {
         algorithm: ALGORITHM,
         cost,
-        counter: randomInt(1, range + 1),
-        deriveKey,
-        expiresAt: Math.floor((Date.now() + lifetime) / 1000),
-        // The counter stays ours, so this says how hard it was.
         data: { range },
-      })
-      return JSON.stringify(challenge)
+        expiresAt: Math.floor((Date.now() + lifetime) / 1000),
+        keyLength: KEY,
+        keyPrefix: key.toString('hex', 0, KEY / 2),
+        keySignature: keySignatureOf(key),
+        nonce: nonce.toString('hex'),
+        salt: salt.toString('hex'),
+      }
+      return JSON.stringify({ parameters, signature: signatureOf(JSON.stringify(parameters)) })
     },
 
     async verify(text) {
-      const payload = payloadIn(text)
-      if (payload === null) return wrong
-      const { challenge, solution } = payload
-      const verdict = await verifySolution({ ...keys, challenge, solution, deriveKey })
-      if (verdict.expired) return expired
-      if (!verdict.verified) return wrong
+      if (text.length > LONGEST) return wrong
+      const { challenge, solution } = membersOf(parsed(Buffer.from(text, 'base64').toString()))
+      const { parameters, signature } = membersOf(challenge)
+      const signed = signedIn(membersOf(parameters))
+      if (!isSame(signature, signatureOf(signed))) return wrong
       // So we made it, though perhaps when it cost less.
-      const { algorithm, cost: paid, data, nonce, expiresAt } = challenge.parameters
-      if (algorithm !== ALGORITHM || paid < cost || !(Number(data?.range) >= range)) return wrong
-      return { is: 'solved', proof: { nonce, expires: new Date(Number(expiresAt) * 1000) } }
+      const { cost: paid, data, expiresAt, keySignature, nonce } = JSON.parse(signed) as Parameters
+      if (expiresAt * 1000 < Date.now()) return expired
+      if (paid < cost || data.range < range) return wrong
+      const { derivedKey } = membersOf(solution)
+      if (!isDigest(derivedKey) || !isSame(keySignature, keySignatureOf(Buffer.from(derivedKey, 'hex')))) return wrong
+      return { is: 'solved', proof: { nonce, expires: new Date(expiresAt * 1000) } }
     },
 
     check: () => Promise.resolve(null),
@@ -74,14 +103,27 @@ export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptio
   }
 }
 
-/** What the widget sends, or null. The library trusts the types of what it looks at. */
-function payloadIn(text: string): Payload | null {
-  if (text.length > LONGEST) return null
-  const payload = parsed(Buffer.from(text, 'base64').toString())
-  if (!isObject(payload) || !isObject(payload.challenge)) return null
-  const { parameters, signature } = payload.challenge
-  return isObject(parameters) && typeof signature === 'string' ? (payload as unknown as Payload) : null
+/** The text that was signed, if these are parameters of ours. */
+function signedIn(given: Members): string {
+  const { algorithm, cost, data, expiresAt, keyLength, keyPrefix, keySignature, nonce, salt } = given
+  const { range } = membersOf(data)
+  return JSON.stringify({
+    algorithm,
+    cost,
+    data: { range },
+    expiresAt,
+    keyLength,
+    keyPrefix,
+    keySignature,
+    nonce,
+    salt,
+  })
 }
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Those of an object; of anything else none. */
+const membersOf = (value: unknown): Members => (typeof value === 'object' && value !== null ? (value as Members) : {})
 
 function parsed(text: string): unknown {
   try {
@@ -91,4 +133,7 @@ function parsed(text: string): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+const isDigest = (value: unknown): value is string => typeof value === 'string' && /^[\da-f]{64}$/.test(value)
+
+const isSame = (given: unknown, digest: string): boolean =>
+  isDigest(given) && timingSafeEqual(Buffer.from(given), Buffer.from(digest))

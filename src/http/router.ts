@@ -4,6 +4,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import { type Challenge, type Limiter, type Store, StoreUnavailable } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
+import { summary } from '../waitlist/summary.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { proving, SOLUTION_FIELD } from './challenge.ts'
 import { type ClientRule, clientAddress, networkOf, visitorAddress } from './client-address.ts'
@@ -84,13 +85,14 @@ export function createRouter(
   const clientOf = requestClient(clientAddress(settings.client))
   const inNetwork = networkOf(settings.client)
   const logOutage = outageLog(log)
+  const logBug = summary<object>((requests, last) => log.error({ ...last, requests }, 'a bug: a request failed'))
   const logsRequests = log.isLevelEnabled('debug')
   let requests = 0
 
   /** A throw is an outage of the store or a bug. Neither is explained to the visitor. */
   const failed = (error: unknown, reqId: number): Answer => {
     if (error instanceof StoreUnavailable) logOutage(error)
-    else log.error({ reqId: String(reqId), err: error }, 'a bug: a request failed')
+    else logBug({ reqId: String(reqId), err: error })
     return refuse(unavailable)
   }
   const signup = signupRoute({

@@ -1,10 +1,18 @@
 /** `CHALLENGE`: what a visitor sees of a verifier, and what is stored. */
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
+import fc from 'fast-check'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
 import * as refusals from '../../src/http/refusals.ts'
 import { SOLUTION_MAX } from '../../src/waitlist/ports.ts'
-import { HOST, type Kind, kinds, members, SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
+import {
+  HOST,
+  type Kind,
+  kinds,
+  SECRET,
+  startVerifier,
+  members as vendorMembers,
+} from '../challenges/siteverify.fake.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
@@ -23,13 +31,16 @@ const origin = `https://${HOST}`
 const ada = { name: 'Ada', email: 'ada@example.com' }
 const grace = { name: 'Grace', email: 'grace@example.com' }
 
+/** The members of a body in which solutions are sent. */
+const members = { ...vendorMembers, altcha: 'altcha' }
+
 /** A service behind a challenge of this kind. */
-async function challenged(t: TestContext, kind: Kind = 'turnstile', env: Record<string, string> = {}) {
-  const verifier = await startVerifier(t, kind)
+async function challenged(t: TestContext, kind: Kind | 'altcha' = 'turnstile', env: Record<string, string> = {}) {
+  const verifier = await startVerifier(t, kind === 'altcha' ? 'turnstile' : kind)
   const settings = {
     CHALLENGE: kind,
     CHALLENGE_SECRET: SECRET,
-    CHALLENGE_URL: verifier.address,
+    ...(kind !== 'altcha' && { CHALLENGE_URL: verifier.address }),
     CORS_ORIGINS: origin,
     ...env,
   }
@@ -249,6 +260,28 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
       assert.match(String(lines[0]!.reason), /^verify a challenge: /)
       assert.doesNotMatch(JSON.stringify(service.logged), /ada\d|token_of|the-secret/)
     })
+  })
+}
+
+for (const kind of ['altcha', ...kinds] as const) {
+  test(`${kind}: whatever is sent as a solution is refused with 400, and the log has no error`, async t => {
+    const { service, signUp } = await challenged(t, kind)
+    const encoded = fc
+      .oneof(
+        fc.constant({ challenge: { signature: 'a', parameters: { expiresAt: { toString: 1 } } } }),
+        fc.record({ challenge: fc.jsonValue(), solution: fc.jsonValue() }),
+        fc.jsonValue(),
+      )
+      .map(value => Buffer.from(JSON.stringify(value)).toString('base64'))
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(encoded, fc.string({ unit: 'binary' }), fc.jsonValue()), async solution => {
+        assert.equal((await signUp({ ...ada, [members[kind]]: solution })).status, 400)
+      }),
+    )
+    assert.deepEqual(
+      service.logged.filter(({ level }) => Number(level) >= 50),
+      [],
+    )
   })
 }
 
