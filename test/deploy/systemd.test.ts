@@ -50,6 +50,10 @@ test('systemd waits longer for a stop than it may take, and has no reload that w
   assert.deepEqual(valuesOf('ExecReload'), [])
 })
 
+test('a crash leaves no image of its memory, where names, addresses and secrets are', () => {
+  assert.deepEqual(valuesOf('LimitCORE'), ['0'])
+})
+
 /** The system calls of a filter, with the sets in it resolved. */
 function callsIn(filter: string): Set<string> {
   const calls = new Set<string>()
