@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import type { Counts } from '../../waitlist/counts.ts'
 import { StoreUnavailable } from '../../waitlist/ports.ts'
+import { threadOf } from './thread.ts'
 
 /** What is counted in the file at `path`: the listed contacts, or everything, with the time in milliseconds since 1970. */
 export type Count = { readonly path: string; readonly what: 'listed' | { readonly now: number } }
@@ -18,7 +18,7 @@ export const countAllIn = (path: string, now: number): Promise<Counts> =>
 
 function counted(count: Count): Promise<number | Counts> {
   // The same extension as this file: .ts in the repository, .js in the package.
-  const worker = new Worker(new URL(`./counter${extname(import.meta.url)}`, import.meta.url), { workerData: count })
+  const worker = threadOf(new URL(`./counter${extname(import.meta.url)}`, import.meta.url), count)
   let result: number | Counts | undefined
   let why = 'the contacts were not counted'
   worker.on('message', message => {

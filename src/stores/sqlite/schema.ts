@@ -38,7 +38,7 @@ const settings: readonly (readonly [name: string, value: string | number, reads:
   ['foreign_keys', 'ON', 1],
   ['trusted_schema', 'OFF', 0],
   ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
-  ['cache_size', -16_384, -16_384], // KiB: enough for the inner pages of the index on some million addresses
+  ['cache_size', -4_096, -4_096], // KiB: enough for the inner pages of the indexes on a million contacts
   ['wal_autocheckpoint', 0, 0], // log.ts does it, apart from the commits
   ['journal_size_limit', 67_108_864, 67_108_864],
 ]

@@ -12,13 +12,16 @@ export interface Thread {
   close(): Promise<void>
 }
 
+/** A thread has its own compile cache, which must be on before its first file is read (bin/waitlist.js says why). */
+export function threadOf({ href }: URL, workerData: unknown): Worker {
+  const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(href)})`
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData })
+}
+
 /** @throws {OperatorError} when the file cannot be used as it is. */
 export async function startThread(options: SqliteOptions, log: Log | undefined): Promise<Thread> {
-  // The same extension as this file: .ts in the repository, .js in the package. A thread has its own compile cache, which
-  // must be on before its first file is read (bin/waitlist.js says why).
-  const file = new URL(`./worker${extname(import.meta.url)}`, import.meta.url).href
-  const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(file)})`
-  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData: options })
+  // The same extension as this file: .ts in the repository, .js in the package.
+  const worker = threadOf(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), options)
   const asked: ((reply: Reply) => void)[] = []
   const failure = Promise.withResolvers<Error>()
   let over: Reply | undefined
