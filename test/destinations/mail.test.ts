@@ -512,6 +512,25 @@ describe('sessions', { timeout: 60_000 }, () => {
     assert.deepEqual([server.connections.all, server.mails.length], [4, 2])
   })
 
+  test('one in which a mail is refused half-way is not used again, and the mail not finished', async t => {
+    const textFile = join(temporaryFolder(t), 'long.txt')
+    writeFileSync(textFile, '{service}')
+    const server = await startMailServer(t, {
+      deed(moment, count) {
+        if (moment !== 'DATA' || count > 1) return null
+        return client => {
+          client.pause().write('354 go on\r\n552 5.3.4 too large\r\n')
+          setTimeout(() => client.resume(), 100)
+        }
+      },
+    })
+    // More than the buffers of both sides take.
+    const long = opened(t, server, { textFile, service: 'long\n'.repeat(2_000_000) })
+    assert.equal((await long.deliver(joined(), running)).is, 'misconfigured')
+    await until(() => server.connections.open === 0)
+    assert.deepEqual([server.mails.length, server.connections.all], [0, 1])
+  })
+
   test('one that nobody uses is ended within ten seconds', {
     skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
   }, async t => {

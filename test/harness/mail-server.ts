@@ -173,6 +173,7 @@ function between(
     commands += chunk.toString('latin1')
     if (mode === 'mail') {
       upstream.write(chunk)
+      commands = commands.slice(-5)
       if (!/(?:^|\r\n)\.\r\n$/.test(commands)) return
       mode = 'commands'
       commands = ''
