@@ -343,7 +343,7 @@ export const settings = {
     ...yesOrNo,
   },
   KEEP_DELIVERIES_DAYS: {
-    meaning: 'Days after which deliveries that ended are deleted; without it they are kept.',
+    meaning: 'Days after which deliveries that arrived are deleted; without it they are kept.',
     ...whole(1, 36_500, ' days'),
   },
   ADMIN_PORT: {

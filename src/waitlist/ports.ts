@@ -145,15 +145,16 @@ export interface Store {
 
   /**
    * Takes a turn that instances share. False: one of them took it less than `distance` milliseconds ago, as long as the
-   * store's clock is not set.
+   * store's clock is not set; or with `latest`, it could have been taken more than so many milliseconds ago, or never was:
+   * then the distance begins anew.
    */
-  takeTurn(name: string, distance: number): Promise<boolean>
+  takeTurn(name: string, distance: number, latest?: number): Promise<boolean>
 
   /**
-   * Looks at the next `most` deliveries after number `after`, and deletes those of events that ended more than `age`
-   * milliseconds ago, by the store's clock.
+   * Looks at the next `most` deliveries after number `after`, and deletes those that were delivered more than `age`
+   * milliseconds ago, by the store's clock. `counting`: it deletes none, and says how many it would.
    */
-  prune(age: number, after: number, most: number): Promise<Pruned>
+  prune(age: number, after: number, most: number, counting?: boolean): Promise<Pruned>
 
   /**
    * Looks at the next `most` contacts after number `after`, and stores the mailbox behind each address (`mailboxOf`) where

@@ -1,14 +1,17 @@
 import { type Loop, loop } from './loop.ts'
 import { pause } from './pause.ts'
-import type { Log, Store } from './ports.ts'
+import type { Log, Pruned, Store } from './ports.ts'
 
 export interface PruneParts {
   readonly store: Pick<Store, 'takeTurn' | 'prune'>
-  /** Days for which deliveries are kept that have ended. */
+  /** Days for which deliveries are kept that were delivered. */
   readonly days: number
   readonly log: Log
   /** Milliseconds between two steps. */
   readonly rest?: number
+  /** Milliseconds since 1970, and milliseconds that only grow. */
+  readonly clock?: () => number
+  readonly monotonic?: () => number
 }
 
 const DAY = 86_400_000
@@ -18,31 +21,60 @@ const EVERY = 3_600_000
 const DISTANCE = EVERY - 60_000
 /** Deliveries that one step looks at. Signups wait for it, and each claim takes far fewer. */
 const PAGE = 500
-/** Milliseconds: 2,500 deliveries a second, which costs next to nothing. */
+/** Milliseconds: 2,500 deliveries a second, which costs next to nothing. Counting costs less. */
 const REST = 200
+const COUNTING_REST = 20
+/** Milliseconds by which the clock may be corrected during a look. */
+const LEAP = 60_000
+/** What is more than a tenth of all, and this, is told before it is deleted. */
+const FEW = 10
 
-/** Deletes deliveries that ended long ago, once an hour. Of several instances one does it. */
-export function pruning({ store, days, log, rest = REST }: PruneParts): Loop {
-  let after = 0
+/**
+ * Deletes what was delivered long ago, once an hour. Of several instances one does it. A clock that is wrong must not delete
+ * history: after a leap, and after a time in which no service ran, since nobody can tell them apart, an hour passes first,
+ * and another one after the log has told of unusually many.
+ */
+export function pruning(parts: PruneParts): Loop {
+  const { store, days, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
+  /** Where the last look ended. */
+  let place = 0
+  let told = 0
+  const offset = () => clock() - monotonic()
+
   return loop<'all'>({
     concurrency: 1,
     timeout: EVERY,
     rest: EVERY,
-    take: async () => ((await store.takeTurn('prune', DISTANCE)) ? ['all'] : []),
+    take: async () => ((await store.takeTurn('prune', DISTANCE, EVERY)) ? ['all'] : []),
     async do(_, leave) {
-      let [deleted, abandoned] = [0, 0]
+      const began = offset()
+      const mayGoOn = () => !leave.aborted && Math.abs(offset() - began) <= LEAP
+      let [looked, old, deleted] = [0, 0, 0]
+      for (let after: number | null = place === 0 ? 0 : null; after !== null; ) {
+        if (!mayGoOn()) return
+        const step: Pruned = await store.prune(days * DAY, after, PAGE, true)
+        looked += step.looked
+        old += step.deleted
+        after = step.last
+        if (after !== null) await pause(Math.min(rest, COUNTING_REST), leave)
+      }
+      if (old - told > FEW + looked / 10) {
+        told = old
+        const counts = { deliveries: old, of: looked, days }
+        log.warn(counts, 'by the clock, unusually many deliveries are old: they are deleted in an hour')
+        return
+      }
       try {
-        while (!leave.aborted) {
-          const step = await store.prune(days * DAY, after, PAGE)
+        while (mayGoOn()) {
+          const step = await store.prune(days * DAY, place, PAGE)
           deleted += step.deleted
-          abandoned += step.abandoned
-          after = step.last ?? 0
+          place = step.last ?? 0
           if (step.last === null) break
           await pause(rest, leave)
         }
       } finally {
-        if (deleted > 0)
-          log.info({ deliveries: deleted, abandoned, days }, 'deliveries that ended long ago were deleted')
+        if (place === 0) told = 0
+        if (deleted > 0) log.info({ deliveries: deleted, days }, 'deliveries that ended long ago were deleted')
       }
     },
     failed: error => log.warn({ why: String(error) }, 'deliveries that ended long ago were not deleted'),

@@ -7,15 +7,15 @@ import { keptLog } from './log.ts'
 
 const DAY = 86_400_000
 
-/** A store with so many pages, one delivery of which is pruned each. */
-function pages(count: number) {
+/** A store with so many pages, of each of which so many deliveries are old. */
+function pages(count: number, old = 1) {
   const asked: (readonly [age: number, after: number])[] = []
   return {
     asked,
-    async prune(age: number, after: number, most: number): Promise<Pruned> {
-      asked.push([age, after])
+    async prune(age: number, after: number, most: number, counting = false): Promise<Pruned> {
+      if (!counting) asked.push([age, after])
       const last = after + most
-      return { looked: most, deleted: 1, abandoned: after === 0 ? 1 : 0, last: asked.length === count ? null : last }
+      return { looked: most, deleted: old, abandoned: 0, last: last >= count * most ? null : last }
     },
   }
 }
@@ -34,7 +34,7 @@ test('whoever has the turn goes through all pages, one after the other, and the 
   assert.equal(first, 0)
   assert.ok(second > 0 && second <= 1_000, 'signups wait for a step')
   assert.equal(lines.length, 1)
-  assert.match(JSON.stringify(lines[0]), /"deliveries":3,"abandoned":1,"days":7/)
+  assert.match(JSON.stringify(lines[0]), /"deliveries":3,"days":7/)
 })
 
 test('another instance has the turn: nothing is looked at', async () => {
@@ -60,7 +60,7 @@ test('a store that is out ends the turn, with a line in the log; the next one go
   const store = pages(4)
   let out = false
   const prune = async (...all: Parameters<typeof store.prune>) => {
-    out = !out && store.asked.length === 2
+    out = all[3] !== true && !out && store.asked.length === 2
     if (out) throw new StoreUnavailable('busy')
     return store.prune(...all)
   }
@@ -76,4 +76,38 @@ test('a store that is out ends the turn, with a line in the log; the next one go
     store.asked.map(([, after]) => after),
     [0, page, 2 * page, 3 * page],
   )
+})
+
+test('unusually many are told of, and deleted only an hour later', async () => {
+  const store = pages(3, 100)
+  const { log, lines } = keptLog()
+  const loop = pruning({ store: { ...store, takeTurn: async () => true }, days: 7, log, rest: 1 })
+  await loop.once()
+  assert.deepEqual(store.asked, [])
+  await loop.once()
+  assert.equal(store.asked.length, 3)
+  assert.deepEqual(
+    lines.map(({ message }) => message),
+    [
+      'by the clock, unusually many deliveries are old: they are deleted in an hour',
+      'deliveries that ended long ago were deleted',
+    ],
+  )
+  assert.match(JSON.stringify(lines[0]), /"deliveries":300,"of":1500,"days":7/)
+  await loop.once()
+  assert.equal(store.asked.length, 3, 'they were told of once')
+})
+
+test('a clock that leaps during a look ends it', async () => {
+  let now = 0
+  const store = pages(5)
+  const prune: typeof store.prune = (...all) => {
+    if (store.asked.length === 1) now += DAY
+    return store.prune(...all)
+  }
+  const { log } = keptLog()
+  const time = { clock: () => now, monotonic: () => 0 }
+  const loop = pruning({ store: { prune, takeTurn: async () => true }, days: 7, log, rest: 1, ...time })
+  await loop.once()
+  assert.equal(store.asked.length, 2)
 })

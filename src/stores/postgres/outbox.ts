@@ -79,7 +79,9 @@ const TAKE_TURN = `
 with taken as (
   insert into turn (name, token, next_at) values ($2, $3, ${inMilliseconds('$4')}) ${unlessTaken('$5')}
 )
-select exists (select from taken) as taken`
+select exists (select from taken) and coalesce(
+  (select abs(extract(epoch from next_at - ${NOW}) * 1000) <= $6::float8 from turn where name = $2), $6 = 'Infinity'
+) as taken`
 
 /**
  * Like a claim, for all due deliveries to a channel; none, if it is not yet the channel's turn. Arrays and subqueries, since
@@ -340,14 +342,15 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return wasOurs(digest, row!.held > 0, again)
       })
     },
-    takeTurn: (name, distance) =>
+    takeTurn: (name, distance, latest = Number.POSITIVE_INFINITY) =>
       database.attempt(async (query, again) => {
-        const values = [now(), name, randomUUID(), distance, farthestTurn(distance)]
+        const values = [now(), name, randomUUID(), distance, farthestTurn(distance), latest]
         const [row] = await query<{ taken: boolean }>(TAKE_TURN, values)
-        // An earlier try whose answer was lost may have taken it.
-        return again || row!.taken
+        // An earlier try whose answer was lost may have taken it, who knows how late.
+        return row!.taken || (again && latest === Number.POSITIVE_INFINITY)
       }),
-    prune: (age, after, most) => pruneStep(database.run, { now: now(), age, after, most }),
+    prune: (age, after, most, counting) =>
+      pruneStep(database.run, { now: now(), age, after, most, counting, byHand: false }),
     fillMailboxes: (after, most) => fillMailboxes(database.run, after, most),
     secret: name =>
       database.attempt(async query => {

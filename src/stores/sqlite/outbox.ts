@@ -45,8 +45,14 @@ export type Step =
       readonly settlement: DigestSettlement
       readonly distance: number
     }
-  | { readonly do: 'take turn'; readonly name: string; readonly distance: number }
-  | { readonly do: 'prune'; readonly age: number; readonly after: number; readonly most: number }
+  | { readonly do: 'take turn'; readonly name: string; readonly distance: number; readonly latest: number }
+  | {
+      readonly do: 'prune'
+      readonly age: number
+      readonly after: number
+      readonly most: number
+      readonly counting: boolean
+    }
   | { readonly do: 'fill mailboxes'; readonly after: number; readonly most: number }
   | { readonly do: 'secret'; readonly name: string }
   | { readonly do: 'count listed' }
@@ -144,7 +150,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   )
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
   const countListed = database.prepare(COUNT_LISTED)
-  const prune = pruning(database)
+  const prune = pruning(database, { byHand: false })
   /** Prepared when it is first needed: most services never do. */
   let fillMailboxes: ReturnType<typeof fillingMailboxes> | undefined
   const secretOf = database.prepare('select value from secret where name = ?')
@@ -191,20 +197,22 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     return secretOf.get(name)?.value as string
   }
 
-  function untilTurn(name: string, distance: number, now: number): number {
-    const { wait } = (nextTurn.get(now, name) as { wait: number } | undefined) ?? { wait: 0 }
-    return wait > farthestTurn(distance) ? 0 : wait
+  /** Minus infinity: there was none yet. */
+  function untilTurn(name: string, now: number): number {
+    return (nextTurn.get(now, name)?.wait as number | undefined) ?? Number.NEGATIVE_INFINITY
   }
+  const isNear = (wait: number, distance: number) => wait > 0 && wait <= farthestTurn(distance)
 
-  function takeTurn({ name, distance }: Step & { do: 'take turn' }, now: number): boolean {
-    if (untilTurn(name, distance, now) > 0) return false
+  function takeTurn({ name, distance, latest }: Step & { do: 'take turn' }, now: number): boolean {
+    const wait = untilTurn(name, now)
+    if (isNear(wait, distance)) return false
     beginTurn.run(name, randomUUID(), now + distance)
-    return true
+    return Math.abs(wait) <= latest
   }
 
   function claimDigest({ channel, most, distance }: Step & { do: 'claim digest' }, now: number) {
-    const wait = untilTurn(channel, underWay(distance), now)
-    if (wait > 0) return wait
+    const wait = untilTurn(channel, now)
+    if (isNear(wait, underWay(distance))) return wait
     const rows = dueToChannel.all(channel, now, most) as unknown as DigestRow[]
     if (rows.length === 0) return null
     const token = randomUUID()
@@ -261,7 +269,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       case 'take turn':
         return takeTurn(step, now)
       case 'prune':
-        return prune(now - step.age, step.after, step.most)
+        return prune(now - step.age, step.after, step.most, step.counting)
       case 'fill mailboxes':
         fillMailboxes ??= fillingMailboxes(database)
         return fillMailboxes(step.after, step.most)

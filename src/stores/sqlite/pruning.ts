@@ -2,22 +2,23 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Pruned } from '../../waitlist/ports.ts'
 import { endedBefore } from '../operator/pruning.ts'
 
-/** Returns the function that looks at the next deliveries, and deletes those of events that ended before a time. */
-export function pruning(database: DatabaseSync): (before: number, after: number, most: number) => Pruned {
+/** Returns the function that looks at the next deliveries, and deletes, or only counts, those that ended before a time. */
+export function pruning(database: DatabaseSync, { byHand }: { readonly byHand: boolean }) {
   // Apart from the change, since it needs no lock.
   const page = database.prepare(
-    `select number, ${endedBefore('?')} as ended from delivery where number > ? order by number limit ?`,
+    `select number, ${endedBefore('?', byHand)} as ended from delivery where number > ? order by number limit ?`,
   )
   const remove = database.prepare(
-    `delete from delivery where number > ? and number <= ? and ${endedBefore('?')} returning state`,
+    `delete from delivery where number > ? and number <= ? and ${endedBefore('?', byHand)} returning state`,
   )
-  return (before, after, most) => {
+  return (before: number, after: number, most: number, counting = false): Pruned => {
     const rows = page.all(before, after, most) as unknown as Row[]
     const last = rows.at(-1)?.number ?? after
-    const states = rows.some(({ ended }) => ended === 1) ? remove.all(after, last, before) : []
+    const ended = rows.filter(row => row.ended === 1).length
+    const states = ended > 0 && !counting ? remove.all(after, last, before) : []
     return {
       looked: rows.length,
-      deleted: states.length,
+      deleted: counting ? ended : states.length,
       abandoned: states.filter(({ state }) => state === 'abandoned').length,
       last: rows.length < most ? null : last,
     }

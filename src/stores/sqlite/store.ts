@@ -165,8 +165,10 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       return claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>
     },
     settleDigest,
-    takeTurn: (name, distance) => claims.submit({ do: 'take turn', name, distance }) as Promise<boolean>,
-    prune: (age, after, most) => claims.submit({ do: 'prune', age, after, most }) as Promise<Results['prune']>,
+    takeTurn: (name, distance, latest = Number.POSITIVE_INFINITY) =>
+      claims.submit({ do: 'take turn', name, distance, latest }) as Promise<boolean>,
+    prune: (age, after, most, counting = false) =>
+      claims.submit({ do: 'prune', age, after, most, counting }) as Promise<Results['prune']>,
     fillMailboxes: (after, most) =>
       claims.submit({ do: 'fill mailboxes', after, most }) as Promise<Results['fill mailboxes']>,
     secret: name => claims.submit({ do: 'secret', name }) as Promise<string>,

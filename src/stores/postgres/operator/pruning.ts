@@ -15,7 +15,13 @@ async function prune({ run }: Postgres, before: Date, progress: PruneProgress = 
   const sums = { deleted: 0, abandoned: 0 }
   let [done, after] = [0, 0]
   await inSteps(async most => {
-    const { deleted, abandoned, last, looked } = await pruneStep(run, { now: before, age: 0, after, most })
+    const { deleted, abandoned, last, looked } = await pruneStep(run, {
+      now: before,
+      age: 0,
+      after,
+      most,
+      byHand: true,
+    })
     sums.deleted += deleted
     sums.abandoned += abandoned
     done += looked

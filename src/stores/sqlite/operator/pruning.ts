@@ -10,7 +10,7 @@ export const pruning = (path: string): Pruning => ({
 })
 
 async function prune(database: DatabaseSync, before: number, progress: PruneProgress = () => {}) {
-  const step = stepping(database)
+  const step = stepping(database, { byHand: true })
   const { total } = database.prepare('select count(*) as total from delivery').get() as { total: number }
   const sums = { deleted: 0, abandoned: 0 }
   let [done, after] = [0, 0]
