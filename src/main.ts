@@ -274,7 +274,7 @@ deliveries
 program
   .command('check')
   .description(
-    "try the database, the provider's key and everything else that is set, and say what is wrong; exit code 1 if anything is",
+    "try the database, the public address, the provider's key and everything else that is set, and say what is wrong; exit code 1 if anything is",
   )
   .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
   .option('--json', 'one JSON object')

@@ -3,20 +3,15 @@ import type { Config } from './config.ts'
 import type { DomainList } from './domains/list.ts'
 import type { DomainFiles } from './domains/settings.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from './http/certificates.ts'
+import { SEEN_SECRET } from './http/seen.ts'
 import { typed } from './invocation.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
 import { type Examination, type Operator, operatorOf } from './operator.ts'
+import { tryPublicAddress } from './public-address.ts'
 import { whyEphemeral } from './stores/sqlite/ephemeral.ts'
+import type { Trial } from './trial.ts'
 import type { DeliveryCount, HeldCount } from './waitlist/counts.ts'
 import { type Log, OperatorError, type Provider } from './waitlist/ports.ts'
-
-/** The result of trying one part of the configuration. */
-export interface Trial {
-  readonly what: string
-  /** `note`: it works, and its owner should know. */
-  readonly is: 'ok' | 'note' | 'wrong'
-  readonly why: string
-}
 
 const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
@@ -25,7 +20,7 @@ const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
 const UNSHARED = '0'.repeat(64)
 const silent: Log = { info() {}, warn() {}, error() {} }
 
-/** Tries the store, the shared limiter, the certificate, the challenge, the provider and the destinations, and changes none of them. */
+/** Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the destinations, and changes none of them. */
 export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const {
     redis,
@@ -44,7 +39,8 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
   }
   try {
-    const trials = await Promise.all([
+    const [reached, database, ...others] = await Promise.all([
+      tryPublicAddress(config, () => operator.secret(SEEN_SECRET).catch(() => null)),
       tried('database', operator.look),
       ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
@@ -61,7 +57,8 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
       ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
     ])
     const set = [provider, ...destinations, ...channels, provider?.automation].map(each => each?.name)
-    return trials[0].is === 'ok' ? [...trials, ...(await examined(operator, set, lateness(config)))] : trials
+    const trials = [database, ...others, ...reached]
+    return database.is === 'ok' ? [...trials, ...(await examined(operator, set, lateness(config)))] : trials
   } finally {
     await Promise.all(outside.map(each => each?.close()))
   }

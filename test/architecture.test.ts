@@ -8,7 +8,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * The parts of the house. `settings.ts`, `env-file.ts` and `misnamed.ts` belong to the configuration; `setting.ts`, with
- * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts` and `trials.ts` compose, too.
+ * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts`, and `trials.ts` with `trial.ts` and
+ * `public-address.ts` compose, too.
  */
 type Part =
   | 'main'
@@ -149,6 +150,8 @@ function partOf(file: string): Part {
         misplaced: 'setting',
         operator: 'compose',
         removal: 'compose',
+        'public-address': 'compose',
+        trial: 'compose',
         trials: 'compose',
       } as Record<string, Part>
     )[first] ?? first

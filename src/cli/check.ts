@@ -1,5 +1,9 @@
+import type { WriteStream } from 'node:tty'
+import { plain } from '../charts/text.ts'
 import type { Config } from '../config.ts'
-import { type Trial, tryAll, tryMail } from '../trials.ts'
+import type { Trial } from '../trial.ts'
+import { tryAll, tryMail } from '../trials.ts'
+import { paint, toJson } from './print.ts'
 
 export interface CheckOptions {
   /** An address that a mail is sent to. */
@@ -19,10 +23,16 @@ export async function check(
   const notes = warnings.map((why): Trial => ({ what: 'settings', is: 'note', why }))
   const trials = mail === undefined ? await tryAll(config) : [await tryMail(config, mail)]
   const ok = trials.every(({ is }) => is !== 'wrong')
-  if (json) process.stdout.write(`${JSON.stringify({ ok, trials: [...notes, ...trials] })}\n`)
+  if (json) process.stdout.write(toJson({ ok, trials: [...notes, ...trials] }))
   else {
-    for (const { is, why } of notes) process.stderr.write(`${is.padEnd(8)}${why}\n`)
-    for (const { what, is, why } of trials) process.stdout.write(`${is.padEnd(8)}${what}: ${why}\n`)
+    for (const { is, why } of notes) process.stderr.write(`${column(is, process.stderr)}${why}\n`)
+    for (const { what, is, why } of trials)
+      process.stdout.write(`${column(is, process.stdout)}${what}: ${plain(why)}\n`)
   }
   return ok
 }
+
+const colours = { ok: 'green', note: 'yellow', wrong: 'red' } as const
+
+const column = (is: Trial['is'], stream: WriteStream): string =>
+  paint(colours[is], is, stream) + ' '.repeat(8 - is.length)

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { WriteStream } from 'node:tty'
+import { styleText } from 'node:util'
 
 /** Writes to standard output at its reader's speed. */
 export async function print(texts: Iterable<string> | AsyncIterable<string>): Promise<void> {
@@ -10,6 +12,13 @@ export async function print(texts: Iterable<string> | AsyncIterable<string>): Pr
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
 }
+
+/** In colour where the stream shows colours, which NO_COLOR and TERM=dumb deny. */
+export const paint = (
+  style: Parameters<typeof styleText>[0],
+  text: string,
+  stream: WriteStream = process.stdout,
+): string => (stream.isTTY && stream.hasColors() ? styleText(style, text, { validateStream: false }) : text)
 
 /** UTF-16 code units. */
 const CHUNK = 65_536

@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises'
-import { styleText } from 'node:util'
 import { slide } from '../charts/slide.ts'
 import { report } from '../charts/terminal.ts'
 import type { Config } from '../config.ts'
@@ -8,7 +7,7 @@ import { type Stats, statsOf } from '../waitlist/counts.ts'
 import { OperatorError } from '../waitlist/ports.ts'
 import { misused } from './complain.ts'
 import { giveWay } from './give-way.ts'
-import { print, toJson } from './print.ts'
+import { paint, print, toJson } from './print.ts'
 import { watchLines, watchOn } from './watch.ts'
 
 export interface StatsOptions {
@@ -55,10 +54,6 @@ function writeLine(text: string): Promise<boolean> {
     })
   })
 }
-
-/** In colour where standard output shows colours, which NO_COLOR and TERM=dumb deny. */
-const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
-  process.stdout.isTTY && process.stdout.hasColors() ? styleText(style, text, { validateStream: false }) : text
 
 async function save(file: string, picture: string): Promise<void> {
   try {

@@ -10,24 +10,25 @@ export function forwardingLog(log: Logger): (sign: ForwardingSign) => void {
   return sign => {
     if (told.has(sign)) return
     told.add(sign)
-    log.warn(sentences[sign])
+    log.warn(forwardingAdvice[sign])
   }
 }
 
-const sentences: Readonly<Record<ForwardingSign, string>> = {
+/** What each sign means, and what helps. */
+export const forwardingAdvice: Readonly<Record<ForwardingSign, string>> = {
   'no address':
-    'A signup came without an address in X-Forwarded-For, where TRUST_PROXY expects one. If it came through a proxy, all ' +
+    'A request came without an address in X-Forwarded-For, where TRUST_PROXY expects one. If it came through a proxy, all ' +
     'visitors share one rate limit, or choose the address that their attempts count for: let the proxy add the ' +
     "visitor's address to that field. If it came past the proxy, let nobody else reach this port.",
   'too few':
-    'X-Forwarded-For of a signup names fewer addresses than TRUST_PROXY counts proxies. Visitors may share one rate ' +
+    'X-Forwarded-For of a request names fewer addresses than TRUST_PROXY counts proxies. Visitors may share one rate ' +
     'limit, or choose the address that their attempts count for. Set TRUST_PROXY to the number of proxies that add to ' +
     'the field, and let nobody reach one past those before it.',
   'not trusted':
-    'A signup came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +
+    'A request came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +
     'address. If it is your proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it (1 for a ' +
     'single proxy).',
   'one more':
-    'X-Forwarded-For of a signup names a visitor before a private address that TRUST_PROXY does not trust. If that is ' +
+    'X-Forwarded-For of a request names a visitor before a private address that TRUST_PROXY does not trust. If that is ' +
     'one more proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it, too.',
 }

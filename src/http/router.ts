@@ -20,6 +20,7 @@ import { outageLog } from './outage-log.ts'
 import { overload } from './overload.ts'
 import { paths } from './paths.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './refusals.ts'
+import { tellingSeen } from './seen.ts'
 import { signupRoute } from './signup.ts'
 
 export interface RouterSettings {
@@ -40,7 +41,7 @@ export interface RouterSettings {
 
 export interface RouterParts {
   /** For the health report, and to refuse signups that would wait too long. */
-  readonly store: Pick<Store, 'check' | 'isBehind'>
+  readonly store: Pick<Store, 'check' | 'isBehind' | 'secret'>
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter
@@ -128,7 +129,15 @@ export function createRouter(
         POST: signup,
       },
     ],
-    [paths.health, { GET: healthRoute({ store, isDraining, ...settings }) }],
+    [
+      paths.health,
+      {
+        GET: tellingSeen(healthRoute({ store, isDraining, ...settings }), {
+          rule: settings.client,
+          secret: store.secret,
+        }),
+      },
+    ],
     [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
     [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
     [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],

@@ -50,7 +50,7 @@ export interface ServerSettings {
 
 export interface ServerParts {
   /** For the health report, and to refuse signups that would wait too long. */
-  readonly store: Pick<Store, 'check' | 'isBehind'>
+  readonly store: Pick<Store, 'check' | 'isBehind' | 'secret'>
   join(signup: Signup): Promise<Joined>
   /** Counts signups. */
   readonly limiter: Limiter

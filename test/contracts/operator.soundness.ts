@@ -36,6 +36,13 @@ export function soundnessContract(
       assert.deepEqual({ orphans, unrecognised, forsaken }, { orphans: 1, unrecognised: 1, forsaken: 3 })
     })
 
+    test('reads a secret of the services, once they have made it', async t => {
+      const { store, operator } = await open(t)
+      assert.equal(await operator.secret('check'), null)
+      const made = await store.secret('check')
+      assert.equal(await operator.secret('check'), made)
+    })
+
     test('finds nothing where the first start has yet to make the tables', async t => {
       assert.equal(await (await nowhere(t)).examine(), null)
     })

@@ -128,6 +128,6 @@ describe('behind nginx', {
     const honest = (from: string) => signUpFrom(baseUrl, { from }, '{}')
     assert.deepEqual([await honest('127.0.0.2'), await honest('127.0.0.3')], [400, 429], 'they share one quota')
     await until(() => warningsOf(program).length > 0)
-    assert.match(warningsOf(program).join(), /^A signup came without an address in X-Forwarded-For/)
+    assert.match(warningsOf(program).join(), /^A request came without an address in X-Forwarded-For/)
   })
 })

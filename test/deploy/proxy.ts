@@ -12,7 +12,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
-import { complaintsIn, hasSaid, logOf, type Program, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { ca, certificateOf, fixture, http1, json, someone } from '../harness/tls.ts'
 import { http2, http2Session, post } from './http2.ts'
@@ -218,6 +218,35 @@ export function promisesOfProxy(kind: ProxyKind, write: (text: string, folder: s
       assert.equal(await attempt(cdn, '198.51.100.1, 192.0.2.1'), 429, 'forged before the CDN')
       assert.equal(await attempt(stranger, '192.0.2.3'), 400)
       assert.equal(await attempt(stranger, '192.0.2.4'), 429, 'forged past the CDN')
+    })
+
+    test('check comes through it, is seen as who it is, and knows it from the service when that is stopped', async t => {
+      const page = 'https://example.com'
+      const { proxy, program, database } = await stage(t, { CORS_ORIGINS: page })
+      const env = {
+        BASE_URL: proxy.baseUrl,
+        PORT: String(portOf(program)),
+        DATABASE_URL: `sqlite:${database}`,
+        TRUST_PROXY: '1',
+        CORS_ORIGINS: page,
+        NODE_EXTRA_CA_CERTS: fileURLToPath(fixture('first.crt')),
+      }
+      const check = async () => {
+        const run = spawnProgram(t, env, { cwd: temporaryFolder(t), args: ['check'] })
+        return { code: await run.exited, text: run.stdout() }
+      }
+      const good = await check()
+      assert.equal(good.code, 0, good.text)
+      assert.match(good.text, /^ok {6}public address: .*: the service answers$/m)
+      assert.match(good.text, /^ok {6}client address: the service sees this check come from (?:127\.0\.0\.1|::1\/\d+)/m)
+      assert.match(good.text, /^ok {6}page https:\/\/example\.com: it may send signups$/m)
+      assert.equal(await program.end('SIGTERM'), 0)
+      const stopped = await check()
+      assert.equal(stopped.code, 0, stopped.text)
+      assert.match(
+        stopped.text,
+        /^note {4}public address: .*the proxy answers itself, with 50\d.* and nothing listens on port/m,
+      )
     })
 
     test('a body over the limit is a 413 with a JSON error, however large', async t => {

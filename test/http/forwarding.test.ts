@@ -79,15 +79,19 @@ const signUpHead = (...fields: string[]) => ['POST /api/waitlist HTTP/1.1', 'Hos
 
 const scenes: readonly [TRUST_PROXY: string, fields: string[], sentence: RegExp | null][] = [
   ['', [], null],
-  ['', ['X-Forwarded-For: 192.0.2.1'], /^A signup came from a private address with X-Forwarded-For, which was ignored/],
-  ['10.0.0.0/8', ['X-Forwarded-For: 192.0.2.1'], /^A signup came from a private address/],
+  [
+    '',
+    ['X-Forwarded-For: 192.0.2.1'],
+    /^A request came from a private address with X-Forwarded-For, which was ignored/,
+  ],
+  ['10.0.0.0/8', ['X-Forwarded-For: 192.0.2.1'], /^A request came from a private address/],
   ['1', ['X-Forwarded-For: 192.0.2.1'], null],
   ['127.0.0.1/32', ['X-Forwarded-For: 192.0.2.1'], null],
   ['1', ['X-Forwarded-For: 198.51.100.1, 10.0.0.1', 'X-Forwarded-For: 192.0.2.1'], null],
-  ['1', [], /^A signup came without an address in X-Forwarded-For/],
-  ['127.0.0.1/32', ['X-Real-IP: 192.0.2.1', 'Forwarded: for=192.0.2.1'], /^A signup came without an address/],
-  ['2', ['X-Forwarded-For: 192.0.2.1'], /^X-Forwarded-For of a signup names fewer addresses than TRUST_PROXY counts/],
-  ['1', ['X-Forwarded-For: 192.0.2.1, 10.0.0.9'], /^X-Forwarded-For of a signup names a visitor before a private/],
+  ['1', [], /^A request came without an address in X-Forwarded-For/],
+  ['127.0.0.1/32', ['X-Real-IP: 192.0.2.1', 'Forwarded: for=192.0.2.1'], /^A request came without an address/],
+  ['2', ['X-Forwarded-For: 192.0.2.1'], /^X-Forwarded-For of a request names fewer addresses than TRUST_PROXY counts/],
+  ['1', ['X-Forwarded-For: 192.0.2.1, 10.0.0.9'], /^X-Forwarded-For of a request names a visitor before a private/],
 ]
 
 for (const [TRUST_PROXY, fields, sentence] of scenes) {

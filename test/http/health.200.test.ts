@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { question } from '../../src/http/seen.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
@@ -41,4 +43,26 @@ test('conditions do not turn a health report into a 304', async t => {
   const { request } = await clientOf(await startService(t))
   const headers = { 'if-none-match': '*', 'if-modified-since': new Date().toUTCString() }
   assert.equal((await request('/api/health', { headers })).status, 200)
+})
+
+test('how a request is seen is told to a question that is signed now with the secret of the store, and to nobody else', async t => {
+  const service = await startService(t, { TRUST_PROXY: '1' })
+  // Not by a client that holds answers against the document, which does not have the field: visitors never see it.
+  const ask = async (question: string) => {
+    const headers = { 'waitlist-check': question, 'x-forwarded-for': '192.0.2.7' }
+    return (await fetch(`${service.baseUrl}/api/health`, { headers })).headers.get('waitlist-seen')
+  }
+  for (const asked of ['', '1', `${'9'.repeat(13)}.x`, question('', Date.now())]) assert.equal(await ask(asked), null)
+  const secret = (await sqliteOperator(service.databasePath).secret('check'))!
+  const hour = 3_600_000
+  for (const at of [Date.now() - hour, Date.now() + hour, Number.NaN])
+    assert.equal(await ask(question(secret, at)), null)
+  const asked = question(secret, Date.now())
+  assert.equal(await ask(asked.slice(0, -1)), null)
+  assert.deepEqual(JSON.parse((await ask(asked))!), {
+    client: '192.0.2.7',
+    peer: '127.0.0.1',
+    forwarded: '192.0.2.7',
+    sign: null,
+  })
 })

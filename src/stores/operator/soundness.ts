@@ -2,6 +2,8 @@
 export interface Soundness {
   /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
   examine(): Promise<Examination | null>
+  /** A value that all instances share; null: none of them has made it yet. */
+  secret(name: string): Promise<string | null>
 }
 
 export interface Examination {

@@ -26,8 +26,10 @@ export const erasure = (url: string): Erasure => ({
 })
 
 /** Undefined: there was no removal yet. */
-export async function erasureSecret(query: Query): Promise<string | undefined> {
-  const [row] = await query<{ value: string }>('select value from secret where name = $1', [ERASURE])
+export const erasureSecret = (query: Query): Promise<string | undefined> => secretOf(query, ERASURE)
+
+export async function secretOf(query: Query, name: string): Promise<string | undefined> {
+  const [row] = await query<{ value: string }>('select value from secret where name = $1', [name])
   return row?.value
 }
 

@@ -1,5 +1,6 @@
 import type { Soundness } from '../../operator/soundness.ts'
 import { forsaken, ORPHANS } from '../../soundness.ts'
+import { secretOf } from './erasure.ts'
 import { lend } from './open.ts'
 
 export const soundness = (url: string): Soundness => ({
@@ -19,4 +20,5 @@ export const soundness = (url: string): Soundness => ({
         free: null,
       }
     }),
+  secret: name => lend(url, async ({ run }) => (await secretOf(run, name)) ?? null),
 })

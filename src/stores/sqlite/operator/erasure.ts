@@ -13,8 +13,10 @@ export const erasure = (path: string): Erasure => ({
 })
 
 /** Undefined: there was no removal yet. */
-export const erasureSecret = (database: DatabaseSync): string | undefined =>
-  database.prepare('select value from secret where name = ?').get(ERASURE)?.value as string | undefined
+export const erasureSecret = (database: DatabaseSync): string | undefined => secretOf(database, ERASURE)
+
+export const secretOf = (database: DatabaseSync, name: string): string | undefined =>
+  database.prepare('select value from secret where name = ?').get(name)?.value as string | undefined
 
 interface Found {
   readonly number: number

@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import type { Examination, Soundness } from '../../operator/soundness.ts'
 import { forsaken, ORPHANS } from '../../soundness.ts'
 import { freeFor, MINIMUM_FREE } from '../disk.ts'
+import { secretOf } from './erasure.ts'
 import { lend, openForReading } from './open.ts'
 
 export const soundness = (path: string): Soundness => ({
   examine: () => examine(path),
+  secret: async name => lend(path, openForReading(path), database => secretOf(database, name) ?? null),
 })
 
 async function examine(path: string): Promise<Examination | null> {
