@@ -1,4 +1,5 @@
 import { connect, isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config.ts'
 import { SOLUTION_FIELD } from './http/challenge.ts'
 import { clientAddress, connectionClient } from './http/client-address.ts'
@@ -108,7 +109,7 @@ async function judged(answer: Answered | Unanswered, { baseUrl, service, host, p
 
 /** What the service says of who asks, held against what was sent: no forwarded address, and then a forged one. */
 async function clientSeen(
-  { client, peer, forwarded, sign }: Seen,
+  { client, peer, proxies, forwarded, sign }: Seen,
   { client: rule, baseUrl, tls }: Server,
   health: (more: Record<string, string>) => Promise<Answered | Unanswered>,
 ): Promise<Trial> {
@@ -118,6 +119,9 @@ async function clientSeen(
     is,
     why: `the service sees this check come from ${client}${through}${why}`,
   })
+  if (!isDeepStrictEqual(proxies, rule.proxies)) {
+    return verdict('wrong', ', and has another TRUST_PROXY than these settings: restart it')
+  }
   if (sign !== null) return verdict('wrong', `. ${forwardingAdvice[sign]}`)
   const [first = ''] = forwarded.split(',', 1)
   const own =

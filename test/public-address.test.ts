@@ -170,6 +170,18 @@ describe('the public address is tried the way of a visitor', { timeout: 120_000,
     })
   }
 
+  test('a service that was started with another TRUST_PROXY', async t => {
+    const { baseUrl, leadTo } = await proxy(t)
+    const { origin, databasePath } = await serviceWith({ TRUST_PROXY: '1' })
+    const { port } = new URL(origin)
+    leadTo(Number(port))
+    const env = { BASE_URL: baseUrl, DATABASE_URL: `sqlite:${databasePath}`, PORT: port, TRUST_PROXY: '10.0.0.0/8' }
+    assert.match(
+      (await trialsOf(env)).told('client address')!,
+      /^wrong: .*has another TRUST_PROXY than these settings: restart/,
+    )
+  })
+
   const fields = 'access-control-allow-origin'
   const pages: readonly [what: string, proxying: Proxying, why: RegExp][] = [
     [

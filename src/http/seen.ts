@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Answer, fieldList, withFields } from './answer.ts'
-import { type ClientRule, clientAddress, type ForwardingSign } from './client-address.ts'
+import { type ClientRule, clientAddress, type ForwardingSign, type TrustedProxies } from './client-address.ts'
 
 /** The field in which `waitlist check` asks how the service sees it, and the one in which it is told. */
 export const ASKS = 'waitlist-check'
@@ -15,6 +15,8 @@ export interface Seen {
   /** The key that its attempts count for, and that of the other end of the connection. */
   readonly client: string
   readonly peer: string
+  /** Whom it trusts to say who the client is. */
+  readonly proxies: TrustedProxies
   /** X-Forwarded-For as it came. */
   readonly forwarded: string
   /** What it shows of a TRUST_PROXY that does not fit. */
@@ -54,7 +56,7 @@ export function tellingSeen(
     const client = clientAddress(rule, notice)(socket.remoteAddress, forwarded)
     const peer = clientAddress({ ...rule, proxies: { kind: 'none' } })(socket.remoteAddress, '')
     if (client === null || peer === null) return answer
-    const seen: Seen = { client, peer, forwarded, sign }
+    const seen: Seen = { client, peer, proxies: rule.proxies, forwarded, sign }
     return withFields(answer, fieldList({ [TELLS]: JSON.stringify(seen) }))
   }
   return request => {

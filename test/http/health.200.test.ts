@@ -62,6 +62,7 @@ test('how a request is seen is told to a question that is signed now with the se
   assert.deepEqual(JSON.parse((await ask(asked))!), {
     client: '192.0.2.7',
     peer: '127.0.0.1',
+    proxies: { kind: 'hops', hops: 1 },
     forwarded: '192.0.2.7',
     sign: null,
   })
