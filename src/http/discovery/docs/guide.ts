@@ -29,7 +29,7 @@ export function start(api: OpenapiDocument, base: string, widget: Widget | null)
   return blocks(
     '## Start',
     '### A form for your page',
-    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style; on a page that declares a dark `color-scheme`, it is dark.',
+    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style, its thanks are in the `template`; on a page that declares a dark `color-scheme`, it is dark.',
     'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
     'A page with a Content Security Policy has to allow this service in `connect-src`, and the script and the style in `script-src` and `style-src`.',
     sources.length === 0
