@@ -169,8 +169,6 @@ export function readConfig(env: Environment): ConfigResult {
       description: values.SERVICE_DESCRIPTION,
       disclosesMembership: values.DISCLOSE_MEMBERSHIP,
       holdsSignups: values.HOLD_ABOVE !== undefined || values.HOLD_SUSPICIOUS,
-      brandColor: values.BRAND_COLOR ?? null,
-      logoFile: values.LOGO_FILE ?? null,
       shutdownDelay: values.SHUTDOWN_DELAY,
     },
     store: values.DATABASE_URL,

@@ -321,16 +321,6 @@ export const settings = {
     default: 'Early-access waitlist',
     ...line(500),
   },
-  BRAND_COLOR: {
-    meaning:
-      'Colour of links and buttons on the documentation page; made darker or lighter where it would be hard to read.',
-    allowed: 'must be a colour such as #3547c8',
-    read: (text: string): string | undefined => (/^#[\da-f]{6}$/i.test(text) ? text.toLowerCase() : undefined),
-  },
-  LOGO_FILE: {
-    meaning: 'Picture beside the name on that page: SVG or PNG, at most 32 KiB.',
-    ...file,
-  },
   SHUTDOWN_DELAY: {
     meaning: 'Milliseconds between the first 503 of the health report and the end of listening when stopped.',
     default: '1000',

@@ -91,7 +91,6 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
-  BRAND_COLOR: ['seCret', '#12345', 'red', '3547c8'],
   SHUTDOWN_DELAY: ['seCret', '2001', '1s'],
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
   LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
@@ -116,8 +115,6 @@ describe('the configuration', () => {
         description: 'Early-access waitlist',
         disclosesMembership: true,
         holdsSignups: false,
-        brandColor: null,
-        logoFile: null,
         shutdownDelay: 1_000,
       },
       store: { kind: 'sqlite', path: './data/waitlist.db' },
@@ -216,7 +213,7 @@ describe('the configuration', () => {
 
   test('every setting that has a rule was tried', () => {
     const anything = [
-      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'LOGO_FILE'],
+      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
       ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())

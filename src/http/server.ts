@@ -39,10 +39,6 @@ export interface ServerSettings {
   readonly holdsSignups: boolean
   readonly service: string
   readonly description: string
-  /** `#rrggbb`; null: the documentation has its own colour. */
-  readonly brandColor: string | null
-  /** Path of the logo; null: the documentation has its own. */
-  readonly logoFile: string | null
   readonly version: string
   /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */
   readonly shutdownDelay: number
@@ -89,7 +85,7 @@ interface Listener {
 /**
  * Starts to listen. Requests are answered from then on.
  *
- * @throws {OperatorError} when the address, the certificate or the logo cannot be used.
+ * @throws {OperatorError} when the address or the certificate cannot be used.
  */
 export async function openServer(
   settings: ServerSettings,
@@ -98,7 +94,6 @@ export async function openServer(
   const { tls, quota, publishQuota } = settings
   const { challenge, log } = parts
   const certificate = tls && firstCertificate(tls)
-  const logo = settings.logoFile === null ? null : (await import('./logo.ts')).readLogo(settings.logoFile)
   const cookie = membershipCookie(settings.cookie)
   const listeners: Listener[] = []
   let isDraining = false
@@ -115,7 +110,7 @@ export async function openServer(
     holdsSignups: settings.holdsSignups || challenge?.issue === null,
     blocksDomains: parts.accepts !== null,
   }
-  const pages = () => (made ??= site({ ...settings, ...quota, ...facts, base: baseUrl(), cookie, logo }))
+  const pages = () => (made ??= site({ ...settings, ...quota, ...facts, base: baseUrl(), cookie }))
 
   const route = createRouter(
     {

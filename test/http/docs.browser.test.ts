@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
@@ -12,7 +10,6 @@ import { vendors } from '../../src/challenges/vendors.ts'
 import { type Kind, kinds, members, SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { startVendor } from '../harness/vendor.ts'
@@ -66,15 +63,9 @@ test('C-58: a browser has nothing to complain about on the page and loads nothin
   }
 })
 
-test('C-58: the words and the logo of a hostile operator do nothing in a browser', { skip: skipReading }, async t => {
+test('C-58: the words of a hostile operator do nothing in a browser', { skip: skipReading }, async t => {
   const SERVICE_NAME = `</title><script>console.error('run')</script><img src=x onerror=console.error('loaded')>`
-  const LOGO_FILE = join(temporaryFolder(t), 'logo.svg')
-  const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 20"><script>console.error('run')</script>
-    <image href="https://other.example/x.png" width="9" height="9"/><rect width="60" height="20"/></svg>`
-  writeFileSync(LOGO_FILE, logo)
   const { baseUrl } = await startService(t, {
-    LOGO_FILE,
-    BRAND_COLOR: '#ffd400',
     SERVICE_NAME,
     SERVICE_DESCRIPTION: `</style><style>@import "//x"</style>`,
   })
@@ -82,12 +73,6 @@ test('C-58: the words and the logo of a hostile operator do nothing in a browser
   assert.equal(await page.locator('h1').textContent(), `${SERVICE_NAME} API`)
   assert.equal(await page.title(), `${SERVICE_NAME} API`)
   assert.equal(await page.locator('style').count(), 1)
-  assert.deepEqual(
-    await page.evaluate(
-      `(({ naturalWidth, width, height }) => [naturalWidth > 0, width, height])(document.querySelector('.brand img'))`,
-    ),
-    [true, 78, 26],
-  )
   assert.deepEqual(complaints, [])
   assert.deepEqual([...origins], [baseUrl])
 })

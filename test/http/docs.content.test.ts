@@ -169,7 +169,7 @@ test('C-58: whatever the operator writes is shown and adds no element to the pag
       blocksDomains: false,
     }
     const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota, ...off })
-    return docsPage(api, base, null, { brandColor: null, logo: null }).html
+    return docsPage(api, base, null).html
   }
   // A description may contain code and links to headings.
   const tagsOf = (html: string) =>

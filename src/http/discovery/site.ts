@@ -3,7 +3,6 @@ import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
 import { paths } from '../paths.ts'
 import { catalog } from './catalog.ts'
-import type { Brand } from './docs/brand.ts'
 import { prefersMarkdown } from './docs/negotiate.ts'
 import { type Document, document } from './document.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
@@ -23,14 +22,9 @@ export interface Site {
 
 const HOUR = 'public, max-age=3600'
 
-/** What the documentation page has besides the facts of the API. */
-interface Look extends Brand {
-  /** Null: no challenge must be solved. */
-  readonly widget: Widget | null
-}
-
-export function site(installation: Installation & Look): Site {
-  const { base, service, description } = installation
+/** `widget`: null when no challenge must be solved. */
+export function site(installation: Installation & { readonly widget: Widget | null }): Site {
+  const { base, service, description, widget } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   let made: Promise<Documentation> | undefined
@@ -55,7 +49,7 @@ export function site(installation: Installation & Look): Site {
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
     async docs(accept) {
-      made ??= documentation(api, installation, { ...discovery, vary: 'Accept' }).catch(error => {
+      made ??= documentation(api, base, widget, { ...discovery, vary: 'Accept' }).catch(error => {
         made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
         throw error
       })
@@ -84,12 +78,13 @@ interface Documentation {
 /** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
 async function documentation(
   api: OpenapiDocument,
-  { base, widget, ...brand }: Installation & Look,
+  base: string,
+  widget: Widget | null,
   fields: Record<string, string>,
 ): Promise<Documentation> {
   const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
   const markdown = docsMarkdown(api, base, widget)
-  const page = docsPage(api, base, widget, brand)
+  const page = docsPage(api, base, widget)
   return {
     markdown: document('text/markdown; charset=utf-8', markdown, fields),
     html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
 import type { Widget } from '../../../waitlist/ports.ts'
-import type { Logo } from '../../logo.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'
-import { type Brand, brandStyle, onColour } from './brand.ts'
 import { blocks, idOf } from './commonmark.ts'
 import { basics, start } from './guide.ts'
 import { escapeContent, escapeHtml, highlight } from './html.ts'
@@ -59,18 +57,7 @@ const securityFields = (style: string, script: string): Record<string, string> =
 const mark = (fill = '', stroke = ''): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9"${fill}/><path d="M9 10h14M9 16h14M9 22h7" stroke-width="3" stroke-linecap="round"${stroke}/></svg>`
 
-const icon = (colour: string | null): string => {
-  const fill = colour ?? '#3547c8'
-  return `data:image/svg+xml,${encodeURIComponent(mark(` fill="${fill}"`, ` stroke="${onColour(fill)}"`))}`
-}
-
-const LOGO_HEIGHT = 26
-
-/** With its measures, so that nothing moves when it is drawn. A very wide one is made smaller. */
-function logoHtml({ url, ratio }: Logo): string {
-  const width = Math.min(160, LOGO_HEIGHT * ratio)
-  return `<img src="${url}" alt="" width="${Math.ceil(width)}" height="${Math.ceil(width / ratio)}">`
-}
+const icon = `data:image/svg+xml,${encodeURIComponent(mark(' fill="#3547c8"', ' stroke="#fff"'))}`
 
 /** Plain CommonMark, so that only what is written as a link becomes one. */
 const marked = new Marked({
@@ -119,10 +106,8 @@ export function docsPage(
   api: OpenapiDocument,
   base: string,
   widget: Widget | null,
-  { brandColor, logo }: Brand,
 ): { html: string; securityFields: Record<string, string> } {
   const script = paths.challenge in api.paths ? solvingScript() : ownScript
-  const style = brandColor === null ? ownStyle : ownStyle + brandStyle(ownStyle, brandColor)
   const { info, tags } = api
   const [signup, ...others] = tags
   const [call, ...calls] = callsOf(api)
@@ -159,13 +144,13 @@ export function docsPage(
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
 ${machineLinks.join('\n')}
-<link rel="icon" href="${escapeHtml(icon(brandColor))}">
-<style>${style}</style>
+<link rel="icon" href="${icon}">
+<style>${ownStyle}</style>
 <script>${script}</script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="bar"><a class="brand" href="#introduction">${logo === null ? mark() : logoHtml(logo)}<span>${escapeHtml(info.title)}</span></a><span class="here scripted" aria-hidden="true"></span><button class="menu" popovertarget="menu">Menu</button></header>
+<header class="bar"><a class="brand" href="#introduction">${mark()}<span>${escapeHtml(info.title)}</span></a><span class="here scripted" aria-hidden="true"></span><button class="menu" popovertarget="menu">Menu</button></header>
 <nav id="menu" popover aria-label="On this page">
 <select class="theme scripted" aria-label="Theme"><option value="">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
 <button class="close" popovertarget="menu" popovertargetaction="hide">Close</button>
@@ -191,7 +176,7 @@ ${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as 
 </body>
 </html>
 `
-  return { html, securityFields: securityFields(style, script) }
+  return { html, securityFields: securityFields(ownStyle, script) }
 }
 
 const SHARED = 'Shared headers and errors'
