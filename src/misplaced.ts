@@ -23,7 +23,7 @@ const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+(?::\d+)?|\[?[\da-f]*:[\da-f:.]*\]?(?::\d
 const looks: readonly Look[] = [
   belongs(/^postgres(?:ql)?:\/\//i, 'an address of PostgreSQL', 'DATABASE_URL'),
   belongs(/^sqlite:/i, 'a SQLite file', 'DATABASE_URL'),
-  belongs(/^rediss?(?:\+\w+)?:\/\//i, 'an address of Redis', 'REDIS_URL'),
+  belongs(/^rediss?:\/\//i, 'an address of Redis', 'REDIS_URL'),
   belongs(/^smtps?:\/\//i, 'an address of a mail server', 'SMTP_URL'),
   belongs(/^whsec_/, 'a secret', 'WEBHOOK_SECRET'),
   belongs(/^https?:\/\/hooks\.slack(?:-gov)?\.com\//i, 'a webhook of Slack', 'SLACK_WEBHOOK_URL'),

@@ -60,7 +60,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
     'postgres://user:seCret@host,other/list',
   ],
   DATABASE_CONNECTIONS: ['1', '1001', '-5', 'many'],
-  REDIS_URL: ['seCret', 'http://seCret', 'redis://', 'redis://me:seCret@host/a', 'redis+cluster://me:seCret@a/0'],
+  REDIS_URL: ['seCret', 'http://seCret', 'redis://', 'redis://me:seCret@host/a', 'redis+sentinel://me:seCret@a/b'],
   RATE_LIMIT: ['seCret', '0', '-5', '1.5', '1000001', 'Infinity'],
   RATE_LIMIT_WINDOW: ['seCret', '0', '86401'],
   RATE_LIMIT_IPV6_PREFIX: ['seCret', '31', '129'],
@@ -254,7 +254,7 @@ describe('the configuration', () => {
     for (const url of ['postgres://db/list', 'postgresql://me:p%40ss@[::1]:6432/list?sslmode=verify-full']) {
       assert.deepEqual(configured({ DATABASE_URL: url }).store, { kind: 'postgres', url })
     }
-    const redis = { kind: 'single', node: { host: 'redis', port: 6379 }, db: 2, user: null, tls: null }
+    const redis = { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null }
     assert.deepEqual(configured({ REDIS_URL: 'redis://redis/2' }).redis, redis)
     assert.deepEqual(configured({ TRUST_PROXY: '0' }).server.client.proxies, { kind: 'none' })
     assert.deepEqual(configured({ TRUST_PROXY: '2' }).server.client.proxies, { kind: 'hops', hops: 2 })

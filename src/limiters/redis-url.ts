@@ -1,166 +1,62 @@
-import { isIP } from 'node:net'
+/** Paths of PEM files. Without `ca`: the authorities that Node trusts. `cert` and `key`: both or neither. */
+export interface RedisTls {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+}
 
-/** Where one server listens. An IPv6 address has no brackets here. */
-export interface RedisNode {
+/** A server of Redis or Valkey, and how to connect. `username` is empty for the default user, `password` if there is none. */
+export interface RedisLocation {
+  /** An IPv6 address has no brackets here. */
   readonly host: string
   readonly port: number
-}
-
-/** `username` is null for the default user. */
-export interface RedisUser {
-  readonly username: string | null
+  readonly db: number
+  readonly username: string
   readonly password: string
-}
-
-/** Paths of PEM files. `ca` null: the authorities that Node trusts. `pair` null: no client certificate. */
-export interface RedisTls {
-  readonly ca: string | null
-  readonly pair: { readonly cert: string; readonly key: string } | null
-}
-
-interface Access {
-  readonly user: RedisUser | null
   /** Null: without TLS. */
   readonly tls: RedisTls | null
 }
 
-/** Where Redis or Valkey is, and how to connect. Each list of nodes has at least one. */
-export type RedisLocation =
-  | ({ readonly kind: 'single'; readonly node: RedisNode; readonly db: number } & Access)
-  /** Some of its nodes; the others are found through them. */
-  | ({ readonly kind: 'cluster'; readonly nodes: readonly RedisNode[] } & Access)
-  | ({
-      readonly kind: 'sentinel'
-      readonly sentinels: readonly RedisNode[]
-      /** The sentinels' name for the group of servers. */
-      readonly master: string
-      readonly db: number
-      /** `user` is for the servers, this one for the sentinels. */
-      readonly sentinelUser: RedisUser | null
-    } & Access)
-
 /** The end of a sentence that begins with the setting's name. */
 export const redisUrlAllowed =
-  'must be redis://user:password@host:port/db, redis+cluster://host:port,host:port or ' +
-  'redis+sentinel://host:port,host:port/master/db; with TLS rediss, rediss+cluster or rediss+sentinel'
+  'must be the address of one server, redis://user:password@host:port/db, or rediss:// with TLS; ' +
+  'clusters and sentinels are not supported'
 
 /**
- * Reads the address of a Redis or Valkey server, cluster, or group under sentinels; undefined if the text is not one.
- *
- *     redis[s]://[[user]:password@]host[:6379][/db]
- *     redis[s]+cluster://[[user]:password@]host[:6379][,host…]
- *     redis[s]+sentinel://[[user]:password@]host[:26379][,host…]/master[/db]
- *
- * The parameters `cacert`, `cert` and `key` name files, like the options of redis-cli; `sentinel-user` and
- * `sentinel-pass` are for sentinels that require them. Special characters are percent-encoded.
+ * Reads `redis[s]://[[user]:password@]host[:6379][/db]`; undefined if the text is not that. With TLS, the parameters
+ * `cacert`, `cert` and `key` name files, like the options of redis-cli. Special characters are percent-encoded.
  */
 export function readRedisUrl(text: string): RedisLocation | undefined {
+  if (!URL.canParse(text)) return undefined
+  const { protocol, hostname, port, username, password, pathname, searchParams, hash } = new URL(text)
+  const isServer = /^rediss?:$/.test(protocol) && /^(?:\[.+\]|[\w.-]+)$/.test(hostname) && port !== '0' && hash === ''
+  const db = /^\/?(\d{0,5})$/.exec(pathname)?.[1]
+  // A name alone would leave unclear which of the two it is.
+  const isUser = username === '' || password !== ''
+  const tls = protocol === 'rediss:' ? readTls(searchParams) : searchParams.size === 0 ? null : undefined
+  if (!isServer || db === undefined || !isUser || tls === undefined) return undefined
   try {
-    return read(text)
-  } catch (error) {
-    if (error instanceof Unreadable || error instanceof URIError) return undefined
-    throw error
+    return {
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || 6379),
+      db: Number(db),
+      username: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      tls,
+    }
+  } catch {
+    return undefined
   }
 }
 
-/** The URL for the log, without users, passwords and files. */
-export function nameOf(place: RedisLocation): string {
-  const scheme = place.tls === null ? 'redis' : 'rediss'
-  switch (place.kind) {
-    case 'single':
-      return `${scheme}://${list([place.node])}/${place.db}`
-    case 'cluster':
-      return `${scheme}+cluster://${list(place.nodes)}`
-    case 'sentinel':
-      return `${scheme}+sentinel://${list(place.sentinels)}/${place.master}/${place.db}`
-  }
+function readTls(parameters: URLSearchParams): RedisTls | undefined {
+  const { cacert: ca, cert, key, ...unknown } = Object.fromEntries(parameters)
+  const files = [ca, cert, key].filter(Boolean)
+  const isClear = Object.keys(unknown).length === 0 && parameters.size === files.length
+  return isClear && (cert === undefined) === (key === undefined) ? { ca, cert, key } : undefined
 }
 
-const list = (nodes: readonly RedisNode[]): string =>
-  nodes.map(({ host, port }) => `${isIP(host) === 6 ? `[${host}]` : host}:${port}`).join(',')
-
-class Unreadable extends Error {}
-
-// `URL` cannot read a list of hosts. As in a URL, the last @ ends the password.
-const SHAPE = /^(rediss?)(?:\+(cluster|sentinel))?:\/\/(?:([^/?]*)@)?([^/?@]+)(\/[^?]*)?(?:\?(.*))?$/i
-
-function read(text: string): RedisLocation {
-  const [, scheme, kind = 'single', userinfo, hosts, path = '', query] =
-    (/[\s#]|\p{Cc}/u.test(text) ? null : SHAPE.exec(text)) ?? unreadable()
-  const parameters = readQuery(query)
-  const tls = scheme!.toLowerCase() === 'rediss' ? readTls(parameters) : null
-  const access = { user: readUser(userinfo), tls }
-  const place = readPlace(kind.toLowerCase(), hosts!.split(','), path, access, parameters)
-  // Parameters that are left are unknown, or have no meaning here.
-  return parameters.size === 0 ? place : unreadable()
-}
-
-function readPlace(
-  kind: string,
-  hosts: readonly string[],
-  path: string,
-  access: Access,
-  parameters: Map<string, string>,
-): RedisLocation {
-  const [, first = '', second = '', more] = path.split('/').map(decodeURIComponent)
-  if (more !== undefined) return unreadable()
-  const nodes = hosts.map(host => readNode(host, kind === 'sentinel' ? 26_379 : 6_379))
-  if (kind === 'sentinel') {
-    // The characters that Sentinel itself allows in a name.
-    if (!/^[\w.-]+$/.test(first)) return unreadable()
-    const username = take(parameters, 'sentinel-user')
-    const password = take(parameters, 'sentinel-pass')
-    if (password === null && username !== null) return unreadable()
-    const sentinelUser = password === null ? null : { username, password }
-    return { kind, sentinels: nodes, master: first, db: readDb(second), sentinelUser, ...access }
-  }
-  if (second !== '') return unreadable()
-  if (kind === 'cluster') return first === '' ? { kind, nodes, ...access } : unreadable()
-  return nodes.length === 1 ? { kind: 'single', node: nodes[0]!, db: readDb(first), ...access } : unreadable()
-}
-
-function readNode(text: string, defaultPort: number): RedisNode {
-  const [, v6, name, port] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(text) ?? unreadable()
-  if (v6 !== undefined && isIP(v6) !== 6) return unreadable()
-  const number = Number(port ?? defaultPort)
-  return number >= 1 && number <= 65_535 ? { host: v6 ?? name!, port: number } : unreadable()
-}
-
-function readDb(text: string): number {
-  return /^\d{0,5}$/.test(text) ? Number(text) : unreadable()
-}
-
-function readUser(userinfo: string | undefined): RedisUser | null {
-  if (userinfo === undefined) return null
-  // The colon and the password are required: a name alone would leave unclear which of the two it is.
-  const [, username, password] = /^([^:]*):(.+)$/.exec(userinfo) ?? unreadable()
-  return { username: decodeURIComponent(username!) || null, password: decodeURIComponent(password!) }
-}
-
-function readTls(parameters: Map<string, string>): RedisTls {
-  const ca = take(parameters, 'cacert')
-  const cert = take(parameters, 'cert')
-  const key = take(parameters, 'key')
-  if (cert !== null && key !== null) return { ca, pair: { cert, key } }
-  return cert === null && key === null ? { ca, pair: null } : unreadable()
-}
-
-function readQuery(query: string | undefined): Map<string, string> {
-  const parameters = new Map<string, string>()
-  for (const each of query ? query.split('&') : []) {
-    const [, name, value] = /^([\w-]+)=(.+)$/.exec(each) ?? unreadable()
-    if (parameters.has(name!)) return unreadable()
-    parameters.set(name!, decodeURIComponent(value!))
-  }
-  return parameters
-}
-
-function take(parameters: Map<string, string>, name: string): string | null {
-  const value = parameters.get(name) ?? null
-  parameters.delete(name)
-  return value
-}
-
-function unreadable(): never {
-  throw new Unreadable()
+/** The URL for the log, without user, password and files. */
+export function nameOf({ host, port, db, tls }: RedisLocation): string {
+  return `${tls === null ? 'redis' : 'rediss'}://${host.includes(':') ? `[${host}]` : host}:${port}/${db}`
 }

@@ -67,16 +67,14 @@ export function redisLimiter({ location, timeout = TIMEOUT, ...quota }: RedisLim
   const { run, close } = redisScript<Taken>(location, timeout, 'waitlistTake', TAKE)
   return {
     async take(client, network) {
-      const [admitted, used, usedByNetwork] = await run(keysOf(client, network), ...times)
+      const keys = network === undefined ? [client] : [client, network]
+      const [admitted, used, usedByNetwork] = await run(
+        keys.map(key => `waitlist:limit:${key}`),
+        ...times,
+      )
       const own = one.allowance(admitted === 1, Number(used) / 1000)
       return usedByNetwork === undefined ? own : both(own, all.allowance(admitted === 1, Number(usedByNetwork) / 1000))
     },
     close,
   }
 }
-
-/** What is in braces decides the slot in a cluster, and one command has all its keys in one slot. */
-const keysOf = (client: string, network: string | undefined): readonly string[] =>
-  network === undefined
-    ? [`waitlist:limit:${client}`]
-    : [`waitlist:limit:{${network}}${client}`, `waitlist:limit:{${network}}`]

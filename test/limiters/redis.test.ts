@@ -143,11 +143,11 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
           // Time passes for the server too when what it knows is moved back: by halves of the network's interval.
           const ms = (pause * quota.window * 1_000) / quota.limit / 16 / 2
           clock.now += ms
-          for (const key of (await command('KEYS', `waitlist:limit:{${network}}*`)) as string[]) {
+          for (const key of (await command('KEYS', `waitlist:limit:${network}*`)) as string[]) {
             await command('DECRBY', key, ms * 1_000)
           }
           for (let i = 0; i < clients * times; i++) {
-            const client = `client ${i % clients}`
+            const client = `${network} client ${i % clients}`
             const [ours, theirs] = [await limiter.take(client, network), await memory.take(client, network)]
             const { seconds, ...rest } = ours
             assert.deepEqual(rest, { admitted: theirs.admitted, remaining: theirs.remaining })
