@@ -64,7 +64,6 @@ program
   .description('how many joined, when and from where, and what waits')
   .option('--watch', 'show it live until Ctrl-C; with --json, a line every two seconds')
   .option('--json', 'one JSON object')
-  .option('--svg <file>', 'also write a picture of the chart there')
   .option('--timezone <name>', 'where a day begins, such as Europe/Berlin', timeZone, 'UTC')
   .addHelpText(
     'after',
@@ -75,7 +74,7 @@ The JSON has at, timezone, total, listed, pending, held, today, last7Days, last3
   perDay               [{day, from, count}], the last 30
   sources              [{source, count}], the 20 largest
   deliveries           [{destination, state, count, oldest, why}]
-${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --svg launch.svg', 'stats --json | jq .today')}`,
+${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --json | jq .today')}`,
   )
   .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(configured().config, options))
 

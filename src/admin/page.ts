@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { whole } from '../charts/axis.ts'
-import { type Plot, plot } from '../charts/svg.ts'
 import { typed } from '../invocation.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/counts.ts'
 import { clock, length, moment, share } from './figures.ts'
 import { bounded, type Html, html, words } from './html.ts'
+import { type Plot, plot } from './plot.ts'
 import { type Problem, problemsIn } from './problems.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 
@@ -153,7 +153,7 @@ ${[
 </section>`
 }
 
-type Series = Pick<Plot, 'title' | 'bars' | 'unit' | 'timezone'> & { readonly id: string }
+type Series = Omit<Plot, 'width' | 'height' | 'text'>
 
 /** Twice, since what is legible in a wide card is not in a narrow one: the style shows one of them. */
 function plotHtml(series: Series, width: number, height: number): Html {
@@ -161,7 +161,7 @@ function plotHtml(series: Series, width: number, height: number): Html {
   const most = bars.reduce((best, bar) => Math.max(best, bar.count), 0)
   const sum = bars.reduce((all, bar) => all + bar.count, 0)
   const drawn = (size: string, of: Pick<Plot, 'width' | 'height' | 'text'>) =>
-    html`<div class="${size}">${{ html: plot({ ...series, id: `${id}-${size}`, ...of }) }}</div>`
+    html`<div class="${size}">${plot({ ...series, id: `${id}-${size}`, ...of })}</div>`
   return html`<figure class="card ${id}">
 <figcaption><h3>${title}</h3><p>${sum === 0 ? 'none' : whole(sum)} in ${bars.length} ${unit}s${sum === 0 ? '' : `, ${whole(most)} at most`}</p></figcaption>
 ${[drawn('wide', { width, height, text: 12 }), drawn('narrow', { width: 320, height: 190, text: 12 })]}

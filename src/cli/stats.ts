@@ -1,10 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import { slide } from '../charts/slide.ts'
 import { report } from '../charts/terminal.ts'
 import type { Config } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import { type Stats, statsOf } from '../waitlist/counts.ts'
-import { OperatorError } from '../waitlist/ports.ts'
 import { misused } from './complain.ts'
 import { giveWay } from './give-way.ts'
 import { paint, print, toJson } from './print.ts'
@@ -13,23 +10,18 @@ import { watchLines, watchOn } from './watch.ts'
 export interface StatsOptions {
   readonly watch?: true
   readonly json?: true
-  readonly svg?: string
   readonly timezone: string
 }
 
 /** Writes what the list amounts to: once, or again and again until it is stopped; for people, or as JSON. */
-export async function stats(config: Config, { watch, json, svg, timezone }: StatsOptions): Promise<void> {
+export async function stats(config: Config, { watch, json, timezone }: StatsOptions): Promise<void> {
   giveWay()
   const { stdout } = process
   if (watch && !json && !stdout.isTTY) {
     return misused('--watch draws on a terminal, which this is not. With --json it writes a line every two seconds.')
   }
   const operator = await operatorOf(config)
-  const read = async (): Promise<Stats> => {
-    const read = statsOf(await operator.counts(), timezone)
-    if (svg !== undefined) await save(svg, slide(config.server.service, read))
-    return read
-  }
+  const read = async (): Promise<Stats> => statsOf(await operator.counts(), timezone)
   const lines = (read: Stats, width: number) => report(config.server.service, read, { width, paint })
   if (!watch) {
     const found = await read()
@@ -53,12 +45,4 @@ function writeLine(text: string): Promise<boolean> {
       else resolve(error == null)
     })
   })
-}
-
-async function save(file: string, picture: string): Promise<void> {
-  try {
-    await writeFile(file, picture)
-  } catch (error) {
-    throw new OperatorError(`${file} cannot be written: ${(error as Error).message}`)
-  }
 }

@@ -1,7 +1,10 @@
+import { marks, moment, short, ticks, type Unit, whole } from '../charts/axis.ts'
 import type { Bar } from '../waitlist/counts.ts'
-import { marks, moment, short, ticks, type Unit, whole } from './axis.ts'
+import { type Html, html } from './html.ts'
 
 export interface Plot {
+  /** Its own within the page. */
+  readonly id: string
   /** What it shows, also for those who do not see it: "Signups per hour". */
   readonly title: string
   /** In ascending order; the last one is under way. */
@@ -15,10 +18,10 @@ export interface Plot {
 }
 
 /**
- * The elements of a bar chart, to be put into an `svg` or a `g` element. The colours are the page's: it styles the classes
- * `bar` (the last one is `bar now`), `grid` (lines) and `axis` (text). Pointing at a bar tells its number.
+ * A bar chart, with its title and a summary for those who do not see it. The page styles the classes `bar` (the last one is
+ * `bar now`), `grid` (lines) and `axis` (text). Pointing at a bar tells its number.
  */
-export function bars({ bars, unit, timezone, width, height, text }: Plot): string {
+export function plot({ id, title, bars, unit, timezone, width, height, text }: Plot): Html {
   const most = Math.max(0, ...bars.map(({ count }) => count))
   const [upper, floor] = [text * 0.6, height - text * 1.9]
   const scale = ticks(most, Math.max(2, Math.floor((floor - upper) / (text * 2.6))))
@@ -28,19 +31,19 @@ export function bars({ bars, unit, timezone, width, height, text }: Plot): strin
   const y = (count: number) => floor - (count / top) * down
   const grid = scale.map(tick => {
     const at = round(y(tick))
-    const label = `<text class="axis" x="${round(left - text * 0.6)}" y="${round(at + text * 0.35)}" text-anchor="end">${short(tick)}</text>`
-    return `<line class="grid" x1="${round(left)}" x2="${width}" y1="${at}" y2="${at}"/>${label}`
+    const label = html`<text class="axis" x="${round(left - text * 0.6)}" y="${round(at + text * 0.35)}" text-anchor="end">${short(tick)}</text>`
+    return html`<line class="grid" x1="${round(left)}" x2="${width}" y1="${at}" y2="${at}"/>${label}`
   })
   const gap = Math.min(across * 0.25, text * 0.5)
   const columns = bars.map((bar, i) => {
-    if (bar.count === 0) return ''
+    if (bar.count === 0) return html``
     // The fewest are still to be seen beside very many.
     const high = Math.max(down * (bar.count / top), text * 0.12)
     const [x, wide] = [left + i * across + gap / 2, across - gap]
     const corner = Math.min(wide / 4, high, text * 0.25)
     const of = i === bars.length - 1 ? 'bar now' : 'bar'
     const said = `${moment(bar, unit, timezone)}: ${whole(bar.count)}`
-    return `<path class="${of}" d="${column(x, floor, wide, high, corner)}"><title>${escaped(said)}</title></path>`
+    return html`<path class="${of}" d="${column(x, floor, wide, high, corner)}"><title>${said}</title></path>`
   })
   let free = 0
   const times = marks(bars, unit, timezone).flatMap(({ index, text: label }) => {
@@ -48,28 +51,18 @@ export function bars({ bars, unit, timezone, width, height, text }: Plot): strin
     const middle = left + (index + 0.5) * across
     if (middle - half < free || middle + half > width) return []
     free = middle + half + text
-    const tick = `<line class="grid" x1="${round(middle)}" x2="${round(middle)}" y1="${round(floor)}" y2="${round(floor + text * 0.4)}"/>`
-    return `${tick}<text class="axis" x="${round(middle)}" y="${round(floor + text * 1.5)}" text-anchor="middle">${label}</text>`
+    const tick = html`<line class="grid" x1="${round(middle)}" x2="${round(middle)}" y1="${round(floor)}" y2="${round(floor + text * 0.4)}"/>`
+    return html`${tick}<text class="axis" x="${round(middle)}" y="${round(floor + text * 1.5)}" text-anchor="middle">${label}</text>`
   })
   const none =
     most > 0
-      ? ''
-      : `<text class="axis" x="${round(left + (width - left) / 2)}" y="${round(upper + down / 2)}" text-anchor="middle">no signups</text>`
-  return [...grid, ...columns, ...times, none].join('')
-}
-
-/** A bar chart as an element of a page, with its title for those who do not see it. `id`: its own within the page. */
-export function plot(given: Plot & { readonly id: string }): string {
-  const { id, title, width, height, text } = given
-  return (
-    `<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img"` +
-    ` aria-labelledby="${id}-title ${id}-summary" font-size="${text}"><title id="${id}-title">${escaped(title)}</title>` +
-    `<desc id="${id}-summary">${escaped(summary(given))}</desc>${bars(given)}</svg>`
-  )
+      ? null
+      : html`<text class="axis" x="${round(left + (width - left) / 2)}" y="${round(upper + down / 2)}" text-anchor="middle">no signups</text>`
+  return html`<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}-title ${id}-summary" font-size="${text}"><title id="${id}-title">${title}</title><desc id="${id}-summary">${summary(bars, unit, timezone)}</desc>${grid}${columns}${times}${none}</svg>`
 }
 
 /** A chart in a sentence. */
-export function summary({ bars, unit, timezone }: Pick<Plot, 'bars' | 'unit' | 'timezone'>): string {
+function summary(bars: readonly Bar[], unit: Unit, timezone: string): string {
   const total = bars.reduce((sum, { count }) => sum + count, 0)
   const said = `${whole(total)} ${total === 1 ? 'signup' : 'signups'} in ${bars.length} ${unit}s`
   if (total === 0) return `${said}.`
@@ -84,13 +77,6 @@ function column(x: number, floor: number, wide: number, high: number, corner: nu
 }
 
 /** What text is about as wide as, in the sans-serif fonts of all systems. */
-export const widthOf = (text: string, size: number): number => [...text].length * size * 0.56
+const widthOf = (text: string, size: number): number => [...text].length * size * 0.56
 
-export const round = (length: number): number => Math.round(length * 10) / 10
-
-/** Text in an element or an attribute, without what XML cannot have and what would turn the order of letters. */
-export const escaped = (text: string): string =>
-  text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Bidi_Control}\uFFFE\uFFFF]/gu, '')
-    .replaceAll(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+const round = (length: number): number => Math.round(length * 10) / 10
