@@ -5,7 +5,6 @@ import { type Contact, sourceParameters } from '../waitlist/contact.ts'
 import { fail } from './complain.ts'
 import { csvField } from './csv.ts'
 import { csvColumns, csvState, type ExportFormat, exported } from './formats.ts'
-import { giveWay } from './give-way.ts'
 import { inChunks, print, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
@@ -26,7 +25,6 @@ const BYTE_ORDER_MARK = '\uFEFF'
  * when it appears; Ctrl-C leaves nothing of it.
  */
 export async function exportContacts(config: Config, { format, output, bom, ...filter }: ExportOptions): Promise<void> {
-  giveWay()
   const operator = await operatorOf(config)
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
   const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)

@@ -4,7 +4,6 @@ import type { Config } from '../config.ts'
 import { type Entry, type Imported, operatorOf } from '../operator.ts'
 import { OperatorError } from '../waitlist/ports.ts'
 import { fail, misused } from './complain.ts'
-import { keepNurserySmall } from './give-way.ts'
 import { type Columns, guessedColumns, mappedColumns, ownColumns, type Unclear } from './import/columns.ts'
 import { csvReader, type Line, readJsonLine } from './import/contacts.ts'
 import { type Records, recordsOf } from './import/records.ts'
@@ -36,7 +35,6 @@ const SHOWN = 20
  * @throws {OperatorError} when the store or the file cannot be used.
  */
 export async function importContacts(config: Config, file: string, options: ImportOptions): Promise<void> {
-  keepNurserySmall()
   await untilStopped(signal => importUntil(signal, config, file, options))
 }
 

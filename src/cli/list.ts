@@ -4,7 +4,6 @@ import { type ContactFilter, operatorOf } from '../operator.ts'
 import { type Contact, sourceLabel } from '../waitlist/contact.ts'
 import { fail, misused } from './complain.ts'
 import { exported } from './formats.ts'
-import { giveWay } from './give-way.ts'
 import { print, toJson } from './print.ts'
 import { type Columns, MOST, moment, moreThan, number, table } from './table.ts'
 
@@ -16,7 +15,6 @@ export interface ContactsOptions extends ContactFilter {
 /** Writes the contacts that were added last to standard output, as a table or as JSON with one object a line, as an export has it. */
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
   if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export')} writes any number.`)
-  giveWay()
   // One more than requested, to know whether there are more.
   const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
   const shown = found.slice(0, limit)

@@ -2,7 +2,6 @@ import type { Config } from '../config.ts'
 import { type Moved, moveTo, storeName } from '../operator.ts'
 import { settings } from '../settings.ts'
 import { fail } from './complain.ts'
-import { keepNurserySmall } from './give-way.ts'
 import { print } from './print.ts'
 import { progressOn } from './progress.ts'
 import { untilStopped } from './stopping.ts'
@@ -17,7 +16,6 @@ import { number } from './table.ts'
 export async function move(config: Config, to: string): Promise<void> {
   const place = settings.DATABASE_URL.read(to)
   if (place === undefined) return fail(`--to ${settings.DATABASE_URL.allowed}`)
-  keepNurserySmall()
   const bar = progressOn(process.stderr)
   await untilStopped(async signal => {
     const moved = await moveTo(config, place, { progress: bar.show, signal }).finally(bar.end)

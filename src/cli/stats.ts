@@ -3,7 +3,6 @@ import type { Config } from '../config.ts'
 import { operatorOf } from '../operator.ts'
 import { type Stats, statsOf } from '../waitlist/counts.ts'
 import { misused } from './complain.ts'
-import { giveWay } from './give-way.ts'
 import { paint, print, toJson } from './print.ts'
 import { watchLines, watchOn } from './watch.ts'
 
@@ -15,7 +14,6 @@ export interface StatsOptions {
 
 /** Writes what the list amounts to: once, or again and again until it is stopped; for people, or as JSON. */
 export async function stats(config: Config, { watch, json, timezone }: StatsOptions): Promise<void> {
-  giveWay()
   const { stdout } = process
   if (watch && !json && !stdout.isTTY) {
     return misused('--watch draws on a terminal, which this is not. With --json it writes a line every two seconds.')
