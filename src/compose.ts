@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { AdminServer } from './admin/server.ts'
 import type { Config } from './config.ts'
 import type { Domains } from './domains/files.ts'
+import { DOCUMENTS_PER_MINUTE } from './http/limits.ts'
 import { typed } from './invocation.ts'
 import { memoryLimiter } from './limiters/memory.ts'
 import type { RedisLocation } from './limiters/redis-url.ts'
@@ -175,7 +176,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         limiter,
         challenge,
         accepts: domains?.accepts ?? null,
-        documentLimiter: documentLimiter(config.server),
+        documentLimiter: documentLimiter(),
         leave: leaving.signal,
         challengeLimiter: challengeLimiter(config.server),
         log,
@@ -330,8 +331,8 @@ export async function challengeOf(
 /** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
 const READERS = 10_000
 
-export const documentLimiter = ({ documentsPerMinute: limit }: Config['server']): Limiter =>
-  memoryLimiter({ limit, window: 60, clients: READERS })
+export const documentLimiter = (): Limiter =>
+  memoryLimiter({ limit: DOCUMENTS_PER_MINUTE, window: 60, clients: READERS })
 
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3

@@ -118,12 +118,8 @@ export function readConfig(env: Environment): ConfigResult {
     mistakes.push('BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set')
   }
   const secure = baseUrl === null ? tls !== null : baseUrl.startsWith('https:')
-  const cookieName = values.COOKIE_NAME ?? (secure ? '__Host-waitlist' : 'waitlist')
   const sameSite = values.COOKIE_SAME_SITE
-  // rfc6265bis §4.1.3: browsers drop such a cookie unless it is Secure; §5.7 says the same of SameSite=None.
-  if (!secure && /^__(Host|Secure|Http|Host-Http)-/i.test(cookieName)) {
-    mistakes.push('COOKIE_NAME must not start with __Host- or __Secure- unless BASE_URL is https')
-  }
+  // rfc6265bis §5.7: browsers drop such a cookie unless it is Secure.
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
   // 0 is any free port, each time another one.
@@ -158,13 +154,10 @@ export function readConfig(env: Environment): ConfigResult {
       port: values.PORT,
       baseUrl,
       tls,
-      hstsIncludeSubdomains: values.HSTS_INCLUDE_SUBDOMAINS,
-      client: { proxies: values.TRUST_PROXY ?? { kind: 'none' }, ipv6Prefix: values.RATE_LIMIT_IPV6_PREFIX },
+      proxies: values.TRUST_PROXY ?? { kind: 'none' },
       quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW },
-      documentsPerMinute: values.RATE_LIMIT_DOCUMENTS,
-      publishQuota: values.RATE_LIMIT_FIELDS,
       corsOrigins: values.CORS_ORIGINS ?? [],
-      cookie: { name: cookieName, sameSite, maxAge: values.COOKIE_MAX_AGE, secure },
+      cookie: { sameSite, secure },
       service: values.SERVICE_NAME,
       description: values.SERVICE_DESCRIPTION,
       disclosesMembership: values.DISCLOSE_MEMBERSHIP,
@@ -218,8 +211,7 @@ function readChallenge(
 ): ChallengeChoice | null {
   const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
   if (kind === 'none') return null
-  if (kind === 'altcha')
-    return { kind, secret: secret ?? null, cost: values.CHALLENGE_COST, range: values.CHALLENGE_RANGE }
+  if (kind === 'altcha') return { kind, secret: secret ?? null, range: values.CHALLENGE_RANGE }
   // One that is given and cannot be read is a mistake already.
   if (given(env, 'CHALLENGE_SECRET') === undefined) {
     mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it. Where to find it: ${secretsOf[kind]}`)
@@ -318,16 +310,13 @@ function warningsFor(
         'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
     )
   }
-  if (server.tls === null && server.cookie.secure && server.client.proxies.kind === 'none') {
+  if (server.tls === null && server.cookie.secure && server.proxies.kind === 'none') {
     warnings.push(
       'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
         'Set TRUST_PROXY (1 for a single proxy).',
     )
   }
-  if (
-    server.client.proxies.kind === 'networks' &&
-    server.client.proxies.networks.some(network => network.endsWith('/0'))
-  ) {
+  if (server.proxies.kind === 'networks' && server.proxies.networks.some(network => network.endsWith('/0'))) {
     warnings.push('TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.')
   }
   if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
@@ -360,7 +349,6 @@ const UNGUESSABLE = 32
 
 /** The settings that only some challenges have. */
 const SETTINGS_OF = {
-  CHALLENGE_COST: ['altcha'],
   CHALLENGE_RANGE: ['altcha'],
   CHALLENGE_SCORE: ['recaptcha'],
   CHALLENGE_URL: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
@@ -416,13 +404,10 @@ export function inForce({
   channels,
   eventName,
 }: Config): Record<string, unknown> {
-  const { proxies, ipv6Prefix } = server.client
   return {
     store: storeName(store),
     limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${server.quota.limit} attempts in ${server.quota.window} s`,
-    clients: `IPv4 address or IPv6 /${ipv6Prefix}, ${
-      { none: 'of the socket', hops: 'told by trusted proxies', networks: 'told by trusted proxies' }[proxies.kind]
-    }`,
+    clients: `IPv4 address or IPv6 /64, ${server.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
     tls: server.tls !== null,
     provider: provider?.vendor ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),

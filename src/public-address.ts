@@ -25,9 +25,9 @@ export async function tryPublicAddress(
   { server, challenge }: Config,
   secretOf: () => Promise<string | null>,
 ): Promise<readonly Trial[]> {
-  const { baseUrl, corsOrigins, client } = server
+  const { baseUrl, corsOrigins, proxies } = server
   if (baseUrl === null) {
-    if (corsOrigins.length === 0 && client.proxies.kind === 'none') return []
+    if (corsOrigins.length === 0 && proxies.kind === 'none') return []
     return [address('note', 'BASE_URL is not set, so CORS_ORIGINS and TRUST_PROXY were not tried')]
   }
   let secret = await secretOf()
@@ -110,7 +110,7 @@ async function judged(answer: Answered | Unanswered, { baseUrl, service, host, p
 /** What the service says of who asks, held against what was sent: no forwarded address, and then a forged one. */
 async function clientSeen(
   { client, peer, proxies, forwarded, sign }: Seen,
-  { client: rule, baseUrl, tls }: Server,
+  { proxies: trusted, baseUrl, tls }: Server,
   health: (more: Record<string, string>) => Promise<Answered | Unanswered>,
 ): Promise<Trial> {
   const through = client === peer ? '' : `, through ${peer}`
@@ -119,24 +119,23 @@ async function clientSeen(
     is,
     why: `the service sees this check come from ${client}${through}${why}`,
   })
-  if (!isDeepStrictEqual(proxies, rule.proxies)) {
+  if (!isDeepStrictEqual(proxies, trusted)) {
     return verdict('wrong', ', and has another TRUST_PROXY than these settings: restart it')
   }
   if (sign !== null) return verdict('wrong', `. ${forwardingAdvice[sign]}`)
   const [first = ''] = forwarded.split(',', 1)
-  const own =
-    isIP(first.trim()) === 0 ? client : clientAddress({ ...rule, proxies: { kind: 'none' } })(first.trim(), '')
+  const own = isIP(first.trim()) === 0 ? client : clientAddress({ kind: 'none' })(first.trim(), '')
   if (own !== client) {
     return verdict(
       'wrong',
       `, a proxy that speaks for ${own}: let TRUST_PROXY count or name it, or all visitors share one rate limit`,
     )
   }
-  if (rule.proxies.kind === 'none' && tls === null && baseUrl?.startsWith('https:')) {
+  if (trusted.kind === 'none' && tls === null && baseUrl?.startsWith('https:')) {
     return verdict('wrong', ', which is the proxy: let it add X-Forwarded-For, and set TRUST_PROXY')
   }
   // Where this machine is one of the trusted proxies, it may say for whom it speaks.
-  const isProxy = rule.proxies.kind === 'networks' && connectionClient(rule)(client.split('/', 1)[0]!) === null
+  const isProxy = trusted.kind === 'networks' && connectionClient(trusted)(client.split('/', 1)[0]!) === null
   if (!isProxy) {
     const answer = await health({ 'x-forwarded-for': FORGED })
     if (!('why' in answer) && seenIn(answer)?.client === FORGED) {

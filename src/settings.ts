@@ -10,7 +10,6 @@ import {
 } from './destinations/mail-settings.ts'
 import { isSecret } from './destinations/secret.ts'
 import type { TrustedProxies } from './http/client-address.ts'
-import { COOKIE_MAX_AGE, isCookieName } from './http/cookie.ts'
 import { readRedisUrl, redisUrlAllowed } from './limiters/redis-url.ts'
 import { httpUrl } from './outbound/http-url.ts'
 import { isPrivate } from './outbound/private-address.ts'
@@ -81,12 +80,6 @@ export const settings = {
     ...file,
   },
   TLS_KEY_FILE: { meaning: 'Private key (PEM) of the certificate.', ...file },
-  HSTS_INCLUDE_SUBDOMAINS: {
-    meaning: 'Whether browsers are told to use HTTPS for all subdomains too. Only sent over TLS.',
-    default: 'false',
-    needs: 'TLS_CERT_FILE',
-    ...yesOrNo,
-  },
   DATABASE_URL: {
     meaning: 'Where the list is kept: a SQLite file, or a PostgreSQL database that several instances share.',
     default: 'sqlite:./data/waitlist.db',
@@ -117,23 +110,6 @@ export const settings = {
     default: '600',
     ...whole(1, 86_400, ' seconds'),
   },
-  RATE_LIMIT_IPV6_PREFIX: {
-    meaning:
-      'IPv6 clients with this many leading bits in common count as one. All those of a /48 together have 16 quotas.',
-    default: '64',
-    ...whole(32, 128, ' bits'),
-  },
-  RATE_LIMIT_FIELDS: {
-    meaning: 'Whether answers tell the quota in the fields RateLimit and RateLimit-Policy.',
-    default: 'true',
-    ...yesOrNo,
-  },
-  RATE_LIMIT_DOCUMENTS: {
-    meaning:
-      'Documents that one client may fetch in a minute: everything but the health report. Each process counts by itself.',
-    default: '600',
-    ...whole(1, 1_000_000),
-  },
   TRUST_PROXY: {
     meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',
     allowed: 'must be a number of proxies (0 to 99) or a list of networks such as 10.0.0.0/8,fd00::/8',
@@ -144,21 +120,10 @@ export const settings = {
     allowed: 'must be a list of origins such as https://example.com,https://www.example.com',
     read: (text: string) => listOf(origin, text),
   },
-  COOKIE_NAME: {
-    meaning: 'Name of the membership cookie.',
-    unset: '__Host-waitlist (waitlist on plain HTTP)',
-    allowed: "must be a cookie name: letters, digits and !#$%&'*+.^_`|~-",
-    read: (text: string): string | undefined => (isCookieName(text) ? text : undefined),
-  },
   COOKIE_SAME_SITE: {
     meaning: 'SameSite of the cookie; none is for landing pages on another site and needs an https BASE_URL.',
     default: 'lax',
     ...oneOf('lax', 'strict', 'none'),
-  },
-  COOKIE_MAX_AGE: {
-    meaning: 'Seconds for which browsers keep the cookie.',
-    default: '31536000',
-    ...whole(0, COOKIE_MAX_AGE, ' seconds'),
   },
   CHALLENGE: {
     meaning: "What a visitor's browser must solve before a signup is taken (docs/bots.md).",
@@ -174,12 +139,6 @@ export const settings = {
     meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
     needs: 'CHALLENGE',
     ...address,
-  },
-  CHALLENGE_COST: {
-    meaning: 'Iterations of PBKDF2 for each guess at an altcha.',
-    default: '5000',
-    needs: 'CHALLENGE',
-    ...whole(1_000, 1_000_000),
   },
   CHALLENGE_RANGE: {
     meaning: 'Guesses at an altcha at most; half as many on average.',

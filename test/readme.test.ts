@@ -82,9 +82,8 @@ test('.env.example has every setting once, and its values are the defaults', () 
   const names = [...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)
   assert.deepEqual(names, Object.keys(settings))
   const values = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
-  const { BASE_URL, COOKIE_NAME, ...rest } = values
+  const { BASE_URL, ...rest } = values
   assert.equal(BASE_URL, 'http://localhost:8080')
-  assert.equal(COOKIE_NAME, '')
   assert.deepEqual(readConfig(rest), readConfig({}))
 })
 

@@ -5,14 +5,15 @@ import type { Challenge, Verdict, Widget } from '../waitlist/ports.ts'
 export interface AltchaOptions {
   /** Any text. All instances that accept each other's challenges have the same. */
   readonly secret: string
-  /** Iterations of PBKDF2 for each guess, and guesses at most. */
-  readonly cost: number
+  /** Guesses at most. */
   readonly range: number
   /** Milliseconds in which a challenge can be solved and sent. */
   readonly lifetime?: number
 }
 
 const ALGORITHM = 'PBKDF2/SHA-256'
+/** Iterations of PBKDF2 for each guess. */
+const COST = 5_000
 /** Bytes of a derived key. */
 const KEY = 32
 const LIFETIME = 600_000
@@ -51,7 +52,7 @@ const expired: Verdict = { is: 'unsolved', why: 'expired' }
  * ALTCHA, protocol 2: the browser guesses the number from which a key was derived. The number is ours, so that one
  * derivation makes a challenge, and two HMACs verify its solution ("deterministic mode").
  */
-export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptions): Challenge {
+export function altcha({ secret, range, lifetime = LIFETIME }: AltchaOptions): Challenge {
   const signing = (purpose: string) => {
     const key = createHmac('sha256', secret).update(`altcha ${purpose}`).digest('hex')
     return (text: string | Buffer) => createHmac('sha256', key).update(text).digest('hex')
@@ -68,10 +69,10 @@ export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptio
       const [nonce, salt] = [randomBytes(16), randomBytes(16)]
       const counter = Buffer.alloc(4)
       counter.writeUInt32BE(randomInt(1, range + 1))
-      const key = await derive(Buffer.concat([nonce, counter]), salt, cost, KEY, 'sha256')
+      const key = await derive(Buffer.concat([nonce, counter]), salt, COST, KEY, 'sha256')
       const parameters: Parameters = {
         algorithm: ALGORITHM,
-        cost,
+        cost: COST,
         data: { range },
         expiresAt: Math.floor((Date.now() + lifetime) / 1000),
         keyLength: KEY,
@@ -90,9 +91,9 @@ export function altcha({ secret, cost, range, lifetime = LIFETIME }: AltchaOptio
       const signed = signedIn(membersOf(parameters))
       if (!isSame(signature, signatureOf(signed))) return wrong
       // So we made it, though perhaps when it cost less.
-      const { cost: paid, data, expiresAt, keySignature, nonce } = JSON.parse(signed) as Parameters
+      const { data, expiresAt, keySignature, nonce } = JSON.parse(signed) as Parameters
       if (expiresAt * 1000 < Date.now()) return expired
-      if (paid < cost || data.range < range) return wrong
+      if (data.range < range) return wrong
       const { derivedKey } = membersOf(solution)
       if (!isDigest(derivedKey) || !isSame(keySignature, keySignatureOf(Buffer.from(derivedKey, 'hex')))) return wrong
       return { is: 'solved', proof: { nonce, expires: new Date(expiresAt * 1000) } }

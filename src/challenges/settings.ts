@@ -4,8 +4,7 @@ export type ChallengeChoice =
       readonly kind: 'altcha'
       /** Null: one is made and kept in the store. */
       readonly secret: string | null
-      /** Iterations for each guess, and guesses at most. */
-      readonly cost: number
+      /** Guesses at most. */
       readonly range: number
     }
   | {

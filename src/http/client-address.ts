@@ -7,12 +7,6 @@ export type TrustedProxies =
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'networks'; readonly networks: readonly string[] }
 
-export interface ClientRule {
-  readonly proxies: TrustedProxies
-  /** IPv6 addresses with this many leading bits in common are one client. 64 is one host's own subnet (RFC 4291 §2.5.1). */
-  readonly ipv6Prefix: number
-}
-
 /** What a request shows of a TRUST_PROXY that does not fit the proxies in front. */
 export type ForwardingSign =
   /** It came from where a proxy should be, and nobody says for whom. */
@@ -37,13 +31,13 @@ export type ForwardingSign =
  * they wrote themselves stands further left than anything that is judged, and a longer list alone is no sign.
  */
 export function clientAddress(
-  { proxies, ipv6Prefix }: ClientRule,
+  proxies: TrustedProxies,
   notice?: (sign: ForwardingSign) => void,
 ): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
   const addressOf = forwardedAddress(proxies, notice)
   return (peer, forwardedFor) => {
     const address = addressOf(peer, forwardedFor)
-    return address === null ? null : clientKey(address, ipv6Prefix)
+    return address === null ? null : clientKey(address)
   }
 }
 
@@ -51,9 +45,9 @@ export function clientAddress(
  * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
  * nothing to anybody else and may be that of a proxy.
  */
-export function visitorAddress({
-  proxies,
-}: ClientRule): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+export function visitorAddress(
+  proxies: TrustedProxies,
+): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
   const addressOf = forwardedAddress(proxies)
   return (peer, forwardedFor) => {
     const address = addressOf(peer, forwardedFor)
@@ -91,22 +85,22 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
   }
 }
 
-/** A site may have as much (RFC 6177): 65,536 clients of 64 bits. */
+/** Leading bits that the IPv6 addresses of one client have in common: one host's own subnet (RFC 4291 §2.5.1). */
+const CLIENT = 64
+/** The same of a site (RFC 6177), which may have 65,536 of them. */
 const SITE = 48
 
-/** Makes the function that returns the key of the IPv6 site that a client is in; undefined if it is in none. */
-export function networkOf({ ipv6Prefix }: ClientRule): (client: string) => string | undefined {
-  if (ipv6Prefix <= SITE) return () => undefined
-  return client => (client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE) : undefined)
-}
+/** The key of the IPv6 site that a client is in; undefined if it is in none. */
+export const networkOf = (client: string): string | undefined =>
+  client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE) : undefined
 
 /**
  * Makes the function that returns the client behind a connection, under the same key; null for a trusted proxy, which brings
  * many clients. With a number of hops, every connection comes from a proxy.
  */
-export function connectionClient({ proxies, ipv6Prefix }: ClientRule): (peer: string) => string | null {
+export function connectionClient(proxies: TrustedProxies): (peer: string) => string | null {
   const trusts = trustIn(proxies)
-  return peer => (trusts(peer, 0) ? null : clientKey(peer, ipv6Prefix))
+  return peer => (trusts(peer, 0) ? null : clientKey(peer))
 }
 
 function trustIn(proxies: TrustedProxies): (address: string, hop: number) => boolean {
@@ -134,11 +128,11 @@ function addressIn(item: string): string | null {
   return isIPv4(address) || ipaddr.IPv6.isValid(address) ? address : null
 }
 
-function clientKey(address: string, ipv6Prefix: number): string {
+function clientKey(address: string): string {
   if (isIPv4(address)) return address
   const parsed = ipaddr.IPv6.parse(withoutZone(address))
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return networkKey(parsed.toString(), ipv6Prefix)
+  return networkKey(parsed.toString(), CLIENT)
 }
 
 const networkKey = (address: string, bits: number): string =>

@@ -1,4 +1,4 @@
-import { type FieldList, fieldList } from './answer.ts'
+import { fieldList } from './answer.ts'
 
 /** Response fields that many answers share. */
 
@@ -25,7 +25,4 @@ export const publicFields: Fields = { ...securityFields, ...anyOrigin, 'cross-or
 export const readableAnywhere = fieldList(anyOrigin)
 
 /** RFC 6797 §6.1. Only sent over TLS (§7.2). */
-export const strictTransportSecurity = (includeSubdomains: boolean): FieldList => [
-  'strict-transport-security',
-  `max-age=31536000${includeSubdomains ? '; includeSubDomains' : ''}`,
-]
+export const strictTransportSecurity = fieldList({ 'strict-transport-security': 'max-age=31536000' })

@@ -36,6 +36,9 @@ export const WAITING_BYTES = 8 * 1024 * 1024
 export const REQUEST_BYTES = 4 * 1024
 export const INPUT_BYTES = 64 * 1024
 
+/** Documents that one client may fetch in a minute: everything but the health report. */
+export const DOCUMENTS_PER_MINUTE = 600
+
 /** Challenges that are being made at once, in the whole process; each takes some milliseconds of a core. */
 export const ISSUING = 64
 

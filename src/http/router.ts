@@ -7,7 +7,7 @@ import type { Signup } from '../waitlist/signup.ts'
 import { summary } from '../waitlist/summary.ts'
 import { type Answer, type FieldList, fieldList, send, withFields } from './answer.ts'
 import { proving, SOLUTION_FIELD } from './challenge.ts'
-import { type ClientRule, clientAddress, networkOf, visitorAddress } from './client-address.ts'
+import { clientAddress, networkOf, type TrustedProxies, visitorAddress } from './client-address.ts'
 import { closeAfter } from './closing.ts'
 import { cors } from './cors.ts'
 import { serve } from './discovery/document.ts'
@@ -26,11 +26,11 @@ import { signupRoute } from './signup.ts'
 export interface RouterSettings {
   readonly service: string
   readonly description: string
-  readonly client: ClientRule
+  readonly proxies: TrustedProxies
   readonly corsOrigins: readonly string[]
   /** The value of Set-Cookie. */
   readonly cookie: string
-  readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  readonly quota: { readonly limit: number; readonly window: number }
   /** Whether the query of a signup says where it came from. */
   readonly trackSources: boolean
   /** Whether an answer says if the address was on the list before. */
@@ -83,8 +83,7 @@ export function createRouter(
   const { store, join, limiter, challenge, accepts, documentLimiter, challengeLimiter, leave } = parts
   const { log, pages, isDraining, telemetry } = parts
   const landingPages = cors(settings.corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
-  const clientOf = requestClient(clientAddress(settings.client))
-  const inNetwork = networkOf(settings.client)
+  const clientOf = requestClient(clientAddress(settings.proxies))
   const logOutage = outageLog(log)
   const logBug = summary<object>((requests, last) => log.error({ ...last, requests }, 'a bug: a request failed'))
   const logsRequests = log.isLevelEnabled('debug')
@@ -99,12 +98,12 @@ export function createRouter(
   const signup = signupRoute({
     ...settings,
     // Documents are also fetched past the proxy, by what watches the service.
-    clientOf: requestClient(clientAddress(settings.client, forwardingLog(log))),
-    networkOf: inNetwork,
+    clientOf: requestClient(clientAddress(settings.proxies, forwardingLog(log))),
+    networkOf,
     sheds: overload(store.isBehind),
     join,
     limiter,
-    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(settings.client)), leave, log }),
+    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(settings.proxies)), leave, log }),
     accepts,
     failed,
     corsFields: landingPages.answerFields,
@@ -116,7 +115,7 @@ export function createRouter(
     async request => {
       const client = clientOf(request)
       if (client === null) return refuse(unavailable)
-      const { admitted, seconds } = await documentLimiter.take(client, inNetwork(client))
+      const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
       return admitted ? route(request) : refuse(tooManyRequests(seconds))
     }
 
@@ -133,7 +132,7 @@ export function createRouter(
       paths.health,
       {
         GET: tellingSeen(healthRoute({ store, isDraining, ...settings }), {
-          rule: settings.client,
+          proxies: settings.proxies,
           secret: store.secret,
         }),
       },
@@ -147,7 +146,7 @@ export function createRouter(
       issue: challenge.issue,
       limiter: challengeLimiter,
       clientOf,
-      networkOf: inNetwork,
+      networkOf,
       corsFields: landingPages.answerFields,
     })
     resources.set(paths.challenge, { GET })

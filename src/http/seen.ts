@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Answer, fieldList, withFields } from './answer.ts'
-import { type ClientRule, clientAddress, type ForwardingSign, type TrustedProxies } from './client-address.ts'
+import { clientAddress, type ForwardingSign, type TrustedProxies } from './client-address.ts'
 
 /** The field in which `waitlist check` asks how the service sees it, and the one in which it is told. */
 export const ASKS = 'waitlist-check'
@@ -40,7 +40,7 @@ function isSigned(asked: string, secret: string): boolean {
 /** The health report, which also tells a signed question how it is seen. Everybody else gets it as it is. */
 export function tellingSeen(
   health: () => Answer | Promise<Answer>,
-  { rule, secret }: { readonly rule: ClientRule; secret(name: string): Promise<string> },
+  { proxies, secret }: { readonly proxies: TrustedProxies; secret(name: string): Promise<string> },
 ): (request: IncomingMessage) => Answer | Promise<Answer> {
   let known: string | undefined
   async function tell({ socket, headers }: IncomingMessage, asked: string): Promise<Answer> {
@@ -53,10 +53,10 @@ export function tellingSeen(
     const notice = (each: ForwardingSign) => {
       sign = each
     }
-    const client = clientAddress(rule, notice)(socket.remoteAddress, forwarded)
-    const peer = clientAddress({ ...rule, proxies: { kind: 'none' } })(socket.remoteAddress, '')
+    const client = clientAddress(proxies, notice)(socket.remoteAddress, forwarded)
+    const peer = clientAddress({ kind: 'none' })(socket.remoteAddress, '')
     if (client === null || peer === null) return answer
-    const seen: Seen = { client, peer, proxies: rule.proxies, forwarded, sign }
+    const seen: Seen = { client, peer, proxies, forwarded, sign }
     return withFields(answer, fieldList({ [TELLS]: JSON.stringify(seen) }))
   }
   return request => {

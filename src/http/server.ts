@@ -5,7 +5,7 @@ import type { Joined } from '../waitlist/join.ts'
 import type { Challenge, Limiter, Store } from '../waitlist/ports.ts'
 import type { Signup } from '../waitlist/signup.ts'
 import { type CertificateFiles, firstCertificate, watchCertificate } from './certificates.ts'
-import { type ClientRule, connectionClient } from './client-address.ts'
+import { connectionClient, type TrustedProxies } from './client-address.ts'
 import { boundConnections } from './connections.ts'
 import { type CookieSettings, membershipCookie } from './cookie.ts'
 import { type Site, site } from './discovery/site.ts'
@@ -22,13 +22,8 @@ export interface ServerSettings {
   /** The public origin; null: derived from host and port. */
   readonly baseUrl: string | null
   readonly tls: CertificateFiles | null
-  readonly hstsIncludeSubdomains: boolean
-  readonly client: ClientRule
+  readonly proxies: TrustedProxies
   readonly quota: { readonly limit: number; readonly window: number }
-  /** Documents that one client may fetch. */
-  readonly documentsPerMinute: number
-  /** Whether answers say how much of the quota is left. */
-  readonly publishQuota: boolean
   readonly corsOrigins: readonly string[]
   readonly cookie: CookieSettings
   /** Whether the query of a signup says where it came from. */
@@ -91,7 +86,7 @@ export async function openServer(
   settings: ServerSettings,
   { telemetry = null, ...parts }: ServerParts,
 ): Promise<HttpServer> {
-  const { tls, quota, publishQuota } = settings
+  const { tls, quota } = settings
   const { challenge, log } = parts
   const certificate = tls && firstCertificate(tls)
   const cookie = membershipCookie(settings.cookie)
@@ -116,8 +111,7 @@ export async function openServer(
     {
       ...settings,
       cookie,
-      publishedQuota: publishQuota ? quota : null,
-      standing: certificate === null ? [] : strictTransportSecurity(settings.hstsIncludeSubdomains),
+      standing: certificate === null ? [] : strictTransportSecurity,
     },
     { ...parts, telemetry, pages, isDraining: () => isDraining },
   )
@@ -125,7 +119,7 @@ export async function openServer(
   const bound = boundConnections({
     all: limits.CONNECTIONS,
     share: limits.CONNECTIONS_OF_CLIENT,
-    clientOf: connectionClient(settings.client),
+    clientOf: connectionClient(settings.proxies),
     log,
     telemetry,
   })

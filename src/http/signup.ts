@@ -39,8 +39,8 @@ export interface SignupParts {
   networkOf(client: string): string | undefined
   /** The value of Set-Cookie. */
   readonly cookie: string
-  /** Attempts and seconds; null: answers do not mention the quota. */
-  readonly publishedQuota: { readonly limit: number; readonly window: number } | null
+  /** Attempts and seconds. */
+  readonly quota: { readonly limit: number; readonly window: number }
   /** Whether the query says where a signup came from. If not, it is ignored. */
   readonly trackSources: boolean
   /** The CORS fields of every answer. */
@@ -67,13 +67,13 @@ export function signupRoute({
   clientOf,
   networkOf,
   cookie,
-  publishedQuota,
+  quota,
   trackSources,
   corsFields,
   failed,
   telemetry,
 }: SignupParts) {
-  const policy = publishedQuota && `"signup";q=${publishedQuota.limit};w=${publishedQuota.window}`
+  const policy = `"signup";q=${quota.limit};w=${quota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
   const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
   const alreadyListed = accepted({ is: 'known' })
@@ -96,10 +96,8 @@ export function signupRoute({
       if (client === null) return end('failed', refuse(unavailable))
       const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
       if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
-      if (policy !== null) {
-        // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
-        common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
-      }
+      // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
+      common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
       if (!admitted) return end('limited', refuse(tooManyAttempts(seconds)))
 
       const body = await readJson(request, response)

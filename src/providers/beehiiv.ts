@@ -3,7 +3,7 @@ import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../out
 import type { Contact } from '../waitlist/contact.ts'
 import type { Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, campaignOf, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
 /**
  * https://developers.beehiiv.com: what a second creation of an address does is not documented, so it is looked up first.
@@ -12,11 +12,6 @@ import { type Connect, campaignOf, isYoungerThanSignup, splitName, type VendorCl
 export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): VendorClient {
   const { BEEHIIV_AUTOMATION_ID: automation, BEEHIIV_TAGS: tags } = settings
   const { BEEHIIV_FIRST_NAME_FIELD: firstField, BEEHIIV_LAST_NAME_FIELD: lastField } = settings
-  const fixed = {
-    utm_source: settings.BEEHIIV_UTM_SOURCE,
-    utm_medium: settings.BEEHIIV_UTM_MEDIUM,
-    utm_campaign: settings.BEEHIIV_UTM_CAMPAIGN,
-  }
   const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`
   const automationPath = automation && `${publication}/automations/${encodeURIComponent(automation)}`
   const { call } = connect({
@@ -61,7 +56,7 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
 
   return {
     async createContact(contact, _doubt, attempt) {
-      const { name, email } = contact
+      const { name, email, source: { ref: _, ...campaign } = {} } = contact
       const found = await find(email, attempt)
       if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'data', 'id')
@@ -79,7 +74,7 @@ export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): Vend
       ].filter(field => field.name !== undefined && field.value !== undefined)
       const body = {
         email,
-        ...campaignOf(contact, fixed),
+        ...campaign,
         double_opt_override: settings.BEEHIIV_DOUBLE_OPT_OVERRIDE,
         send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined,
         custom_fields: fields.length > 0 ? fields : undefined,

@@ -1,7 +1,7 @@
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation, Failure } from '../waitlist/ports.ts'
 import type { SettingsOf } from './catalogue.ts'
-import { type Connect, campaignOf, type VendorClient } from './vendor-client.ts'
+import type { Connect, VendorClient } from './vendor-client.ts'
 
 /** Error codes that can only mean this address, with the end of the sentence for the visitor. */
 const refusals: Readonly<Record<string, string>> = {
@@ -24,11 +24,6 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },
   })
   const { BUTTONDOWN_EMAIL_ID: mail, BUTTONDOWN_TAGS: tags } = settings
-  const fixed = {
-    utm_source: settings.BUTTONDOWN_UTM_SOURCE,
-    utm_medium: settings.BUTTONDOWN_UTM_MEDIUM,
-    utm_campaign: settings.BUTTONDOWN_UTM_CAMPAIGN,
-  }
   // Without a type the subscriber is asked to confirm.
   const type = settings.BUTTONDOWN_DOUBLE_OPT_IN ? undefined : 'regular'
   /** What the check asks for, and the member of a sound answer. */
@@ -44,8 +39,8 @@ export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect)
 
   return {
     async createContact(contact, doubt, attempt) {
-      const { id, name, email, source: { utm_term, utm_content, ref } = {} } = contact
-      const { utm_source, utm_medium, utm_campaign } = campaignOf(contact, fixed)
+      const { id, name, email, source = {} } = contact
+      const { utm_source, utm_medium, utm_campaign, utm_term, utm_content, ref } = source
       const body = {
         email_address: email,
         type,

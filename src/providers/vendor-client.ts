@@ -2,7 +2,7 @@ import type { Attempt } from '../outbound/attempt.ts'
 import type { Caller, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import type { Refused } from '../outbound/reply.ts'
-import type { Contact, JoinedEvent, Source } from '../waitlist/contact.ts'
+import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
 import type { Creation, DeliveryResult, Failure, Removal } from '../waitlist/ports.ts'
 
 /**
@@ -36,14 +36,6 @@ export type Connect = (settings: Omit<CallerSettings, 'rate'> & { readonly rate?
 export function splitName(name: string): { readonly first: string; readonly last: string | undefined } {
   const [first = name, ...rest] = name.split(/\s+/)
   return { first, last: rest.length === 0 ? undefined : rest.join(' ') }
-}
-
-type Campaign = { readonly [Parameter in Exclude<keyof Source, 'ref'>]?: string | undefined }
-
-/** What the contact's own link says of its campaign or, if that is nothing, what the settings say: never a mixture. */
-export function campaignOf({ source }: Contact, fixed: Campaign): Campaign {
-  const { ref: _, ...own } = source ?? {}
-  return Object.keys(own).length > 0 ? own : fixed
 }
 
 /** Calls of one attempt that may be under way at once. Every vendor allows as many. */

@@ -142,7 +142,7 @@ describe('the metrics of a service', { concurrency: 8, timeout: 30_000 }, () => 
         isBehind: () => state.behind,
         admit: signup => (state.failing ? Promise.reject(new StoreUnavailable('a test')) : store.admit(signup)),
       }),
-      numbers,
+      { telemetry: numbers },
     )
     const client = await clientOf(server)
     assert.equal((await client.signUp(ada)).status, 200)

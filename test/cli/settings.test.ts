@@ -73,14 +73,14 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('wrong settings end every command with the list of all mistakes on standard error', async t => {
-    const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', COOKIE_NAME: 'se;cret' }
+    const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', EVENT_NAME: 'se;cret' }
     for (const args of [[], ['serve'], ['export']]) {
       const { code, stdout, stderr, cwd } = await run(t, args, env)
       assert.equal(code, 1)
       assert.equal(stdout, '')
       const told = stderr.split('\n').filter(line => line.startsWith('  - '))
       assert.equal(told.length, 4)
-      for (const name of ['PORT', 'LOG_LEVEL', 'TLS_KEY_FILE', 'COOKIE_NAME']) {
+      for (const name of ['PORT', 'LOG_LEVEL', 'TLS_KEY_FILE', 'EVENT_NAME']) {
         assert.ok(told.some(line => line.startsWith(`  - ${name} `)))
       }
       assert.doesNotMatch(stderr, /loud|se;cret/)

@@ -86,7 +86,7 @@ for (const path of ['compose.yaml', 'deploy/compose.instances.yaml']) {
         const result = readConfig({ ...imageEnv, ...written, ...Object.fromEntries(given) })
         assert.ok('config' in result, JSON.stringify(result))
         assert.deepEqual(result.config.warnings, [], name)
-        assert.deepEqual(result.config.server.client.proxies, { kind: 'hops', hops: 1 })
+        assert.deepEqual(result.config.server.proxies, { kind: 'hops', hops: 1 })
         assert.equal(result.config.server.port, 8080)
       }
     })

@@ -18,7 +18,7 @@ import { listmonkFake, listmonkSettings } from '../providers/listmonk.fake.ts'
 import { attack, type Kind, kinds, THROWAWAY, type Visit } from './bots.crowd.ts'
 
 /** What the work costs is measured elsewhere; here it matters that it is done. */
-const challenge = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '2' }
+const challenge = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '2' }
 const suspicious = { HOLD_SUSPICIOUS: 'true' }
 const above = { HOLD_ABOVE: '100' }
 const domains = { BLOCKED_DOMAINS_FILE: 'blocked.txt' }

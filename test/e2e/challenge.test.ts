@@ -18,7 +18,6 @@ const env = {
   RATE_LIMIT: '1000000',
   SHUTDOWN_DELAY: '0',
   CHALLENGE: 'altcha',
-  CHALLENGE_COST: '1000',
   CHALLENGE_RANGE: '20',
 }
 const VISITORS = 50

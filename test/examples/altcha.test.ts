@@ -27,12 +27,12 @@ const browser = started as Browser
 const STATE = `document.querySelector('altcha-widget').getState?.()`
 
 /** The widget waits half a second at least, however quickly it is done. */
-const easy = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '50' }
+const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '50' }
 
 test('the form has the script that the documentation offers, but for where its worker comes from', () => {
   // Wherever its lines are broken, which may add a comma.
   const bare = (text: string) => text.replaceAll(/[\s,]/g, '')
-  const { widget } = altcha({ secret: 'x', cost: 1_000, range: 1 })
+  const { widget } = altcha({ secret: 'x', range: 1 })
   const { code } = formSample('https://waitlist.example.com', { widget, member: 'altcha', isOurs: true })
   const ours = readFileSync(scriptPath, 'utf8')
   const [script = ''] = /(?<=<script type="module">\n).*(?=<\/script>)/s.exec(code) ?? []
@@ -200,8 +200,8 @@ describe('the form with the official widget, under a strict policy, on another o
 
   test('a challenge that has expired is solved anew by the next click', async t => {
     const { origin, sendTo } = await altchaLanding(t)
-    const challenge = altcha({ secret: 'x', cost: 1_000, range: 5, lifetime: 8_000 })
-    const { baseUrl } = await openTestServer(t, {}, { CORS_ORIGINS: origin }, undefined, null, challenge)
+    const challenge = altcha({ secret: 'x', range: 5, lifetime: 8_000 })
+    const { baseUrl } = await openTestServer(t, {}, { CORS_ORIGINS: origin }, undefined, { challenge })
     sendTo(baseUrl)
     const { page, fill, is, join, says, challenges, signups } = await visit(t, origin)
     await fill('Ada', 'ada@example.com')

@@ -2,12 +2,11 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { challengeLimiter, documentLimiter } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
-import { type HttpServer, openServer } from '../../src/http/server.ts'
+import { type HttpServer, openServer, type ServerParts } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
-import type { Challenge, Store } from '../../src/waitlist/ports.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
 
@@ -18,21 +17,20 @@ export interface TestServer extends HttpServer {
 
 /**
  * The server in front of a store that is opened as no setting allows, such as on a disk that is full at a chosen moment.
- * `change` may replace a part of the store, to see what the server does when there is a bug behind it.
+ * `change` may replace a part of the store, to see what the server does when there is a bug behind it; `parts` are those
+ * that the test has of its own.
  */
 export async function openTestServer(
   test: Pick<TestContext, 'after'>,
   options: Partial<SqliteStoreOptions>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
-  telemetry: Telemetry | null = null,
-  challenge: Challenge | null = null,
+  parts: Partial<ServerParts> = {},
 ): Promise<TestServer> {
   const result = readConfig({
     HOST: '127.0.0.1',
     PORT: '0',
     RATE_LIMIT: '1000000',
-    RATE_LIMIT_DOCUMENTS: '1000000',
     SHUTDOWN_DELAY: '0',
     ...env,
   })
@@ -47,20 +45,20 @@ export async function openTestServer(
   const limiter = memoryLimiter(settings.quota)
   const behind = change(store)
   const { signal: leave } = new AbortController()
-  const parts: JoinParts = { store: behind, handOver: null, timeout: 0, behind: null, leave, announce() {} }
+  const joinParts: JoinParts = { store: behind, handOver: null, timeout: 0, behind: null, leave, announce() {} }
   const server = await openServer(
     { ...settings, trackSources: result.config.trackSources, version: '0.0.0' },
     {
       store: behind,
-      join: signup => joinWaitlist(signup, parts),
+      join: signup => joinWaitlist(signup, joinParts),
       limiter,
-      challenge,
+      challenge: null,
       accepts: null,
-      documentLimiter: documentLimiter(settings),
+      documentLimiter: documentLimiter(),
       leave,
       challengeLimiter: challengeLimiter(settings),
       log,
-      telemetry,
+      ...parts,
     },
   )
   close = async () => {

@@ -29,7 +29,6 @@ export async function startService(
     PORT: '0',
     DATABASE_URL: `sqlite:${databasePath}`,
     RATE_LIMIT: '1000000',
-    RATE_LIMIT_DOCUMENTS: '1000000',
     SHUTDOWN_DELAY: '0',
     LOG_LEVEL: 'debug',
     ...env,

@@ -85,31 +85,16 @@ const rows: readonly [
 
 for (const [item, what, proxies, peer, forwarded, key] of rows) {
   test(`${item}: ${what}`, () => {
-    assert.equal(clientAddress({ proxies, ipv6Prefix: 64 })(peer, forwarded), key)
+    assert.equal(clientAddress(proxies)(peer, forwarded), key)
   })
 }
 
-test('C-40: the length of the IPv6 prefix is a setting', () => {
-  const keyWith = (ipv6Prefix: number, address: string) =>
-    clientAddress({ proxies: none, ipv6Prefix })(address, undefined)
-  assert.equal(keyWith(56, '2001:db8:1:2ff::1'), '2001:db8:1:200::/56')
-  assert.equal(keyWith(48, '2001:db8:1:2ff::1'), '2001:db8:1::/48')
-  assert.equal(keyWith(128, '2001:db8::1'), '2001:db8::1/128')
-  assert.equal(keyWith(32, '::ffff:192.0.2.1'), '192.0.2.1')
-})
-
 test('C-40: the network of an IPv6 client is its /48, and no other client has one', () => {
-  const networkIn = (ipv6Prefix: number, address: string) => {
-    const rule = { proxies: none, ipv6Prefix }
-    return networkOf(rule)(clientAddress(rule)(address, undefined)!)
-  }
-  assert.equal(networkIn(64, '2001:db8:1:2::3'), '2001:db8:1::/48')
-  assert.equal(networkIn(64, '2001:db8:1:ffff::3'), '2001:db8:1::/48')
-  assert.equal(networkIn(64, '2001:db8:2::3'), '2001:db8:2::/48')
-  assert.equal(networkIn(128, '2001:db8:1:2::3'), '2001:db8:1::/48')
-  assert.equal(networkIn(56, '2001:db8:1:2::3'), '2001:db8:1::/48')
-  for (const prefix of [48, 32]) assert.equal(networkIn(prefix, '2001:db8:1:2::3'), undefined)
-  for (const address of ['192.0.2.1', '::ffff:192.0.2.1']) assert.equal(networkIn(64, address), undefined)
+  const networkIn = (address: string) => networkOf(clientAddress(none)(address, undefined)!)
+  assert.equal(networkIn('2001:db8:1:2::3'), '2001:db8:1::/48')
+  assert.equal(networkIn('2001:db8:1:ffff::3'), '2001:db8:1::/48')
+  assert.equal(networkIn('2001:db8:2::3'), '2001:db8:2::/48')
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1']) assert.equal(networkIn(address), undefined)
 })
 
 /** Which of these senders share one quota of a single attempt: the position of the first with the same key. */

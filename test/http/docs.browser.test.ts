@@ -557,7 +557,7 @@ test('a form that was copied before TRACK_SOURCES=true hands on where the visito
 })
 
 const altchaScript = new URL('../../node_modules/altcha/dist/main/altcha.min.js', import.meta.url)
-const easy = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '50' }
+const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '50' }
 
 test('while ALTCHA is on, what a reader tries is solved first, by nobody else than the page', { skip }, async t => {
   const { baseUrl, databasePath } = await startService(t, easy)

@@ -71,7 +71,7 @@ for (const { name, language, command, needs } of languages) {
   test(`with a challenge, the ${name} example is refused as it stands, and works with a solution in its place`, {
     skip,
   }, async t => {
-    const { baseUrl } = await startService(t, { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '5' })
+    const { baseUrl } = await startService(t, { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' })
     const code = (await examples(baseUrl, language)).find(code => code.includes('Ada Lovelace'))!
     assert.match(await run([...command], code), /the challenge was not solved, please try again/)
     const solution = await solved(await (await fetch(`${baseUrl}/api/challenge`)).text())

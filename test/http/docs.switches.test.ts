@@ -9,11 +9,11 @@ import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
 const ada = { name: 'Ada', email: 'ada@example.com' }
-const own = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '5' }
+const own = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' }
 
 /** Every challenge: its settings, its member and its widget. */
 const challenges: readonly (readonly [env: Record<string, string>, member: string, widget: Omit<Widget, 'title'>])[] = [
-  [own, 'altcha', altcha({ secret: 'x', cost: 1_000, range: 1 }).widget],
+  [own, 'altcha', altcha({ secret: 'x', range: 1 }).widget],
   ...kinds.map(kind => {
     const url = { CHALLENGE_URL: `https://verifier.example.com/${kind}` }
     const env = { CHALLENGE: kind, CHALLENGE_SECRET: SECRET, CORS_ORIGINS: 'https://www.example.com', ...url }

@@ -68,10 +68,9 @@ const rows: readonly [
 for (const [what, proxies, peer, forwarded, sign] of rows) {
   test(`C-42: ${what}: ${sign === null ? 'no sign' : `"${sign}"`}`, () => {
     const signs: ForwardingSign[] = []
-    const rule = { proxies, ipv6Prefix: 64 }
-    const key = clientAddress(rule, sign => signs.push(sign))(peer, forwarded)
+    const key = clientAddress(proxies, sign => signs.push(sign))(peer, forwarded)
     assert.deepEqual(signs, sign === null ? [] : [sign])
-    assert.equal(key, clientAddress(rule)(peer, forwarded), 'the client is the same, noticed or not')
+    assert.equal(key, clientAddress(proxies)(peer, forwarded), 'the client is the same, noticed or not')
   })
 }
 

@@ -19,7 +19,7 @@ import { startService } from '../harness/service.ts'
 import { solved } from '../harness/solve.ts'
 
 const path = '/api/challenge'
-const easy = { CHALLENGE: 'altcha', CHALLENGE_COST: '1000', CHALLENGE_RANGE: '5' }
+const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' }
 const ada = { name: 'Ada', email: 'ada@example.com' }
 
 /** The whole answer as it is sent, without what is another one each time or names the path. */
@@ -49,7 +49,7 @@ test('a challenge is made for each GET and HEAD, and no cache may keep it', asyn
     assert.equal(headers.get('content-type'), 'application/json')
     assert.equal(headers.get('x-content-type-options'), 'nosniff')
     assert.equal(headers.get('set-cookie'), null)
-    assert.equal(json.parameters.cost, 1_000)
+    assert.equal(json.parameters.cost, 5_000)
   }
   assert.notEqual(answers[0]!.json.parameters.nonce, answers[1]!.json.parameters.nonce)
   const head = await request(path, { method: 'HEAD' })
@@ -126,8 +126,8 @@ test('so many are made at once, and what is beyond that is refused; the failure 
     waiting.push(one)
     return one.promise
   }
-  const challenge: Challenge = { ...altcha({ secret: 'x', cost: 1_000, range: 1 }), issue }
-  const { baseUrl } = await openTestServer(t, {}, {}, undefined, null, challenge)
+  const challenge: Challenge = { ...altcha({ secret: 'x', range: 1 }), issue }
+  const { baseUrl } = await openTestServer(t, {}, {}, undefined, { challenge })
   const refused = Promise.withResolvers<void>()
   const statuses: number[] = []
   const ask = async () => {
@@ -168,8 +168,8 @@ test('a signup needs a solution: none, a wrong one, an expired one, and one that
 })
 
 test('one that has expired says so', async t => {
-  const challenge = altcha({ secret: 'x', cost: 1_000, range: 1, lifetime: -1_000 })
-  const { request, signUp } = await clientOf(await openTestServer(t, {}, {}, undefined, null, challenge))
+  const challenge = altcha({ secret: 'x', range: 1, lifetime: -1_000 })
+  const { request, signUp } = await clientOf(await openTestServer(t, {}, {}, undefined, { challenge }))
   const late = await solved((await request(path)).text)
   assertRefused(await signUp({ ...ada, altcha: late }), 400, challengeExpired.error)
 })

@@ -143,14 +143,6 @@ test('C-84, C-88: the fields of each answer are declared, the quota on every ans
   }
 })
 
-test('C-38, C-84: with RATE_LIMIT_FIELDS=false the document does not promise the fields', async t => {
-  const { document } = await documentOf(t, { RATE_LIMIT_FIELDS: 'false' })
-  for (const { headers } of Object.values<Any>(document.paths['/api/waitlist'].post.responses)) {
-    assert.equal(headers.RateLimit, undefined)
-    assert.equal(headers['RateLimit-Policy'], undefined)
-  }
-})
-
 test('C-85: success members are optional and open, an error has exactly one member', async t => {
   const {
     SignupResult,

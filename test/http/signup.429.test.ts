@@ -79,17 +79,6 @@ test('C-16, C-38: GET, HEAD, OPTIONS and a preflight neither count nor tell the 
   }
 })
 
-test('C-38: RATE_LIMIT_FIELDS=false keeps the quota to ourselves; Retry-After stays', async t => {
-  const client = await clientOf(await startService(t, { RATE_LIMIT: '1', RATE_LIMIT_FIELDS: 'false' }))
-  for (const [n, status] of [200, 429].entries()) {
-    const answer = await client.signUp(signup(n))
-    assert.equal(answer.status, status)
-    assert.equal(answer.headers.get('ratelimit'), null)
-    assert.equal(answer.headers.get('ratelimit-policy'), null)
-    assert.equal(answer.headers.has('retry-after'), status === 429)
-  }
-})
-
 test('C-35: waiting as long as Retry-After says is enough', async t => {
   const client = await clientOf(await startService(t, { RATE_LIMIT: '3', RATE_LIMIT_WINDOW: '3' }))
   let answer = await client.signUp(signup(0))
@@ -106,10 +95,10 @@ test('invalid bodies count as attempts, and a 429 wins over what is wrong with t
   assertRefused(await client.signUp(signup(1)), 429)
 })
 
-test('C-40: the clients of an IPv6 /48 share 16 quotas; IPv4 and wider clients have only their own', async t => {
+test('C-40: the clients of an IPv6 /48 share 16 quotas; IPv4 has only its own', async t => {
   const service = await startService(t, { RATE_LIMIT: '1', TRUST_PROXY: '1' })
   const client = await clientOf(service)
-  const attempt = (address: string, at = client) => at.signUp('{}', { 'x-forwarded-for': address })
+  const attempt = (address: string) => client.signUp('{}', { 'x-forwarded-for': address })
   for (let i = 0; i < 16; i++) {
     const answer = await attempt(`2001:db8:1:${i}::1`)
     assert.equal(answer.status, 400, `the ${i}. of 16`)
@@ -122,8 +111,4 @@ test('C-40: the clients of an IPv6 /48 share 16 quotas; IPv4 and wider clients h
   assert.deepEqual(rateLimit(refused), { r: 0, t: seconds })
   assert.equal((await attempt('2001:db8:2::1')).status, 400, 'another network')
   for (let i = 0; i < 20; i++) assert.equal((await attempt(`192.0.2.${i}`)).status, 400)
-
-  const env = { RATE_LIMIT: '1', TRUST_PROXY: '1', RATE_LIMIT_IPV6_PREFIX: '48' }
-  const wide = await clientOf(await startService(t, env))
-  for (let i = 0; i < 20; i++) assert.equal((await attempt(`2001:db8:${i}::1`, wide)).status, 400)
 })

@@ -39,14 +39,11 @@ describe('beehiiv', { timeout: 60_000 }, () => {
     assert.ok(server.asked.every(({ headers }) => headers.authorization === 'Bearer beehiiv-key-of-the-test'))
   })
 
-  test('what is sent with every setting: the name in its fields, the source, and the tags in a call of their own', async t => {
+  test('what is sent with every setting: the name in its fields, and the tags in a call of their own', async t => {
     const { server, provider } = await started(t, {
       ...joining,
       BEEHIIV_FIRST_NAME_FIELD: 'First Name',
       BEEHIIV_LAST_NAME_FIELD: 'Last Name',
-      BEEHIIV_UTM_SOURCE: 'waitlist',
-      BEEHIIV_UTM_MEDIUM: 'landing page',
-      BEEHIIV_UTM_CAMPAIGN: 'launch',
       BEEHIIV_DOUBLE_OPT_OVERRIDE: 'on',
       BEEHIIV_SEND_WELCOME_EMAIL: 'true',
     })
@@ -55,9 +52,6 @@ describe('beehiiv', { timeout: 60_000 }, () => {
     await provider.createContact(cher, false, never)
     const body = {
       email: 'ada+1@example.com',
-      utm_source: 'waitlist',
-      utm_medium: 'landing page',
-      utm_campaign: 'launch',
       double_opt_override: 'on',
       send_welcome_email: true,
       custom_fields: [

@@ -17,9 +17,6 @@ const MEMBERS = ['email_address', 'metadata', 'tags', 'type', 'notes', 'ip_addre
 /** Everything that a subscriber can get. */
 export const buttondownMore = {
   BUTTONDOWN_TAGS: 'early,friends',
-  BUTTONDOWN_UTM_SOURCE: 'landing page',
-  BUTTONDOWN_UTM_MEDIUM: 'waitlist',
-  BUTTONDOWN_UTM_CAMPAIGN: 'launch',
   BUTTONDOWN_REFERRER_URL: 'https://example.com/launch/?from=waitlist',
 }
 

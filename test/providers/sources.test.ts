@@ -205,23 +205,6 @@ for (const vendor of vendorNames) {
   })
 }
 
-for (const vendor of ['buttondown', 'beehiiv'] as const) {
-  const prefix = vendor.toUpperCase()
-  const settings = { [`${prefix}_UTM_SOURCE`]: 'page', [`${prefix}_UTM_MEDIUM`]: 'web' }
-  const campaignOf = async (t: TestContext, known?: Source) => {
-    const requests = await asked(t, vendor, told[vendor][0]!, known, settings)
-    const creation = requests.find(({ method, path }) => method === 'POST' && /\/subscri\w+$/.test(path))
-    const { utm_source, utm_medium } = creation!.json
-    return [utm_source, utm_medium]
-  }
-
-  test(`the campaign of the settings is for contacts that bring none of their own, with ${vendors[vendor].title}`, async t => {
-    assert.deepEqual(await campaignOf(t), ['page', 'web'])
-    assert.deepEqual(await campaignOf(t, { ref: 'ada' }), ['page', 'web'])
-    assert.deepEqual(await campaignOf(t, { utm_source: 'newsletter', ref: 'ada' }), ['newsletter', undefined])
-  })
-}
-
 test('attributes and event properties of the settings give way to those of the same name', async t => {
   for (const [vendor, setting] of [
     ['listmonk', 'LISTMONK_ATTRIBUTES'],

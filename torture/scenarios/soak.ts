@@ -34,7 +34,6 @@ export const scenario: Scenario = {
     const program = await scene.service({
       CHALLENGE: 'altcha',
       CHALLENGE_SECRET: SECRET,
-      CHALLENGE_COST: '1000',
       CHALLENGE_RANGE: '1',
       HOLD_SUSPICIOUS: 'true',
       HOLD_ABOVE: '1000000',
@@ -54,7 +53,7 @@ export const scenario: Scenario = {
       MAIL_RATE: '6000',
     })
     const { baseUrl } = program
-    const challenge = altcha({ secret: SECRET, cost: 1_000, range: 1 })
+    const challenge = altcha({ secret: SECRET, range: 1 })
     const solutions = () =>
       Promise.all(Array.from({ length: RATE * STRETCH }, async () => solved(await challenge.issue!())))
     const watched = scene.watch(program.process.pid!)

@@ -2,7 +2,7 @@ import { sourceParameters } from '../../waitlist/contact.ts'
 import { SOLUTION_MAX } from '../../waitlist/ports.ts'
 import { PARAMETER_MAX } from '../../waitlist/source.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
-import { BODY_LIMIT, HEADER_BYTES } from '../limits.ts'
+import { BODY_LIMIT, DOCUMENTS_PER_MINUTE, HEADER_BYTES } from '../limits.ts'
 import { paths } from '../paths.ts'
 import * as refusals from '../refusals.ts'
 import { catalog } from './catalog.ts'
@@ -46,10 +46,6 @@ export interface Installation {
   readonly window: number
   /** Whether some email domains are not accepted. */
   readonly blocksDomains: boolean
-  /** Documents that one client may fetch. */
-  readonly documentsPerMinute: number
-  /** Whether answers say how much of the quota is left. */
-  readonly publishQuota: boolean
   /** Whether the query of a signup says where it came from. */
   readonly trackSources: boolean
   /** Whether an answer says if the address was on the list before. */
@@ -408,25 +404,23 @@ const sourceFields = sourceParameters.map((name): Parameter => {
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 
 /** Parts that several operations share. */
-function answers({ limit, window, documentsPerMinute, publishQuota }: Installation) {
+function answers({ limit, window }: Installation) {
   const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
   const cacheable = (seconds: number) =>
     header('How long a copy may be used.', { type: 'string', const: `public, max-age=${seconds}` }, true)
   const etag = header('Identifies these bytes; send it back in If-None-Match.', text(80), true)
   const links = (value: string) => header('Related resources (RFC 8288).', text(2048, { examples: [value] }), true)
 
-  const rateLimit: Record<string, object> = publishQuota
-    ? {
-        RateLimit: header(
-          'What is left of the quota: `r` attempts, with `t` seconds until there is one more.',
-          text(100, { examples: [`"signup";r=${limit - 1};t=${Math.ceil(window / limit)}`] }),
-        ),
-        'RateLimit-Policy': header(
-          'The quota: `q` attempts for each client, refilled evenly over `w` seconds.',
-          text(100, { examples: [`"signup";q=${limit};w=${window}`] }),
-        ),
-      }
-    : {}
+  const rateLimit = {
+    RateLimit: header(
+      'What is left of the quota: `r` attempts, with `t` seconds until there is one more.',
+      text(100, { examples: [`"signup";r=${limit - 1};t=${Math.ceil(window / limit)}`] }),
+    ),
+    'RateLimit-Policy': header(
+      'The quota: `q` attempts for each client, refilled evenly over `w` seconds.',
+      text(100, { examples: [`"signup";q=${limit};w=${window}`] }),
+    ),
+  }
 
   const error = (description: string, examples: Record<string, string>, headers: Record<string, object> = {}) => ({
     description,
@@ -447,7 +441,7 @@ function answers({ limit, window, documentsPerMinute, publishQuota }: Installati
   })
 
   const tooManyRequests = error(
-    `This client has used up its quota of ${documentsPerMinute} documents a minute.`,
+    `This client has used up its quota of ${DOCUMENTS_PER_MINUTE} documents a minute.`,
     { limit: refusals.tooManyRequests(1).error },
     { 'Retry-After': retryAfter('Seconds until the client may fetch one more.', 1) },
   )
