@@ -361,7 +361,15 @@ export async function announcementOf(config: Config): Promise<Announcement> {
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
 export async function openOutside(
-  { provider, knownContacts, webhook, mail, channels, providerTimeout: timeout, server: { service } }: Config,
+  {
+    provider,
+    providerExisting: existing,
+    webhook,
+    mail,
+    channels,
+    providerTimeout: timeout,
+    server: { service },
+  }: Config,
   redis: RedisLocation | null = null,
 ): Promise<Outside> {
   // First, since the files of mails may be wrong, and nothing may be left open then.
@@ -370,7 +378,7 @@ export async function openOutside(
     mail && (await import('./destinations/mail.ts')).mail(mail),
   ]
   const shared = provider && redis && (await import('./limiters/redis-pace.ts')).redisPace(redis)
-  const options = { timeout, knownContacts, shared }
+  const options = { timeout, existing, shared }
   return {
     provider: provider && (await (await import('./providers/open.ts')).openProvider(provider, options)),
     destinations: destinations.filter(each => each !== null),

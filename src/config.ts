@@ -14,7 +14,6 @@ import type { HoldRules } from './waitlist/hold.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
-export type KnownContacts = ValuesOf<typeof settings>['KNOWN_CONTACTS']
 
 /** The configuration of the service: complete and free of contradictions. */
 export interface Config {
@@ -34,7 +33,8 @@ export interface Config {
   readonly holds: HoldRules | null
   /** Files with email domains; null: every domain is accepted. */
   readonly domains: DomainFiles | null
-  readonly knownContacts: KnownContacts
+  /** What becomes of contacts that the provider had before. */
+  readonly providerExisting: ValuesOf<typeof settings>['PROVIDER_EXISTING']
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly mail: MailSettings | null
   /** Channels by the name of their chat; the addresses are secret. */
@@ -172,7 +172,7 @@ export function readConfig(env: Environment): ConfigResult {
     challenge,
     holds: holdsOf(values, challenge !== null),
     domains: domainsOf(values),
-    knownContacts: values.KNOWN_CONTACTS,
+    providerExisting: values.PROVIDER_EXISTING,
     webhook,
     mail,
     channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
@@ -266,7 +266,7 @@ function warningsFor(
     provider,
     challenge,
     holds,
-    knownContacts,
+    providerExisting,
     webhook,
     mail,
     channels,
@@ -274,7 +274,7 @@ function warningsFor(
   }: Config,
   env: Environment,
 ): readonly string[] {
-  const warnings = [...providerWarnings(provider?.vendor ?? null, knownContacts, env)]
+  const warnings = [...providerWarnings(provider?.vendor ?? null, providerExisting, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }

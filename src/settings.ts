@@ -192,7 +192,7 @@ export const settings = {
     needs: 'PROVIDER',
     ...whole(100, 20_000, ' milliseconds'),
   },
-  KNOWN_CONTACTS: {
+  PROVIDER_EXISTING: {
     meaning:
       'What becomes of an address that the provider had before: leave changes nothing there; join adds it to the ' +
       'lists and tags that its settings name.',

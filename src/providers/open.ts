@@ -39,7 +39,7 @@ export interface ProviderOptions {
   /** The same for a start of the automation, for which no visitor waits. */
   readonly automationTimeout?: number | undefined
   /** Whether contacts that the vendor knew before join the lists and tags that the settings name. */
-  readonly knownContacts?: 'leave' | 'join'
+  readonly existing?: 'leave' | 'join'
   /** Lets several instances keep the vendor's rate together; closed with the provider. */
   readonly shared?: SharedPace | null
 }
@@ -47,7 +47,7 @@ export interface ProviderOptions {
 /** Opens no connection yet. */
 export async function openProvider<Name extends VendorName>(
   { vendor: name, settings }: Choice<Name>,
-  { timeout, automationTimeout = AUTOMATION_TIMEOUT, knownContacts = 'leave', shared }: ProviderOptions,
+  { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave', shared }: ProviderOptions,
 ): Promise<Provider> {
   const { rate, promises }: Vendor = vendors[name]
   const callers: Caller[] = []
@@ -62,7 +62,7 @@ export async function openProvider<Name extends VendorName>(
     const creation = await client.createContact(contact, doubt, attempt)
     if (creation.is !== 'created' && creation.is !== 'existing') return creation
     const isOurs = creation.is === 'created' || (doubt && creation.ours !== false)
-    const joins = isOurs ? joinsLast : knownContacts === 'join'
+    const joins = isOurs ? joinsLast : existing === 'join'
     if (!joins || join === undefined) return creation
     const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
     if (failure === null) return creation

@@ -36,7 +36,7 @@ function misspelt(name: VendorName, env: Environment): readonly string[] {
 /** What is allowed, but may be unintended or unsafe. `chosen` is null without a provider. */
 export function providerWarnings(
   chosen: VendorName | null,
-  knownContacts: 'leave' | 'join',
+  existing: 'leave' | 'join',
   env: Environment,
 ): readonly string[] {
   const warnings: string[] = []
@@ -49,9 +49,9 @@ export function providerWarnings(
       continue
     }
     const { title, settings, joins }: Vendor = vendors[name]
-    if (knownContacts === 'join' && !joins.some(setting => given(env, setting) !== undefined)) {
+    if (existing === 'join' && !joins.some(setting => given(env, setting) !== undefined)) {
       const what = joins.length === 0 ? `${title} has nothing to join` : `none of ${joins.join(', ')} is set`
-      warnings.push(`KNOWN_CONTACTS=join has no effect: ${what}.`)
+      warnings.push(`PROVIDER_EXISTING=join has no effect: ${what}.`)
     }
     warnings.push(...misspelt(name, env), ...readSettings(settings, env).idle)
     for (const setting of known.filter(each => each.endsWith('BASE_URL'))) {

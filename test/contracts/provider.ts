@@ -38,7 +38,7 @@ export interface VendorUnderTest {
   /** What to change for a list, tag or other setting that the vendor does not know, where a creation would show it. */
   readonly wrongSetting?: Record<string, string>
   fake(): VendorFake
-  /** What `KNOWN_CONTACTS=join` may change: settings to add, and the members of what the fake keeps of a contact. */
+  /** What `PROVIDER_EXISTING=join` may change: settings to add, and the members of what the fake keeps of a contact. */
   readonly joining?: { readonly settings?: Record<string, string>; readonly members: readonly string[] }
   /** What to change as well where addresses are looked up with a key of its own. */
   readonly wrongLookupKey?: Record<string, string>
@@ -86,7 +86,7 @@ export async function opened(
   const open = await openProvider(provider, {
     timeout,
     automationTimeout,
-    knownContacts: result.config.knownContacts,
+    existing: result.config.providerExisting,
   })
   t.after(() => open.close())
   return open
@@ -280,18 +280,18 @@ export function providerContract(under: VendorUnderTest): void {
   })
 }
 
-/** `KNOWN_CONTACTS`: what becomes of a contact that the vendor had before. */
+/** `PROVIDER_EXISTING`: what becomes of a contact that the vendor had before. */
 function joiningContract(under: VendorUnderTest): void {
   const { joining } = under
   if (joining === undefined) return
   const { settings = {}, members } = joining
   const old = 'old@example.com'
 
-  const started = async (t: TestContext, knownContacts: string) => {
+  const started = async (t: TestContext, existing: string) => {
     const fake = under.fake()
     fake.had(old)
     const server = await startVendor(t, fake.answer)
-    const env = { ...under.settings(server.url), ...settings, KNOWN_CONTACTS: knownContacts }
+    const env = { ...under.settings(server.url), ...settings, PROVIDER_EXISTING: existing }
     return { fake, server, env, provider: await opened(t, under, env) }
   }
   const rest = (kept: unknown) => Object.entries(kept as object).filter(([name]) => !members.includes(name))

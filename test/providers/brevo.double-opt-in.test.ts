@@ -141,7 +141,7 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
       if (there) fake.had('ada@example.com')
       const no = { status: 400, body: { code: 'invalid_parameter', message } }
       const server = await startVendor(t, asked => (asked.method === 'POST' ? no : fake.answer(asked)))
-      const env = { ...brevoSettings(server.url), ...brevoDoubleOptIn, KNOWN_CONTACTS: 'join' }
+      const env = { ...brevoSettings(server.url), ...brevoDoubleOptIn, PROVIDER_EXISTING: 'join' }
       const provider = await opened(t, { vendor: 'brevo' }, env)
       for (const doubt of [false, true]) {
         const creation = await provider.createContact(ada, doubt, never)
@@ -151,8 +151,8 @@ describe('Brevo with double opt-in', { timeout: 60_000 }, () => {
     }
   })
 
-  describe('with KNOWN_CONTACTS=join', () => {
-    const join = { KNOWN_CONTACTS: 'join' }
+  describe('with PROVIDER_EXISTING=join', () => {
+    const join = { PROVIDER_EXISTING: 'join' }
 
     test('a known contact is asked once, and joins when it confirms; its name stays', async t => {
       const { fake, provider } = await started(t, join)

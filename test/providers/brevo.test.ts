@@ -69,10 +69,10 @@ test("our requests are those of the vendor's own client", async t => {
 
 test("a known contact joins each list as the vendor's own client would add it", async t => {
   const ours = await recorded(t, brevoFake().answer, async url => {
-    const provider = await opened(t, brevo, { ...brevoSettings(url), BREVO_LIST_IDS: '2', KNOWN_CONTACTS: 'join' })
+    const provider = await opened(t, brevo, { ...brevoSettings(url), BREVO_LIST_IDS: '2', PROVIDER_EXISTING: 'join' })
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, false, never)
-    const both = await opened(t, brevo, { ...brevoSettings(url), KNOWN_CONTACTS: 'join' })
+    const both = await opened(t, brevo, { ...brevoSettings(url), PROVIDER_EXISTING: 'join' })
     assert.deepEqual(await both.createContact(ada, false, never), { is: 'existing' })
   })
   const theirs = await recorded(t, brevoFake().answer, async url => {
@@ -92,7 +92,7 @@ test('a join that was cut off goes on where it ended, and one that somebody else
   const fake = brevoFake()
   fake.had('ada@example.com')
   const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, brevo, { ...brevoSettings(server.url), KNOWN_CONTACTS: 'join' })
+  const provider = await opened(t, brevo, { ...brevoSettings(server.url), PROVIDER_EXISTING: 'join' })
   server.next('slow', 'slow', 'slow', '500 after')
   assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
   server.next('slow', 'slow')
@@ -106,7 +106,7 @@ test('a join that was cut off goes on where it ended, and one that somebody else
     const said = fake.answer(asked)
     return asked.method === 'GET' ? { ...said, body: { ...(said.body as object), ...none } } : said
   })
-  const other = await opened(t, brevo, { ...brevoSettings(late.url), KNOWN_CONTACTS: 'join' })
+  const other = await opened(t, brevo, { ...brevoSettings(late.url), PROVIDER_EXISTING: 'join' })
   assert.deepEqual(await other.createContact(ada, false, never), { is: 'existing' })
 })
 
@@ -140,7 +140,7 @@ test('a contact that is known and yet cannot be found is not ours, and not waite
   const known = error('duplicate_parameter', message)
   const gone: Said = { status: 404, body: { code: 'document_not_found', message: 'Contact does not exist' } }
   const server = await startVendor(t, ({ method }) => (method === 'GET' ? gone : known))
-  const provider = await opened(t, brevo, { ...brevoSettings(server.url), KNOWN_CONTACTS: 'join' })
+  const provider = await opened(t, brevo, { ...brevoSettings(server.url), PROVIDER_EXISTING: 'join' })
   assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
   assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', ours: false })
 })

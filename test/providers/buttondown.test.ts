@@ -30,7 +30,7 @@ async function saying(t: TestContext, said: Said, change: Record<string, string>
 
 test("our requests, and the fake's answers, are those of the vendor's own contract", async t => {
   const said = await exchanged(t, buttondownFake().answer, async url => {
-    for (const change of [{}, { ...buttondownMore, BUTTONDOWN_DOUBLE_OPT_IN: 'false', KNOWN_CONTACTS: 'join' }]) {
+    for (const change of [{}, { ...buttondownMore, BUTTONDOWN_DOUBLE_OPT_IN: 'false', PROVIDER_EXISTING: 'join' }]) {
       const provider = await opened(t, { vendor }, { ...buttondownSettings(url), ...change })
       await provider.check(never)
       await provider.createContact(ada, false, never)
@@ -79,7 +79,7 @@ test('a known subscriber keeps its tags and stays unsubscribed when it joins', a
   const fake = buttondownFake()
   fake.had('ada@example.com')
   const server = await startVendor(t, fake.answer)
-  const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+  const env = { ...buttondownSettings(server.url), ...buttondownMore, PROVIDER_EXISTING: 'join' }
   const provider = await opened(t, { vendor }, env)
   await provider.createContact(ada, false, never)
   const { tags, type } = fake.kept('ada@example.com') as Record<string, unknown>
@@ -99,7 +99,7 @@ for (const [what, method, said] of [
     const fake = buttondownFake()
     fake.had('ada@example.com')
     const server = await startVendor(t, asked => (asked.method === method ? said : fake.answer(asked)))
-    const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+    const env = { ...buttondownSettings(server.url), ...buttondownMore, PROVIDER_EXISTING: 'join' }
     const provider = await opened(t, { vendor }, env)
     assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
     const doubted = await provider.createContact(ada, true, never)
@@ -113,7 +113,7 @@ test('a known subscriber waits for tags that Buttondown refuses', async t => {
   fake.had('ada@example.com')
   const no = { status: 400, body: { code: 'tag_invalid', detail: 'Your plan has no tags.' } }
   const server = await startVendor(t, asked => (asked.method === 'PATCH' ? no : fake.answer(asked)))
-  const env = { ...buttondownSettings(server.url), ...buttondownMore, KNOWN_CONTACTS: 'join' }
+  const env = { ...buttondownSettings(server.url), ...buttondownMore, PROVIDER_EXISTING: 'join' }
   const provider = await opened(t, { vendor }, env)
   assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
 })

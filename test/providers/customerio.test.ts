@@ -84,7 +84,7 @@ test("our requests are those of the vendor's own client, and of its documents", 
 })
 
 test("with a segment and attributes, our requests are those of the vendor's own client, and of its documents", async t => {
-  const more = { ...customerioSegment, CUSTOMERIO_ATTRIBUTES: 'source=landing page', KNOWN_CONTACTS: 'join' }
+  const more = { ...customerioSegment, CUSTOMERIO_ATTRIBUTES: 'source=landing page', PROVIDER_EXISTING: 'join' }
   const said = await exchanged(t, customerioFake().answer, async url => {
     const provider = await opened(t, { vendor }, { ...customerioSettings(url), ...more })
     await provider.check(never)

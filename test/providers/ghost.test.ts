@@ -258,7 +258,7 @@ describe('Ghost', { timeout: 60_000 }, () => {
   describe('who was there before and joins', () => {
     const old = 'old@example.com'
     const joinedBy = async (t: TestContext, change: Record<string, string>) => {
-      const here = await started(t, { ...change, KNOWN_CONTACTS: 'join' })
+      const here = await started(t, { ...change, PROVIDER_EXISTING: 'join' })
       here.fake.had(old)
       const creation = await here.provider.createContact(contactOf(old), false, never)
       return { ...here, creation }

@@ -146,7 +146,7 @@ describe('HubSpot', { timeout: 60_000 }, () => {
 
   test('a conflict without the id: who is known joins the lists by the address', async t => {
     const vague = hubspotError(409, 'CONFLICT', 'Contact already exists.')
-    const change = { HUBSPOT_LIST_IDS: '7, 8', KNOWN_CONTACTS: 'join' }
+    const change = { HUBSPOT_LIST_IDS: '7, 8', PROVIDER_EXISTING: 'join' }
     const { fake, provider } = await started(t, change, ({ method }) => (method === 'POST' ? vague : undefined))
     fake.had('ada@example.com')
     assert.equal((await provider.createContact(ada, false, never)).is, 'existing')

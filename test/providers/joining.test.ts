@@ -85,7 +85,7 @@ describe('as many lists as the settings take', { concurrency: true }, () => {
         })
         // Every answer takes 60 ms.
         server.chaos(1, 1, ['slow'])
-        const env = { ...settings(server.url), [setting]: ids.join(), KNOWN_CONTACTS: 'join' }
+        const env = { ...settings(server.url), [setting]: ids.join(), PROVIDER_EXISTING: 'join' }
         const provider = await opened(t, { vendor }, env, 900)
         if (who === 'a known one') fake.had(ada.email)
         let is = ''
@@ -106,7 +106,7 @@ describe('a list that is refused for one contact', { concurrency: true }, () => 
         const fake = made()
         const refused = { status, body: { message: 'Somebody who has left cannot be added' } }
         const server = await startVendor(t, asked => (path.test(asked.path) ? refused : fake.answer(asked)))
-        const env = { ...settings(server.url), [setting]: ids[0]!, KNOWN_CONTACTS: 'join' }
+        const env = { ...settings(server.url), [setting]: ids[0]!, PROVIDER_EXISTING: 'join' }
         const provider = await opened(t, { vendor }, env)
         fake.had('old@example.com')
         assert.equal((await provider.createContact(contactOf('old@example.com'), false, never)).is, 'existing')

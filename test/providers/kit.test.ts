@@ -36,7 +36,7 @@ const sent = ({ method, path, json }: Asked) => [method, path, json]
 
 test('requests and answers are those of the contract that the vendor publishes', async t => {
   const exchanges = await exchanged(t, kitFake().answer, async url => {
-    const all = { ...kitSequence, ...kitJoined, ...kitFields, KNOWN_CONTACTS: 'join' }
+    const all = { ...kitSequence, ...kitJoined, ...kitFields, PROVIDER_EXISTING: 'join' }
     const provider = await opened(t, kit, { ...kitSettings(url), ...all })
     assert.equal(await provider.check(never), null)
     for (const doubt of [false, true, false]) await provider.createContact(ada, doubt, never)

@@ -109,15 +109,15 @@ describe('Klaviyo, with consent', { timeout: 180_000 }, () => {
   })
 
   test('a profile that was there before is never subscribed, not in doubt either, nor when it joins the list', async t => {
-    for (const knownContacts of ['leave', 'join']) {
-      const { fake, server, provider } = await started(t, { KNOWN_CONTACTS: knownContacts })
+    for (const existing of ['leave', 'join']) {
+      const { fake, server, provider } = await started(t, { PROVIDER_EXISTING: existing })
       fake.had(ada.email)
       fake.leaves(ada.email, { consent: 'UNSUBSCRIBED', suppression: [] })
       for (const doubt of [false, true]) assert.equal((await provider.createContact(ada, doubt, never)).is, 'existing')
       assert.equal(fake.consentOf(ada.email), 'UNSUBSCRIBED')
       assert.deepEqual(fake.jobs, [])
       assert.ok(!callsOf(server).includes(JOB))
-      assert.deepEqual(fake.listsOf(ada.email), knownContacts === 'join' ? ['LiSt01'] : [])
+      assert.deepEqual(fake.listsOf(ada.email), existing === 'join' ? ['LiSt01'] : [])
     }
   })
 

@@ -72,7 +72,7 @@ describe('Klaviyo, with a list', { timeout: 180_000 }, () => {
   })
 
   test('a known profile whose id Klaviyo does not tell is known all the same', async t => {
-    const { server, provider } = await started(t, { KNOWN_CONTACTS: 'join' }, () =>
+    const { server, provider } = await started(t, { PROVIDER_EXISTING: 'join' }, () =>
       klaviyoError(409, 'duplicate_profile'),
     )
     assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })

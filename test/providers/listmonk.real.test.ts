@@ -201,7 +201,7 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
     const had = async (email: string, lists: number[], status = 'enabled'): Promise<number> =>
       (await server.owner('POST', '/subscribers', { email, name: 'Old', status, lists, attribs: { city: 'Berlin' } }))
         .id
-    const join = await openedWith({ KNOWN_CONTACTS: 'join' })
+    const join = await openedWith({ PROVIDER_EXISTING: 'join' })
     const signUp = async (email: string) => {
       for (const doubt of [false, true]) {
         const creation = await join.createContact(contact(email), doubt, never)
@@ -227,13 +227,13 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
     await had('foreign@example.com', [foreign])
     assert.deepEqual((await signUp('foreign@example.com')).on, { [foreign]: 'unconfirmed' })
     const seeing = await server.user('seeing', [single, double], ['subscribers:get_all', 'subscribers:manage'])
-    const seer = await openedWith({ KNOWN_CONTACTS: 'join', LISTMONK_USER: 'seeing', LISTMONK_TOKEN: seeing })
+    const seer = await openedWith({ PROVIDER_EXISTING: 'join', LISTMONK_USER: 'seeing', LISTMONK_TOKEN: seeing })
     assert.equal((await seer.createContact(contact('foreign@example.com'), false, never)).is, 'existing')
     assert.deepEqual((await kept(server, 'foreign@example.com')).on, { [foreign]: 'unconfirmed' })
 
     const everybody = await server.user('everybody', [], EVERYBODY)
     const may = { LISTMONK_USER: 'everybody', LISTMONK_TOKEN: everybody, LISTMONK_LIST_IDS: String(single) }
-    const all = await openedWith({ KNOWN_CONTACTS: 'join', ...may })
+    const all = await openedWith({ PROVIDER_EXISTING: 'join', ...may })
     assert.equal((await all.createContact(contact('foreign@example.com'), false, never)).is, 'existing')
     assert.deepEqual((await kept(server, 'foreign@example.com')).on, {
       [foreign]: 'unconfirmed',
@@ -287,7 +287,7 @@ describe(`listmonk itself, ${listmonkVersion ?? 'not here'}`, { skip: why, timeo
     })
     const cwd = temporaryFolder(t)
     const own = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', DATABASE_URL: 'sqlite:./waitlist.db' }
-    const program = await runProgram(t, { ...own, PROVIDER: 'listmonk', KNOWN_CONTACTS: 'join', ...env }, { cwd })
+    const program = await runProgram(t, { ...own, PROVIDER: 'listmonk', PROVIDER_EXISTING: 'join', ...env }, { cwd })
     const { signUp } = await clientOf(program)
 
     const ada = await signUp({ name: 'Ada', email: 'ada@example.com' })

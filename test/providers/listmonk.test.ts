@@ -104,8 +104,8 @@ describe('listmonk', { timeout: 60_000 }, () => {
   })
 
   test('one whose address is the name of another one cannot be told, nor joined', async t => {
-    for (const knownContacts of ['leave', 'join']) {
-      const { fake, server, provider } = await started(t, { KNOWN_CONTACTS: knownContacts })
+    for (const existing of ['leave', 'join']) {
+      const { fake, server, provider } = await started(t, { PROVIDER_EXISTING: existing })
       fake.had('ada@example.com')
       await provider.createContact(contactOf('other@example.com', { name: 'ada@example.com' }), false, never)
       assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing' })
@@ -318,7 +318,7 @@ describe('listmonk', { timeout: 60_000 }, () => {
 
   test('confirmed on behalf of its owner, nobody is asked; attributes go beside our mark', async t => {
     const settings = { LISTMONK_PRECONFIRM: 'true', LISTMONK_ATTRIBUTES: 'source=landing page, plan=a=b' }
-    const { fake, server, provider } = await started(t, { ...settings, KNOWN_CONTACTS: 'join' })
+    const { fake, server, provider } = await started(t, { ...settings, PROVIDER_EXISTING: 'join' })
     fake.lists.delete(2)
     await provider.createContact(ada, false, never)
     fake.lists.set(2, 'double')
@@ -354,8 +354,8 @@ describe('listmonk', { timeout: 60_000 }, () => {
     }
   })
 
-  describe('KNOWN_CONTACTS=join', () => {
-    const joining = (t: TestContext) => started(t, { KNOWN_CONTACTS: 'join' })
+  describe('PROVIDER_EXISTING=join', () => {
+    const joining = (t: TestContext) => started(t, { PROVIDER_EXISTING: 'join' })
     const on = (fake: ListmonkFake, email: string) => {
       const { lists } = fake.kept(email) as { lists: { id: number; subscription_status: string }[] }
       return Object.fromEntries(lists.map(each => [each.id, each.subscription_status]))
@@ -407,7 +407,7 @@ describe('listmonk', { timeout: 60_000 }, () => {
           fake.granted = sees && asked.method === 'GET' ? null : new Set([1, 2])
           return fake.answer(asked)
         })
-        const env = { ...listmonkSettings(server.url), KNOWN_CONTACTS: 'join' }
+        const env = { ...listmonkSettings(server.url), PROVIDER_EXISTING: 'join' }
         const provider = await opened(t, { vendor: 'listmonk' }, env)
         assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
         assert.deepEqual(on(fake, 'ada@example.com'), { 7: 'unconfirmed' })

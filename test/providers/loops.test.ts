@@ -38,7 +38,7 @@ test("our requests are those of the vendor's own client", async t => {
   const event = eventOf(ada)
 
   const ours = await recorded(t, loopsFake().answer, async url => {
-    const provider = await opened(t, loops, { ...loopsSettings(url), ...loopsMore, KNOWN_CONTACTS: 'join' })
+    const provider = await opened(t, loops, { ...loopsSettings(url), ...loopsMore, PROVIDER_EXISTING: 'join' })
     assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(ada, true, never)
@@ -87,7 +87,7 @@ test("our requests are those of the vendor's own client", async t => {
 
 test('nothing is sent of what is not set', async t => {
   const server = await startVendor(t, loopsFake().answer)
-  const provider = await opened(t, loops, { ...loopsSettings(server.url), KNOWN_CONTACTS: 'join' })
+  const provider = await opened(t, loops, { ...loopsSettings(server.url), PROVIDER_EXISTING: 'join' })
   assert.equal(await provider.check(never), null)
   await provider.createContact(ada, false, never)
   assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
@@ -119,7 +119,7 @@ test('who has unsubscribed from everything joins the lists, and stays unsubscrib
   const fake = loopsFake()
   fake.had('ada@example.com')
   const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, loops, { ...loopsSettings(server.url), ...loopsMore, KNOWN_CONTACTS: 'join' })
+  const provider = await opened(t, loops, { ...loopsSettings(server.url), ...loopsMore, PROVIDER_EXISTING: 'join' })
   await provider.createContact(ada, false, never)
   const { subscribed, mailingLists, userGroup } = fake.kept('ada@example.com') as Record<string, unknown>
   assert.deepEqual(mailingLists, { 'list-0': true, 'list-1': true, 'list-2': true })

@@ -102,7 +102,7 @@ test("our requests are those of the vendor's own client", async t => {
 test("what the settings add to a new member and to a known one, and the check of it, are those of the vendor's client", async t => {
   const { MAILCHIMP_AUDIENCE_ID: audience } = mailchimpSettings('')
   const hash = '3e3417d7ef77d5932a6734b916515ed5'
-  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'pt_PT', KNOWN_CONTACTS: 'join' }
+  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'pt_PT', PROVIDER_EXISTING: 'join' }
 
   const ours = await recorded(t, mailchimpFake().answer, async url => {
     const provider = await opened(t, vendor, { ...mailchimpSettings(url), ...change })
@@ -141,7 +141,7 @@ test('a new member gets tags, interests and the language; one that unsubscribed 
   const fake = mailchimpFake()
   fake.had('old@example.com')
   const server = await startVendor(t, fake.answer)
-  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'de', KNOWN_CONTACTS: 'join' }
+  const change = { ...mailchimpForm, MAILCHIMP_LANGUAGE: 'de', PROVIDER_EXISTING: 'join' }
   const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
   await provider.createContact(ada, false, never)
   await provider.createContact(contactOf('old@example.com'), false, never)
@@ -172,7 +172,7 @@ for (const [what, said] of [
     const exists: Said = { status: 400, body: { title: 'Member Exists', status: 400, detail: 'ada is a member.' } }
     const server = await startVendor(t, ({ path }) => (path.endsWith('/members') ? exists : said))
     for (const name of ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'] as const) {
-      const change = { [name]: mailchimpForm[name], KNOWN_CONTACTS: 'join' }
+      const change = { [name]: mailchimpForm[name], PROVIDER_EXISTING: 'join' }
       const provider = await opened(t, vendor, { ...mailchimpSettings(server.url), ...change })
       assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
     }

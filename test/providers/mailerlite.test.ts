@@ -63,7 +63,7 @@ test("our requests are those of the vendor's own client", async t => {
 })
 
 test("with groups and double opt-in, our requests are those of the vendor's own client", async t => {
-  const groups = { ...mailerliteGroups, MAILERLITE_DOUBLE_OPT_IN: 'true', KNOWN_CONTACTS: 'join' }
+  const groups = { ...mailerliteGroups, MAILERLITE_DOUBLE_OPT_IN: 'true', PROVIDER_EXISTING: 'join' }
   const ours = await recorded(t, mailerliteFake().answer, async url => {
     const provider = await opened(t, { vendor }, { ...mailerliteSettings(url), ...groups })
     await provider.createContact(ada, false, never)

@@ -66,7 +66,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
       fake.had('old@example.com')
       const old = structuredClone(fake.kept('old@example.com'))
       const server = await startVendor(t, fake.answer)
-      const change = { PLUNK_SUBSCRIBED: setting, KNOWN_CONTACTS: 'join' }
+      const change = { PLUNK_SUBSCRIBED: setting, PROVIDER_EXISTING: 'join' }
       const provider = await opened(t, { vendor: 'plunk' }, { ...plunkSettings(server.url), ...change })
       assert.equal((await provider.createContact(ada, false, never)).is, 'created')
       assert.equal((await provider.createContact(contactOf('old@example.com'), false, never)).is, 'existing')
@@ -85,9 +85,9 @@ describe('Plunk', { timeout: 60_000 }, () => {
   test('there is nothing to join, and a warning says so', () => {
     const { PLUNK_BASE_URL, ...settings } = plunkSettings('')
     const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
-    const result = readConfig({ ...https, PROVIDER: 'plunk', ...settings, KNOWN_CONTACTS: 'join' })
+    const result = readConfig({ ...https, PROVIDER: 'plunk', ...settings, PROVIDER_EXISTING: 'join' })
     assert.ok('config' in result)
-    assert.deepEqual(result.config.warnings, ['KNOWN_CONTACTS=join has no effect: Plunk has nothing to join.'])
+    assert.deepEqual(result.config.warnings, ['PROVIDER_EXISTING=join has no effect: Plunk has nothing to join.'])
   })
 
   test('an address that is known costs one call, and two when there is doubt', async t => {

@@ -67,7 +67,7 @@ test('a contact with everything that the settings give, and a known one that joi
   for (const fake of fakes) fake.had('old@example.com')
 
   const ours = await recorded(t, fakes[0].answer, async url => {
-    const provider = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
+    const provider = await opened(t, resend, { ...resendSettings(url), ...resendMore, PROVIDER_EXISTING: 'join' })
     assert.equal(await provider.check(never), null)
     await provider.createContact(ada, false, never)
     await provider.createContact(contactOf('old@example.com'), false, never)
@@ -122,7 +122,7 @@ test('requests and answers are those of the contract that the vendor publishes',
     await provider.automation!.deliver(eventOf({ ...ada, providerId: creation.providerId! }), never)
     const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_IDS: '' })
     assert.equal(await plain.check(never), null)
-    const full = await opened(t, resend, { ...resendSettings(url), ...resendMore, KNOWN_CONTACTS: 'join' })
+    const full = await opened(t, resend, { ...resendSettings(url), ...resendMore, PROVIDER_EXISTING: 'join' })
     assert.equal(await full.check(never), null)
     assert.equal((await full.createContact(contactOf('bob@example.com'), false, never)).is, 'created')
     assert.equal((await full.createContact(ada, false, never)).is, 'existing')
@@ -176,7 +176,7 @@ test('a property that is not there is no reason to drop a signup, whatever its n
 test('nothing is sent of what is not set', async t => {
   const server = await startVendor(t, resendFake().answer)
   const { RESEND_SEGMENT_IDS, ...least } = resendSettings(server.url)
-  const provider = await opened(t, resend, { ...least, KNOWN_CONTACTS: 'join' })
+  const provider = await opened(t, resend, { ...least, PROVIDER_EXISTING: 'join' })
   await provider.createContact(ada, false, never)
   assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
   assert.deepEqual(
