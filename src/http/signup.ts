@@ -121,9 +121,9 @@ export function signupRoute({
       }
       if (joined.is === 'lost') return end('failed', refuse(unavailable))
       if (joined.is === 'refused') return end('refused', refuse(addressRefused(joined.reason)))
-      if (!disclosesMembership) return end(joined.is, anybody)
-      if (joined.is === 'held') return end('held', accepted(joined))
-      return end(joined.is, joined.is === 'known' ? alreadyListed : accepted(joined))
+      const outcome = joined.is === 'still held' ? 'held' : joined.is
+      if (!disclosesMembership) return end(outcome, anybody)
+      return end(outcome, joined.is === 'known' ? alreadyListed : accepted(joined))
     } catch (error) {
       return end('failed', failed(error, reqId))
     }
@@ -137,11 +137,12 @@ function queryOf(url = ''): string {
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
-type Accepted = Extract<Joined, { is: 'new' | 'held' | 'known' }>
+type Accepted = Extract<Joined, { is: 'new' | 'held' | 'still held' | 'known' }>
 
 const messages: Readonly<Record<Accepted['is'], string>> = {
   new: 'You are on the waitlist.',
   held: 'Your signup is recorded.',
+  'still held': 'Your signup is recorded.',
   known: 'You are already on the waitlist.',
 }
 
@@ -150,7 +151,7 @@ function resultOf(joined: Accepted): SignupResult {
     success: true,
     message: messages[joined.is],
     contactId: joined.is === 'new' ? joined.contactId : undefined,
-    alreadyExisted: joined.is === 'known',
+    alreadyExisted: joined.is === 'known' || joined.is === 'still held',
     automationTriggered: joined.is === 'new',
   }
 }

@@ -10,6 +10,7 @@ export type Joined =
   | { readonly is: 'recorded' }
   /** Recorded, and kept back. */
   | { readonly is: 'held'; readonly reason: HoldReason }
+  | { readonly is: 'still held' }
   /** Its proof was used for another address. */
   | { readonly is: 'spent' }
 
@@ -53,6 +54,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
       held?.()
       return { is: 'held', reason: admission.reason }
     }
+    if (admission.is === 'still held') return { is: 'still held' }
     if (admission.is === 'spent') return { is: 'spent' }
 
     if (handOver === null) throw new Error('without a provider nothing is pending')

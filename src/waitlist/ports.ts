@@ -32,6 +32,8 @@ export type Admission =
   | { readonly is: 'pending now'; readonly delivery: Delivery }
   /** Recorded now and held: it goes no further until the operator releases it. */
   | { readonly is: 'held now'; readonly reason: HoldReason }
+  /** Recorded and held earlier. */
+  | { readonly is: 'still held' }
   /** Its proof was used for another address, so it was not looked at. */
   | { readonly is: 'spent' }
   /** Recorded earlier; its hand-over has not ended. `contact` is the argument for `claim`. */

@@ -67,7 +67,7 @@ const example = {
 
 /** The gate in a few lines: every arrival is kept, and all are counted anew each time. */
 function model({ above, suspicious }: HoldRules) {
-  const known = new Set<string>()
+  const known = new Map<string, 'already listed' | 'still held'>()
   const mailboxes = new Set<string>()
   const claimants = new Map<string, string>()
   const arrivals: { readonly at: number; readonly domain: string }[] = []
@@ -91,10 +91,12 @@ function model({ above, suspicious }: HoldRules) {
       if ((claimants.get(proof.nonce) ?? key) !== key) return 'spent'
       claimants.set(proof.nonce, key)
     }
-    if (known.has(key)) return 'already listed'
-    known.add(key)
+    const before = known.get(key)
+    if (before !== undefined) return before
     const [local, host] = key.split('@') as [string, string]
-    return reason(local, host, now) ?? 'listed now'
+    const heldFor = reason(local, host, now)
+    known.set(key, heldFor === null ? 'already listed' : 'still held')
+    return heldFor ?? 'listed now'
   }
 }
 

@@ -111,6 +111,11 @@ export const signupResultOrHeld = {
       description:
         'Identifies a new contact. Absent if the address was already listed, or if the signup is held; never null.',
     },
+    alreadyExisted: {
+      ...signupResult.properties.alreadyExisted,
+      description:
+        'Whether the address was already on the list, or held. If so, nothing changes: the name and the spelling of the first signup stay.',
+    },
   },
   examples: [
     ...signupResult.examples,

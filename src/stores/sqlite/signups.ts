@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { sourceParameters } from '../../waitlist/contact.ts'
+import { type ContactState, sourceParameters } from '../../waitlist/contact.ts'
 import type { HoldRules } from '../../waitlist/hold.ts'
 import { LEASE } from '../../waitlist/ports.ts'
 import { emailKey } from '../../waitlist/signup.ts'
@@ -40,8 +40,8 @@ export interface AdmitBatch {
 /**
  * The results of a batch, a line for each signup: empty for a contact that was listed before, otherwise the contact's id.
  * With a provider: `+`, the hand-over's number and the id for a new contact (the id is the token), or `=` and the
- * contact's number for one that is still pending. Where signups may be held: `~` and the reason for a new contact that is
- * held, `!` for a spent proof.
+ * contact's number for one that is still pending. `~` for one that is still held; where signups may be held, with the
+ * reason for a new one, and `!` for a spent proof.
  */
 export type AdmittedBatch = string
 
@@ -88,7 +88,7 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
   const handOver = database.prepare(
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
   )
-  const pending = database.prepare("select number, id from contact where email_key = ? and state = 'pending'")
+  const unlisted = database.prepare("select number, id, state from contact where email_key = ? and state <> 'listed'")
   const announce = announcing(database, destinations)
   const list = listing(database, surroundings)
   const gate = holds === null ? null : gating(database, holds)
@@ -99,8 +99,9 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
 
   /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
   function known(key: string, now: number): string {
-    const row = pending.get(key) as { number: number; id: string } | undefined
+    const row = unlisted.get(key) as { number: number; id: string; state: ContactState } | undefined
     if (row === undefined) return ''
+    if (row.state === 'held') return '~'
     if (provider !== null) return `=${row.number}`
     list(row.number, true, undefined, now)
     return row.id

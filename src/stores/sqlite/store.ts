@@ -188,6 +188,7 @@ const sourcesOf = (signups: readonly Signup[]): string =>
 /** Reads a line of an admitted batch. */
 function admissionIn(line: string, { name, email, source }: Signup, now: number): Admission {
   if (line === '') return { is: 'already listed' }
+  if (line === '~') return { is: 'still held' }
   if (line.startsWith('~')) return { is: 'held now', reason: line.slice(1) as HoldReason }
   if (line === '!') return { is: 'spent' }
   if (line.startsWith('=')) return { is: 'still pending', contact: Number(line.slice(1)) }

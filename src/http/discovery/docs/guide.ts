@@ -122,7 +122,7 @@ function held(added: Answer): string[] {
   if (answer === undefined) return []
   return [
     '### Held signups',
-    'A signup may be held: it is stored, but joins the list only when the operator lets it in. Until then nothing else happens. Show the visitor its sentence, as for any success; sent again, it is a [duplicate](#duplicates).',
+    'A signup may be held: it is stored, but joins the list only when the operator lets it in. Until then nothing else happens. Show the visitor its sentence, as for any success. Sent again, it gets the same sentence, and is a [duplicate](#duplicates) in all else.',
     answer,
   ]
 }
