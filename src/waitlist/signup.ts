@@ -37,7 +37,7 @@ export interface Problem {
 }
 
 export const NAME_MAX = 100
-/** The only length limit. RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
+/** RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
 export const EMAIL_MAX = 255
 
 /** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
