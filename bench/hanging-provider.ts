@@ -31,7 +31,7 @@ export async function hangingProvider(folder: string, plan: Plan): Promise<Figur
       MAILCHIMP_API_KEY: 'benchmark-us1',
       MAILCHIMP_AUDIENCE_ID: 'benchmark',
       MAILCHIMP_BASE_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
-      PROVIDER_TIMEOUT: String(TIMEOUT),
+      PROVIDER_TIMEOUT: `${TIMEOUT}ms`,
     })
     waits.push(await healthBesideCrowd(service.port))
     await service.stop()

@@ -115,5 +115,5 @@ export const commandGoals = {
 }
 
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
-export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1' }
-export const shutLimiter = { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '86400' }
+export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1s' }
+export const shutLimiter = { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1d' }

@@ -187,8 +187,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     for (const { loop } of background) loop.start()
     watching?.start()
     void holdNews?.start()
-    const { keepDeliveries: days } = config
-    const pruner = days === null ? null : pruning({ store, days, log })
+    const { keepDeliveries: keep } = config
+    const pruner = keep === null ? null : pruning({ store, keep, log })
     pruner?.start()
     const filler = holds?.suspicious ? fillingMailboxes({ store, log }) : null
     filler?.start()

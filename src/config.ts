@@ -45,7 +45,7 @@ export interface Config {
   readonly eventName: string
   /** Whether signups keep where they came from. */
   readonly trackSources: boolean
-  /** Days for which deliveries that ended are kept; null: for ever. */
+  /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
   readonly keepDeliveries: number | null
   /** A second listener, never the public one, for the operator; null: there is none. */
   readonly admin: { readonly host: string; readonly port: number } | null
@@ -155,7 +155,7 @@ export function readConfig(env: Environment): ConfigResult {
       baseUrl,
       tls,
       proxies: values.TRUST_PROXY ?? { kind: 'none' },
-      quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW },
+      quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
       corsOrigins: values.CORS_ORIGINS ?? [],
       cookie: { sameSite, secure },
       service: values.SERVICE_NAME,
@@ -176,11 +176,11 @@ export function readConfig(env: Environment): ConfigResult {
     webhook,
     mail,
     channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
-    chatInterval: values.CHAT_INTERVAL * 1_000,
+    chatInterval: values.CHAT_INTERVAL,
     chatNames: values.CHAT_NAMES,
     eventName: values.EVENT_NAME,
     trackSources: values.TRACK_SOURCES,
-    keepDeliveries: values.KEEP_DELIVERIES_DAYS ?? null,
+    keepDeliveries: values.KEEP_DELIVERIES ?? null,
     admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT,
@@ -228,7 +228,7 @@ function readChallenge(
 function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): HoldRules | null {
   const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
   if (above === null && !suspicious && !asksForProof) return null
-  return { above, suspicious, window: values.HOLD_WINDOW * 1_000 }
+  return { above, suspicious, window: values.HOLD_WINDOW }
 }
 
 function domainsOf(values: ValuesOf<typeof settings>): Config['domains'] {

@@ -86,13 +86,35 @@ export const withDefault = <Value>(kind: Kind<Value>, standard: string, meaning:
   default: standard,
 })
 
-export const whole = (least: number, most: number, unit = ''): Kind<number> => ({
-  allowed: `must be a whole number from ${least} to ${most}${unit}`,
+export const whole = (least: number, most: number): Kind<number> => ({
+  allowed: `must be a whole number from ${least} to ${most}`,
   read(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : undefined
   },
 })
+
+/** Milliseconds of each unit. */
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** Those of a duration such as 500ms, 8s, 10m, 1h or 30d; NaN for anything else. */
+function milliseconds(text: string): number {
+  const [, count, unit] = /^(\d{1,9})(ms|[smhd])$/.exec(text) ?? []
+  return Number(count) * UNITS[unit as keyof typeof UNITS]
+}
+
+/** Read as milliseconds. The unit of the minimum is the smallest that counts; zero needs none. */
+export function duration(least: string, most: string): Kind<number> {
+  const units = Object.keys(UNITS).slice(Object.keys(UNITS).findIndex(unit => least.endsWith(unit)))
+  const [from, to, step] = [milliseconds(least), milliseconds(most), milliseconds(`1${units[0]}`)]
+  return {
+    allowed: `must be a duration from ${least} to ${most}, written with its unit (${units.join(', ')})`,
+    read(text) {
+      const value = text === '0' ? 0 : milliseconds(text)
+      return value >= from && value <= to && value % step === 0 ? value : undefined
+    },
+  }
+}
 
 export const oneOf = <const Choice extends string>(...choices: Choice[]): Kind<Choice> => ({
   allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,

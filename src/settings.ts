@@ -16,6 +16,7 @@ import { isPrivate } from './outbound/private-address.ts'
 import { vendorNames } from './providers/catalogue.ts'
 import {
   address,
+  duration,
   file,
   host,
   line,
@@ -106,9 +107,9 @@ export const settings = {
     ...whole(1, 1_000_000),
   },
   RATE_LIMIT_WINDOW: {
-    meaning: 'Seconds in which a used-up quota is refilled, one attempt after the other.',
-    default: '600',
-    ...whole(1, 86_400, ' seconds'),
+    meaning: 'How long it takes to refill a used-up quota, one attempt after the other.',
+    default: '10m',
+    ...duration('1s', '1d'),
   },
   TRUST_PROXY: {
     meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',
@@ -157,10 +158,10 @@ export const settings = {
     ...whole(0, 1_000_000),
   },
   HOLD_WINDOW: {
-    meaning: 'Seconds of the window.',
-    default: '3600',
+    meaning: 'Length of the window.',
+    default: '1h',
     needs: ['HOLD_ABOVE', 'HOLD_SUSPICIOUS'],
-    ...whole(1, 86_400, ' seconds'),
+    ...duration('1s', '1d'),
   },
   HOLD_SUSPICIOUS: {
     meaning: 'Whether signups that look like those of a bot are held (docs/bots.md).',
@@ -187,10 +188,10 @@ export const settings = {
     ...oneOf('none', ...vendorNames),
   },
   PROVIDER_TIMEOUT: {
-    meaning: 'Milliseconds that a signup may wait for the provider.',
-    default: '8000',
+    meaning: 'How long a signup may wait for the provider.',
+    default: '8s',
     needs: 'PROVIDER',
-    ...whole(100, 20_000, ' milliseconds'),
+    ...duration('100ms', '20s'),
   },
   PROVIDER_EXISTING: {
     meaning:
@@ -217,10 +218,10 @@ export const settings = {
   },
   DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
   CHAT_INTERVAL: {
-    meaning: 'The least seconds between two messages to a channel; all who join in between share one.',
-    default: '60',
+    meaning: 'The minimum time between two messages to a channel; all who join in between share one.',
+    default: '1m',
     needs: CHANNELS,
-    ...whole(1, 86_400, ' seconds'),
+    ...duration('1s', '1d'),
   },
   CHAT_NAMES: {
     meaning: 'Whether channels are told up to ten names, too. Email addresses are never told.',
@@ -281,9 +282,9 @@ export const settings = {
     ...line(500),
   },
   SHUTDOWN_DELAY: {
-    meaning: 'Milliseconds between the first 503 of the health report and the end of listening when stopped.',
-    default: '1000',
-    ...whole(0, 2_000, ' milliseconds'),
+    meaning: 'Time between the first 503 of the health report and the end of listening when stopped.',
+    default: '1s',
+    ...duration('0ms', '2s'),
   },
   TRACK_SOURCES: {
     meaning:
@@ -291,9 +292,9 @@ export const settings = {
     default: 'false',
     ...yesOrNo,
   },
-  KEEP_DELIVERIES_DAYS: {
-    meaning: 'Days after which deliveries that arrived are deleted; without it they are kept.',
-    ...whole(1, 36_500, ' days'),
+  KEEP_DELIVERIES: {
+    meaning: 'How long deliveries that arrived are kept; without it, for ever.',
+    ...duration('24h', '36500d'),
   },
   ADMIN_PORT: {
     meaning:

@@ -38,7 +38,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   CHALLENGE_RANGE: ['seCret', '0', '1000001'],
   CHALLENGE_SCORE: ['seCret', '-0.1', '1.1', '.5'],
   HOLD_ABOVE: ['seCret', '-1', '1000001'],
-  HOLD_WINDOW: ['seCret', '0', '86401'],
+  HOLD_WINDOW: ['seCret', '0', '3600', '86401s'],
   HOLD_SUSPICIOUS: ['seCret', 'yes'],
   DISCLOSE_MEMBERSHIP: ['seCret', 'no'],
   DATABASE_URL: [
@@ -60,23 +60,23 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   DATABASE_CONNECTIONS: ['1', '1001', '-5', 'many'],
   REDIS_URL: ['seCret', 'http://seCret', 'redis://', 'redis://me:seCret@host/a', 'redis+sentinel://me:seCret@a/b'],
   RATE_LIMIT: ['seCret', '0', '-5', '1.5', '1000001', 'Infinity'],
-  RATE_LIMIT_WINDOW: ['seCret', '0', '86401'],
+  RATE_LIMIT_WINDOW: ['seCret', '0', '600', '0s', '25h', '1500ms', '1.5m', '10 m', '10min', '10M', '1h30m', 'm'],
   TRUST_PROXY: ['seCret', 'true', '100', '-1', '10.0.0.1', '10.0.0.0/33', '10.0.0.0/8,seCret', '10.0.0.0/8,', '::/129'],
   CORS_ORIGINS: ['seCret', '*', 'null', 'https://seCret/path', 'https://a.example,seCret', 'https://a.example,'],
   COOKIE_SAME_SITE: ['seCret', 'LAX', 'off'],
   PROVIDER: ['seCret', 'Loops', 'loops,kit'],
-  PROVIDER_TIMEOUT: ['seCret', '99', '20001', '8s'],
+  PROVIDER_TIMEOUT: ['seCret', '8000', '99ms', '21s', '1d'],
   PROVIDER_EXISTING: ['seCret', 'JOIN', 'true'],
   WEBHOOK_URL: ['seCret', 'ftp://seCret', 'https://user:seCret@host/', 'https://host/#seCret'],
   WEBHOOK_SECRET: ['seCret', 'whsec_seCret', `whsec_${'A'.repeat(24)}`, `whsec_${'A'.repeat(92)}`, `${secret} seCret`],
   SLACK_WEBHOOK_URL: ['seCret', 'http://hooks.slack.com/services/seCret', 'https://u:seCret@hooks.slack.com/'],
   DISCORD_WEBHOOK_URL: ['seCret', 'http://discord.com/api/webhooks/1/seCret', 'https://discord.com/#seCret'],
-  CHAT_INTERVAL: ['seCret', '0', '86401', '1m'],
+  CHAT_INTERVAL: ['seCret', '60', '0s', '2d'],
   CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
   SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
   MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
   MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
-  KEEP_DELIVERIES_DAYS: ['seCret', '0', '36501', '1.5'],
+  KEEP_DELIVERIES: ['seCret', '0', '30', '23h', '36501d', '90000001ms'],
   TRACK_SOURCES: ['seCret', 'yes', '1'],
   ADMIN_HOST: [`se\nCret`],
   ADMIN_PORT: ['seCret', '65536', '-1'],
@@ -84,7 +84,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
-  SHUTDOWN_DELAY: ['seCret', '2001', '1s'],
+  SHUTDOWN_DELAY: ['seCret', '1000', '2001ms', '-1s'],
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
   LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
 }
@@ -270,7 +270,20 @@ describe('the configuration', () => {
       slack,
       discord,
     })
-    assert.equal(configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '3600' }).chatInterval, 3_600_000)
+    assert.equal(configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }).chatInterval, 3_600_000)
+    for (const [text, milliseconds] of [
+      ...[
+        ['0', 0],
+        ['0ms', 0],
+        ['500ms', 500],
+        ['2s', 2_000],
+      ],
+    ] as const) {
+      assert.equal(configured({ SHUTDOWN_DELAY: text }).server.shutdownDelay, milliseconds, text)
+    }
+    assert.equal(configured({ RATE_LIMIT_WINDOW: '1d' }).server.quota.window, 86_400)
+    assert.equal(configured({ KEEP_DELIVERIES: '30d' }).keepDeliveries, 30 * 86_400_000)
+    assert.equal(configured({ KEEP_DELIVERIES: '36h' }).keepDeliveries, 36 * 3_600_000)
     assert.deepEqual(configured(tls).server.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 

@@ -99,12 +99,12 @@ describe('warnings', () => {
     ['a secret with its address', { ...tls, WEBHOOK_URL: 'https://hook.example/', WEBHOOK_SECRET: secret }, []],
     [
       'an interval without a channel',
-      { ...tls, CHAT_INTERVAL: '5' },
+      { ...tls, CHAT_INTERVAL: '5s' },
       [/^CHAT_INTERVAL has no effect without SLACK_WEBHOOK_URL or DISCORD_WEBHOOK_URL/],
     ],
     ['names without a channel', { ...tls, CHAT_NAMES: 'true' }, [/^CHAT_NAMES has no effect without SLACK_/]],
-    ['the defaults without a channel', { ...tls, CHAT_NAMES: 'false', CHAT_INTERVAL: '60' }, []],
-    ['both with one', { ...tls, DISCORD_WEBHOOK_URL: discord, CHAT_NAMES: 'true', CHAT_INTERVAL: '5' }, []],
+    ['the defaults without a channel', { ...tls, CHAT_NAMES: 'false', CHAT_INTERVAL: '1m' }, []],
+    ['both with one', { ...tls, DISCORD_WEBHOOK_URL: discord, CHAT_NAMES: 'true', CHAT_INTERVAL: '5s' }, []],
     ['channels', { ...tls, DISCORD_WEBHOOK_URL: discord, SLACK_WEBHOOK_URL: slack }, []],
     [
       'channels of each other',
@@ -114,14 +114,14 @@ describe('warnings', () => {
     ['a channel next door', { ...tls, SLACK_WEBHOOK_URL: 'http://127.0.0.1:8065/hooks/x' }, []],
     [
       'a time limit for no provider',
-      { ...tls, PROVIDER_TIMEOUT: '500' },
+      { ...tls, PROVIDER_TIMEOUT: '500ms' },
       [/^PROVIDER_TIMEOUT has no .* without PROVIDER/],
     ],
-    ['the same with "none"', { ...tls, PROVIDER_TIMEOUT: '500', PROVIDER: 'none' }, [/without PROVIDER/]],
-    ['a time limit for one', { ...tls, PROVIDER_TIMEOUT: '500', PROVIDER: 'loops', LOOPS_API_KEY: 'key' }, []],
+    ['the same with "none"', { ...tls, PROVIDER_TIMEOUT: '500ms', PROVIDER: 'none' }, [/without PROVIDER/]],
+    ['a time limit for one', { ...tls, PROVIDER_TIMEOUT: '500ms', PROVIDER: 'loops', LOOPS_API_KEY: 'key' }, []],
     ['connections to a file', { ...tls, DATABASE_CONNECTIONS: '5' }, [/^DATABASE_CONNECTIONS has no effect/]],
     ['connections to a server', { ...tls, DATABASE_CONNECTIONS: '5', DATABASE_URL: 'postgres://me@db/list' }, []],
-    ['what is the default anyway', { ...tls, PROVIDER_TIMEOUT: '8000', DATABASE_CONNECTIONS: '10' }, []],
+    ['what is the default anyway', { ...tls, PROVIDER_TIMEOUT: '8s', DATABASE_CONNECTIONS: '10' }, []],
     [
       'an address of the App API without its key',
       {

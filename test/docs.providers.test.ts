@@ -172,7 +172,7 @@ test('the times are those in force', () => {
   const probe = /one of them is tried every (\d+) seconds/.exec(flat)?.[1]
   const source = readFileSync(join(root, 'src', 'waitlist', 'handover.ts'), 'utf8')
   assert.ok(source.includes(`const LONGEST_PAUSE = ${probe}_000\n`), 'the probe')
-  assert.ok(flat.includes(`${Number(ownSettings.PROVIDER_TIMEOUT.default) / 1_000} seconds unless you set it`))
+  assert.ok(flat.includes(`${Number.parseInt(ownSettings.PROVIDER_TIMEOUT.default, 10)} seconds unless you set it`))
 })
 
 test('the example of settings is accepted', () => {

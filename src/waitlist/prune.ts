@@ -4,8 +4,8 @@ import type { Log, Pruned, Store } from './ports.ts'
 
 export interface PruneParts {
   readonly store: Pick<Store, 'takeTurn' | 'prune'>
-  /** Days for which deliveries are kept that were delivered. */
-  readonly days: number
+  /** Milliseconds for which deliveries are kept that were delivered. */
+  readonly keep: number
   readonly log: Log
   /** Milliseconds between two steps. */
   readonly rest?: number
@@ -35,7 +35,8 @@ const FEW = 10
  * and another one after the log has told of unusually many.
  */
 export function pruning(parts: PruneParts): Loop {
-  const { store, days, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
+  const { store, keep, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
+  const days = keep / DAY
   /** Where the last look ended. */
   let place = 0
   let told = 0
@@ -52,7 +53,7 @@ export function pruning(parts: PruneParts): Loop {
       let [looked, old, deleted] = [0, 0, 0]
       for (let after: number | null = place === 0 ? 0 : null; after !== null; ) {
         if (!mayGoOn()) return
-        const step: Pruned = await store.prune(days * DAY, after, PAGE, true)
+        const step: Pruned = await store.prune(keep, after, PAGE, true)
         looked += step.looked
         old += step.deleted
         after = step.last
@@ -66,7 +67,7 @@ export function pruning(parts: PruneParts): Loop {
       }
       try {
         while (mayGoOn()) {
-          const step = await store.prune(days * DAY, place, PAGE)
+          const step = await store.prune(keep, place, PAGE)
           deleted += step.deleted
           place = step.last ?? 0
           if (step.last === null) break

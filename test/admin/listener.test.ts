@@ -150,7 +150,7 @@ describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, ()
   })
 
   test('it goes on while the service stops, says so, and is gone with it', async t => {
-    const service = await startService(t, { ADMIN_PORT: '0', SHUTDOWN_DELAY: '2000' })
+    const service = await startService(t, { ADMIN_PORT: '0', SHUTDOWN_DELAY: '2s' })
     const draining = async () => (await scrape(service.adminOrigin)).value('waitlist_draining')
     assert.equal(await draining(), 0)
     const stopped = service.stop()

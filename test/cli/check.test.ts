@@ -68,7 +68,7 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const { sql, check } = await listed(t)
-    const slack = { SLACK_WEBHOOK_URL: 'http://127.0.0.1:1/', CHAT_INTERVAL: '7200' }
+    const slack = { SLACK_WEBHOOK_URL: 'http://127.0.0.1:1/', CHAT_INTERVAL: '2h' }
     await sql("update delivery set destination = 'slack'")
     const waits = async () => (await check(slack)).told('waiting for slack')!.is
     await sql(`update contact set event_at = event_at - ${2.9 * HOUR}`)

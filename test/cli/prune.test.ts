@@ -48,14 +48,14 @@ describe('deliveries that ended', { concurrency: true, timeout: 60_000 }, () => 
     assert.equal(await left(), 0)
   })
 
-  test('with KEEP_DELIVERIES_DAYS the service does it by itself, if one looked an hour ago, but for what was given up', async t => {
+  test('with KEEP_DELIVERIES the service does it by itself, if one looked an hour ago, but for what was given up', async t => {
     const { cwd, left, turn } = await listed(t)
     const env = { PORT: '0', HOST: '127.0.0.1' }
     const without = await runProgram(t, env, { cwd })
     assert.equal(await without.end('SIGTERM'), 0)
     assert.equal(await left(), 4)
     const keeping = async () => {
-      const service = await runProgram(t, { ...env, KEEP_DELIVERIES_DAYS: '90' }, { cwd })
+      const service = await runProgram(t, { ...env, KEEP_DELIVERIES: '90d' }, { cwd })
       await until(async () => (await turn()) > Date.now())
       return service
     }

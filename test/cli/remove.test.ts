@@ -162,7 +162,7 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
       HOST: '127.0.0.1',
       PORT: '0',
       PROVIDER: 'loops',
-      PROVIDER_TIMEOUT: '20000',
+      PROVIDER_TIMEOUT: '20s',
       ...loopsSettings(vendor.url),
     }
     const service = await runProgram(t, env, { cwd })

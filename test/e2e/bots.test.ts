@@ -96,7 +96,7 @@ async function underAttack(
     SHUTDOWN_DELAY: '0',
     TRUST_PROXY: '1',
     // So slow that no attempt comes back: the figures are those of any machine.
-    RATE_LIMIT_WINDOW: '86400',
+    RATE_LIMIT_WINDOW: '1d',
     PROVIDER: 'listmonk',
     ...provider,
     LISTMONK_LIST_IDS: '1',

@@ -69,7 +69,7 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
   const vendor = holdable(fake.answer)
   const { url, received } = await startReceiver(t, vendor.answer)
   const database = await server.database()
-  const env = { PROVIDER: 'loops', ...loopsSettings(url), PROVIDER_TIMEOUT: '20000', ...more }
+  const env = { PROVIDER: 'loops', ...loopsSettings(url), PROVIDER_TIMEOUT: '20s', ...more }
   const instances = await stageInstances(t, database, env)
   return {
     database,
@@ -121,7 +121,7 @@ describe('what is pending at a vendor is shared', { concurrency: true, timeout: 
     skip,
   }, async t => {
     const seed = seedOf(t)
-    const { database, url, instances, asked, visit, assertOnce } = await stage(t, { PROVIDER_TIMEOUT: '2000' })
+    const { database, url, instances, asked, visit, assertOnce } = await stage(t, { PROVIDER_TIMEOUT: '2s' })
     const link = await startFaultProxy(Number(new URL(url).port), seed)
     t.after(() => link.close())
     const unlucky = await instances.run({ LOOPS_BASE_URL: `http://127.0.0.1:${link.port}/api` })

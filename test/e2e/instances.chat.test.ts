@@ -45,7 +45,13 @@ async function startChat(t: TestContext, fake: Fake) {
   return { ...chat, chat, url: url + fake.path, texts: () => messages.map(({ text }) => text) }
 }
 
-const basics = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', RATE_LIMIT: '100000', CHAT_INTERVAL: `${INTERVAL}` }
+const basics = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  SHUTDOWN_DELAY: '0',
+  RATE_LIMIT: '100000',
+  CHAT_INTERVAL: `${INTERVAL}s`,
+}
 
 /** However it ends: the log has neither visitors nor the secret of an address. */
 async function run(t: TestContext, env: Record<string, string>): Promise<Program> {

@@ -81,7 +81,7 @@ for (const { name, start, skip } of balancers) {
     const local = (!isSlow && 'it runs in .ci/run') || (redisProgram === undefined && noRedis)
     test(`${ATTEMPTS} concurrent attempts of one client: exactly the quota is admitted`, { skip: local }, async t => {
       // Nothing is refilled while the test runs.
-      const env = { RATE_LIMIT: String(QUOTA), RATE_LIMIT_WINDOW: '86400', SHUTDOWN_DELAY: '0' }
+      const env = { RATE_LIMIT: String(QUOTA), RATE_LIMIT_WINDOW: '1d', SHUTDOWN_DELAY: '0' }
       const agent = new Agent({ keepAlive: true })
       t.after(() => agent.destroy())
       const attempt: Attempt = async (url, client) =>

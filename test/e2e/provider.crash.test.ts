@@ -133,7 +133,7 @@ const points: readonly Point[] = [
 ]
 
 // Longer than any answer is held.
-const patient = { PROVIDER_TIMEOUT: '20000' }
+const patient = { PROVIDER_TIMEOUT: '20s' }
 
 /** Everything is done, once, and the visitor who comes again is known. */
 async function assertCompleted(scene: Scene): Promise<void> {

@@ -29,8 +29,8 @@ async function assertAllCompleted(scene: Scene): Promise<void> {
 
 describe('SIGTERM', { concurrency: true, timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
   for (const [effect, timeout] of [
-    ['before the effect', '5000'],
-    ['after the effect', '20000'],
+    ['before the effect', '5s'],
+    ['after the effect', '20s'],
   ] as const) {
     test(`while the vendor hangs ${effect}: it ends in time, and the signups are completed after a restart`, async t => {
       const scene = await stage(t, { PROVIDER_TIMEOUT: timeout })

@@ -90,7 +90,7 @@ describe('SIGTERM while PostgreSQL', { timeout: 120_000, skip }, () => {
     t.after(server.remove)
     const scene = await stage(t, {
       DATABASE_URL: await server.database(),
-      PROVIDER_TIMEOUT: '20000',
+      PROVIDER_TIMEOUT: '20s',
       RATE_LIMIT: '100000',
     })
     scene.hold(CREATE, 'after the effect')

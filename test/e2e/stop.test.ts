@@ -69,7 +69,7 @@ const isRefused = ({ baseUrl }: Program): Promise<boolean> =>
 
 describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     const agent = new Agent({ keepAlive: true })
     t.after(() => agent.destroy())
     assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
@@ -114,7 +114,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('whatever is asked during the delay, the answer ends its connection', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     const connections = await Promise.all(requests.map(() => open(t, program)))
     const answers = connections.map(async socket => {
       let received = ''
@@ -199,7 +199,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('a second signal ends it at once, with a failure', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     program.process.kill('SIGTERM')
     await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
     program.process.kill('SIGINT')
@@ -218,7 +218,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
 
 describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
   test('without TLS, as from a terminal that is closed, stops it like SIGTERM; another one changes nothing', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2000' })
+    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
     program.process.kill('SIGHUP')
     await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)

@@ -291,7 +291,7 @@ for (const example of examples) {
     }
 
     test('after an attempt too many one sentence counts down, is read aloud once, and nothing is sent', async t => {
-      const { visitor, page, signUp, service, sent } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '600' })
+      const { visitor, page, signUp, service, sent } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '10m' })
       await useUp(service)
       await page.clock.install()
       await signUp('Ada', 'ada@example.com')
@@ -308,7 +308,7 @@ for (const example of examples) {
     })
 
     test('when the countdown ends, the next attempt is admitted', async t => {
-      const { page, says, signUp, service } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1' })
+      const { page, says, signUp, service } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1s' })
       await page.route('**/api/waitlist', route => useUp(service).then(() => route.continue()), { times: 1 })
       await signUp('Ada', 'ada@example.com')
       await says('You can try again now.')

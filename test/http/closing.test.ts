@@ -115,7 +115,7 @@ for (const [scheme, start] of [
     }
 
     test('during a stop, a request behind one that is answered with "close" is not carried out', async t => {
-      const { baseUrl, databasePath, stop } = await start(t, { SHUTDOWN_DELAY: '500' })
+      const { baseUrl, databasePath, stop } = await start(t, { SHUTDOWN_DELAY: '500ms' })
       const { socket, closed, received } = await open(t, baseUrl)
       const stopped = stop()
       socket.end(`GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n${signup}${signup}`)

@@ -38,7 +38,7 @@ test('C-92: the store is asked once for many reports at the same time', async t 
 })
 
 test('C-93, C-104: a service that is stopping says 503, serves the rest, and is gone in the end', async t => {
-  const service = await startService(t, { SHUTDOWN_DELAY: '1000' })
+  const service = await startService(t, { SHUTDOWN_DELAY: '1s' })
   const { request } = await clientOf(service)
   assert.equal((await request('/api/health')).status, 200)
   const stopped = service.stop()

@@ -20,7 +20,7 @@ const shown: readonly Misbehaviour[] = ['hang after', '503', 'truncated JSON']
 async function started(t: TestContext, more: Record<string, string> = {}) {
   const fake = loopsFake()
   const vendor = await startVendor(t, fake.answer)
-  const env = { PROVIDER: 'loops', PROVIDER_TIMEOUT: '1000', ...loopsSettings(vendor.url), ...more }
+  const env = { PROVIDER: 'loops', PROVIDER_TIMEOUT: '1s', ...loopsSettings(vendor.url), ...more }
   const service = await startService(t, env)
   const stored = () => contactsIn(service.databasePath)
   return {
@@ -81,7 +81,7 @@ describe('a provider that does not answer well', { concurrency: 8, timeout: 120_
 
   test('all that waited is completed when the provider answers again', async t => {
     const WAITING = 40
-    const { client, vendor, always, stored, completed } = await started(t, { PROVIDER_TIMEOUT: '8000' })
+    const { client, vendor, always, stored, completed } = await started(t, { PROVIDER_TIMEOUT: '8s' })
     // Each is there already, so that each takes three requests: 120, of which Loops allows ten a second.
     always('500 after')
     const signups = Array.from({ length: WAITING }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))

@@ -23,7 +23,7 @@ function pages(count: number, old = 1) {
 test('whoever has the turn goes through all pages, one after the other, and the log says what was deleted', async () => {
   const store = pages(3)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, days: 7, log, rest: 1 })
+  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
   assert.equal(await loop.once(), 1)
   const [[, first], [, second]] = store.asked as [[number, number], [number, number]]
   assert.deepEqual(store.asked, [
@@ -40,7 +40,7 @@ test('whoever has the turn goes through all pages, one after the other, and the 
 test('another instance has the turn: nothing is looked at', async () => {
   const store = pages(1)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => false }, days: 7, log, rest: 1 })
+  const loop = pruning({ store: { ...store, takeTurn: async () => false }, keep: 7 * DAY, log, rest: 1 })
   assert.equal(await loop.once(), 0)
   assert.deepEqual([store.asked, lines], [[], []])
 })
@@ -48,7 +48,7 @@ test('another instance has the turn: nothing is looked at', async () => {
 test('a stop does not wait for the rest', async () => {
   const store = pages(1_000)
   const { log } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, days: 7, log, rest: 60_000 })
+  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 60_000 })
   loop.start()
   while (store.asked.length === 0) await wait(1)
   await loop.stop(0)
@@ -64,7 +64,7 @@ test('a store that is out ends the turn, with a line in the log; the next one go
     if (out) throw new StoreUnavailable('busy')
     return store.prune(...all)
   }
-  const loop = pruning({ store: { prune, takeTurn: async () => true }, days: 7, log, rest: 1 })
+  const loop = pruning({ store: { prune, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
   await loop.once()
   assert.deepEqual(
     lines.map(({ message }) => message),
@@ -81,7 +81,7 @@ test('a store that is out ends the turn, with a line in the log; the next one go
 test('unusually many are told of, and deleted only an hour later', async () => {
   const store = pages(3, 100)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, days: 7, log, rest: 1 })
+  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
   await loop.once()
   assert.deepEqual(store.asked, [])
   await loop.once()
@@ -107,7 +107,7 @@ test('a clock that leaps during a look ends it', async () => {
   }
   const { log } = keptLog()
   const time = { clock: () => now, monotonic: () => 0 }
-  const loop = pruning({ store: { prune, takeTurn: async () => true }, days: 7, log, rest: 1, ...time })
+  const loop = pruning({ store: { prune, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1, ...time })
   await loop.once()
   assert.equal(store.asked.length, 2)
 })
