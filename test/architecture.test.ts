@@ -17,6 +17,7 @@ type Part =
   | 'compose'
   | 'admin'
   | 'charts'
+  | 'pages'
   | 'telemetry'
   | 'config'
   | 'setting'
@@ -74,13 +75,17 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   setting: { parts: ['outbound'], packages: [] },
   invocation: { parts: [], packages: [] },
   admin: {
-    parts: ['invocation', 'listen', 'telemetry', 'charts', 'waitlist'],
+    parts: ['invocation', 'listen', 'telemetry', 'charts', 'pages', 'waitlist'],
     packages: ['pino', '@prometheus-io/client'],
   },
   charts: { parts: ['waitlist'], packages: [] },
+  pages: { parts: [], packages: [] },
   listen: { parts: ['waitlist'], packages: [] },
   telemetry: { parts: [], packages: [] },
-  http: { parts: ['listen', 'telemetry', 'waitlist'], packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'] },
+  http: {
+    parts: ['listen', 'pages', 'telemetry', 'waitlist'],
+    packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'],
+  },
   stores: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
   providers: { parts: ['setting', 'outbound', 'waitlist'], packages: [] },

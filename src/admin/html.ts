@@ -1,3 +1,5 @@
+import { escapeHtml } from '../pages/html.ts'
+
 /** HTML that is safe where an element may stand: whatever was filled in is escaped. */
 export interface Html {
   readonly html: string
@@ -6,18 +8,10 @@ export interface Html {
 /** Text, also in a quoted attribute; HTML, which stays as it is; null for nothing. */
 type Filling = string | number | Html | readonly Html[] | null
 
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
 function filled(filling: Filling): string {
   if (filling === null) return ''
   if (typeof filling === 'object') return 'html' in filling ? filling.html : filling.map(({ html }) => html).join('')
-  return String(filling).replaceAll(/[&<>"']/g, character => entities[character]!)
+  return escapeHtml(String(filling))
 }
 
 export const html = (texts: TemplateStringsArray, ...fillings: readonly Filling[]): Html => ({

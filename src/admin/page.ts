@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { whole } from '../charts/axis.ts'
 import { typed } from '../invocation.ts'
+import { colours, hashSource, icon, mark, styleSheet } from '../pages/frame.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/counts.ts'
 import { clock, length, moment, share } from './figures.ts'
@@ -10,12 +9,12 @@ import { type Plot, plot } from './plot.ts'
 import { type Problem, problemsIn } from './problems.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 
-const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
+const style = styleSheet(new URL('./page.css', import.meta.url))
 
 /** What the page may load: its own style, by its hash, and its icon. */
 export const policy = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  `style-src ${hashSource(style)}`,
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
@@ -34,10 +33,6 @@ export interface PageOptions {
   readonly instance: string
 }
 
-const colours = { well: '#3547c8', wrong: '#c22f2f' }
-const mark = (colour: string) =>
-  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='${colour}'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
-
 /** Code points of what others wrote. */
 const LONGEST_NAME = 100
 const LONGEST_SOURCE = 60
@@ -55,13 +50,13 @@ export function page(reading: Reading, { refreshes, timezone, instance }: PageOp
   const problems = problemsIn(reading)
   const isUrgent = problems.some(problem => problem.isUrgent)
   const title = `${isUrgent ? '⚠ ' : ''}${stats === null ? '' : `${whole(stats.total)} · `}${bounded(service, LONGEST_NAME)}`
-  const colour = isUrgent ? colours.wrong : colours.well
+  const colour = isUrgent ? colours.alarm : colours.brand
   const head = html`<meta charset="utf-8">
 <title>${title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(mark(colour))}">
+<link rel="icon" href="${{ html: icon(colour) }}">
 <style>${{ html: style }}</style>`
   const body = html`<header>
 <h1>${{ html: mark(colour) }}${words(service, LONGEST_NAME)}</h1>

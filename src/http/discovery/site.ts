@@ -3,7 +3,6 @@ import { type Answer, fieldList } from '../answer.ts'
 import { publicFields } from '../headers.ts'
 import { paths } from '../paths.ts'
 import { catalog } from './catalog.ts'
-import { prefersMarkdown } from './docs/negotiate.ts'
 import { type Document, document } from './document.ts'
 import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
 import { type Installation, type OpenapiDocument, openapi } from './openapi.ts'
@@ -89,4 +88,24 @@ async function documentation(
     markdown: document('text/markdown; charset=utf-8', markdown, fields),
     html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),
   }
+}
+
+/**
+ * Whether a client wants Markdown: only if `Accept` names `text/markdown` with a higher quality than it gives to
+ * `text/html` (RFC 9110 §12.5.1). All others get the page, including clients that accept anything.
+ */
+function prefersMarkdown(accept: string | undefined): boolean {
+  if (accept === undefined || !/text\/markdown/i.test(accept)) return false
+  const ranges = accept.split(',').map(readRange)
+  const quality = (type: string) => ranges.find(range => range.type === type)?.quality
+  const html = quality('text/html') ?? quality('text/*') ?? quality('*/*') ?? 0
+  const markdown = quality('text/markdown') ?? 0
+  return markdown > html
+}
+
+function readRange(text: string): { type: string; quality: number } {
+  const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
+  const q = parameters.find(parameter => parameter.startsWith('q='))
+  const quality = q === undefined ? 1 : Number(q.slice(2))
+  return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
 }

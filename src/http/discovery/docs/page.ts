@@ -1,45 +1,30 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
+import { colours, compact, hashSource, icon, mark, styleSheet } from '../../../pages/frame.ts'
+import { escapeHtml } from '../../../pages/html.ts'
 import type { Widget } from '../../../waitlist/ports.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, idOf } from './commonmark.ts'
 import { basics, start } from './guide.ts'
-import { escapeContent, escapeHtml, highlight } from './html.ts'
+import { escapeCode, highlight } from './highlight.ts'
 import { colophon, introduction } from './markdown.ts'
-import { pageSignup, type Reading, readings, shared } from './page-reference.ts'
+import { pageSignup, type Reading, readings, shared } from './reference.ts'
 import { callsOf } from './shape.ts'
 
-/** Without comments and indentation, which nobody reads there. No string of either file spans lines. */
-const sent = (file: URL): string => readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|^\s+/gm, '')
-
-const ownStyle = sent(new URL('./page.css', import.meta.url)).replaceAll(
-  /;?\n(?=\})|(?<=[{},;])\n|(?<=[:,>]) | (?=[{>])|(?<=[ :(,-])0(?=\.)/g,
-  '',
-)
-const ownScript = sent(new URL('./browser.js', import.meta.url))
-
-/** Where this service makes challenges, what a reader tries solves one first. */
-const solvingScript = (): string =>
-  ownScript.replace(
-    'email: email.value }',
-    'email: email.value, altcha: name.value && email.value && (await solution()) }',
-  ) + sent(new URL('./solve.js', import.meta.url))
-
-const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+const style = styleSheet(new URL('./page.css', import.meta.url))
+const script = compact(new URL('./page.js', import.meta.url))
 
 /**
  * OWASP HTTP Headers cheat sheet. The style and the script are allowed by their hashes (CSP level 3 §2.3.1). The script
  * may call this service, since it sends what a reader tries; nothing else can be loaded, run, sent or framed.
  */
-const securityFields = (style: string, script: string): Record<string, string> => ({
+const securityFields: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': [
     "default-src 'none'",
-    `script-src ${hash(script)}`,
-    `style-src ${hash(style)}`,
+    `script-src ${hashSource(script)}`,
+    `style-src ${hashSource(style)}`,
     "connect-src 'self'",
     'img-src data:',
     "base-uri 'none'",
@@ -51,13 +36,7 @@ const securityFields = (style: string, script: string): Record<string, string> =
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-})
-
-/** The style gives it its colours where none are named. */
-const mark = (fill = '', stroke = ''): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9"${fill}/><path d="M9 10h14M9 16h14M9 22h7" stroke-width="3" stroke-linecap="round"${stroke}/></svg>`
-
-const icon = `data:image/svg+xml,${encodeURIComponent(mark(' fill="#3547c8"', ' stroke="#fff"'))}`
+}
 
 /** Plain CommonMark, so that only what is written as a link becomes one. */
 const marked = new Marked({
@@ -72,7 +51,7 @@ const marked = new Marked({
       if (method !== undefined) return `${methodBadge(method)} <code class="path">${escapeHtml(path!)}</code>`
       return /^[1-5](\d\d|XX)$/.test(text)
         ? `<code class="status s${text[0]}">${text}</code>`
-        : `<code>${escapeContent(text)}</code>`
+        : `<code>${escapeCode(text)}</code>`
     },
     /** An item of several paragraphs is a name and its meaning. */
     list({ loose, items }) {
@@ -107,23 +86,18 @@ export function docsPage(
   base: string,
   widget: Widget | null,
 ): { html: string; securityFields: Record<string, string> } {
-  const script = paths.challenge in api.paths ? solvingScript() : ownScript
   const { info, tags } = api
   const [signup, ...others] = tags
   const [call, ...calls] = callsOf(api)
   const markdown = blocks(
     introduction(api, base),
     start(api, base, widget),
+    tryIt(api, widget),
     basics(api, base),
     `## ${signup!.name}\n\n${signup!.description}`,
     pageSignup(api, call!),
   )
-  const [[title, ...opening], [heading, ...guide], ...more] = split(blocksOf(markdown), 2) as [
-    Titled,
-    Titled,
-    ...Titled[],
-  ]
-  const groups: Titled[] = [[heading, ...guide, ...blocksOf(tryIt(api, widget))], ...more]
+  const [[title, ...opening], ...groups] = split(blocksOf(markdown), 2)
   const rest = {
     title: others.map(({ name }) => name).join(' and '),
     about: others.map(({ description }) => description).join(' '),
@@ -144,21 +118,19 @@ export function docsPage(
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
 ${machineLinks.join('\n')}
-<link rel="icon" href="${icon}">
-<style>${ownStyle}</style>
-<script>${script}</script>
+<link rel="icon" href="${icon(colours.brand)}">
+<style>${style}</style>
+<script type="module">${script}</script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="bar"><a class="brand" href="#introduction">${mark()}<span>${escapeHtml(info.title)}</span></a><span class="here scripted" aria-hidden="true"></span><button class="menu" popovertarget="menu">Menu</button></header>
+<header class="bar"><a class="brand" href="#introduction">${mark(colours.brand)}<span>${escapeHtml(info.title)}</span></a><button class="menu" popovertarget="menu">Menu</button></header>
 <nav id="menu" popover aria-label="On this page">
-<select class="theme scripted" aria-label="Theme"><option value="">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
 <button class="close" popovertarget="menu" popovertargetaction="hide">Close</button>
-<div class="search scripted" role="search"><input type="search" aria-label="Search this page" aria-keyshortcuts="/" placeholder="Search ( / )" autocomplete="off"><p role="status"></p><ul></ul></div>
-<div class="links"><ul><li><a href="#introduction">Introduction</a></li></ul>
+<ul><li><a href="#introduction">Introduction</a></li></ul>
 ${groups.map(groupLinks).join('\n')}
 <h2>${rest.title}</h2>
-<ul>${rest.readings.map(({ summary, method }) => linkTo(summary, escapeHtml(summary), method)).join('')}${linkTo(SHARED)}</ul></div>
+<ul>${rest.readings.map(({ summary, method }) => linkTo(summary, escapeHtml(summary), method)).join('')}${linkTo(SHARED)}</ul>
 </nav>
 <main id="content">
 <section class="group" id="introduction">
@@ -173,10 +145,11 @@ ${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as 
 </section>
 <footer>${toHtml(colophon(api, base))}</footer>
 </main>
+<p class="unseen" role="status"></p>
 </body>
 </html>
 `
-  return { html, securityFields: securityFields(ownStyle, script) }
+  return { html, securityFields }
 }
 
 const SHARED = 'Shared headers and errors'
@@ -246,7 +219,9 @@ function tryHtml(api: OpenapiDocument): string {
     const call = `${method} ${path}`
     return `<option value="${call}">${call} – ${escapeHtml(operation.summary)}</option>`
   })
-  return `<form class="card try" novalidate>
+  // Where this service makes challenges, a call that is tried solves one first.
+  const challenge = paths.challenge in api.paths ? ` data-challenge="${paths.challenge}"` : ''
+  return `<form class="card try" novalidate${challenge}>
 <label>Call<select name="call">${calls.join('')}</select></label>
 <label class="person">Name<input name="name" autocomplete="off" placeholder="Ada Lovelace"></label>
 <label class="person">Email<input name="email" type="email" autocomplete="off" placeholder="ada@example.com"></label>
@@ -314,12 +289,13 @@ function cardHtml([heading, ...content]: Titled, id: string): string {
   })
   const visible = `<span class="title">${inline(bold)}</span>`
   if (samples.length === 0) return `<div class="card">${visible}${blocks.join('')}</div>`
-  if (isAlone) return `<div class="card code">${visible}${blocks.join('')}</div>`
+  const copy = `<button class="copy scripted" aria-label="Copy: ${escapeHtml(title)}">Copy</button>`
+  if (isAlone) return `<div class="card code">${visible}${copy}${blocks.join('')}</div>`
   const tabs = samples.map(({ lang }, index) => {
     const checked = index === 0 ? ' checked' : ''
     return `<input type="radio" name="${id}" id="${id}-${index}" value="${lang}"${checked}><label for="${id}-${index}">${languages[lang]}</label>`
   })
-  return `<fieldset class="card code tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${blocks.join('')}</fieldset>`
+  return `<fieldset class="card code tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${copy}${blocks.join('')}</fieldset>`
 }
 
 /** What can be read, a row each; fields and an example are folded away. */
