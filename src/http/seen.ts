@@ -7,7 +7,7 @@ import { type ClientRule, clientAddress, type ForwardingSign, type TrustedProxie
 export const ASKS = 'waitlist-check'
 export const TELLS = 'waitlist-seen'
 
-/** The name of the secret that signs the question: whoever reads the store may ask, and nobody else. */
+/** The name of the secret that signs the question: only those who can read the store may ask. */
 export const SEEN_SECRET = 'check'
 
 /** How the service sees a request. */
@@ -47,7 +47,7 @@ export function tellingSeen(
   let known: Promise<string | null> | undefined
   async function tell({ socket, headers }: IncomingMessage, asked: string): Promise<Answer> {
     const answer = await health()
-    // Anybody may send the field. So the store is asked for one of them at a time, and not while it is what is ill.
+    // Anybody may send the field, so at most one read of the secret is under way, and none while the store is unwell.
     if (answer.status !== 200) return answer
     known ??= secret(SEEN_SECRET).catch(() => {
       known = undefined

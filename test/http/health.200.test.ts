@@ -71,7 +71,7 @@ test('how a request is seen is told to a question that is signed now with the se
   })
 })
 
-test('questions of strangers ask the store one at a time, only if they are of now, and never while it is ill', async () => {
+test('the secret is read for one stranger at a time, only for a question of now, and never while the store is unwell', async () => {
   let [asked, status] = [0, 200]
   const health = tellingSeen(() => ({ status, fields: [], body: null }), {
     rule: { proxies: { kind: 'none' } } as ClientRule,
