@@ -14,6 +14,9 @@ if (major < 24 || (major === 24 && minor < 21)) {
   process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; 24.21 or newer is needed\n`)
   process.exit(1)
 }
+// Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),
+// and by default there are four.
+process.env.UV_THREADPOOL_SIZE ??= '16'
 nodeModule.enableCompileCache()
 await import(import.meta.url.includes('/node_modules/') ? '../dist/main.js' : '../src/main.ts')
 // Written now, since the process may be killed before a regular exit.

@@ -22,6 +22,7 @@ export function linesTo(descriptor: number, onRoom: (dropped: number) => void = 
   let waiting = ''
   let chunk = Buffer.alloc(0)
   let inFlight = false
+  let retry: NodeJS.Timeout | undefined
   let dropped = 0
   let waits: PromiseWithResolvers<void> | undefined
 
@@ -31,11 +32,17 @@ export function linesTo(descriptor: number, onRoom: (dropped: number) => void = 
   }
   const isFull = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code === 'EAGAIN'
   function begin(): void {
-    if (inFlight || !next()) return
+    if (inFlight || retry !== undefined || !next()) return
     inFlight = true
     write(descriptor, chunk, (error, written) => {
       inFlight = false
-      if (isFull(error)) return void setTimeout(begin, RETRY)
+      if (isFull(error)) {
+        retry = setTimeout(() => {
+          retry = undefined
+          begin()
+        }, RETRY)
+        return
+      }
       if (error === null) {
         chunk = chunk.subarray(written)
         if (next()) return begin()

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { lookup } from '../outbound/lookup.ts'
 import { isLoopback } from '../outbound/private-address.ts'
 import type { SmtpLocation } from './mail-settings.ts'
 import type { SmtpRefusal } from './smtp-reply.ts'
@@ -176,7 +177,7 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName
 
 /** The library would spend its timeout on the greeting too, and resolve names by itself. */
 async function connected(host: string, port: number, over: AbortSignal): Promise<Socket> {
-  const socket = connect({ host, port })
+  const socket = connect({ host, port, lookup })
   const late = AbortSignal.timeout(CONNECT_TIMEOUT)
   try {
     await once(socket, 'connect', { signal: AbortSignal.any([over, late]) })

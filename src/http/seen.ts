@@ -7,7 +7,7 @@ import { clientAddress, type ForwardingSign, type TrustedProxies } from './clien
 export const ASKS = 'waitlist-check'
 export const TELLS = 'waitlist-seen'
 
-/** The name of the secret that signs the question: whoever reads the store may ask, and nobody else. */
+/** The name of the secret that signs the question: only those who can read the store may ask. */
 export const SEEN_SECRET = 'check'
 
 /** How the service sees a request. */
@@ -30,10 +30,12 @@ const FRESH = 300_000
 export const question = (secret: string, at: number): string =>
   `${at}.${createHmac('sha256', secret).update(String(at)).digest('hex')}`
 
+const momentOf = (asked: string): number => Number(asked.split('.', 1)[0])
+
+const isFresh = (asked: string): boolean => Math.abs(Date.now() - momentOf(asked)) < FRESH
+
 function isSigned(asked: string, secret: string): boolean {
-  const at = Number(asked.split('.', 1)[0])
-  if (!(Math.abs(Date.now() - at) < FRESH)) return false
-  const [given, expected] = [Buffer.from(asked), Buffer.from(question(secret, at))]
+  const [given, expected] = [Buffer.from(asked), Buffer.from(question(secret, momentOf(asked)))]
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
@@ -42,12 +44,17 @@ export function tellingSeen(
   health: () => Answer | Promise<Answer>,
   { proxies, secret }: { readonly proxies: TrustedProxies; secret(name: string): Promise<string> },
 ): (request: IncomingMessage) => Answer | Promise<Answer> {
-  let known: string | undefined
+  let known: Promise<string | null> | undefined
   async function tell({ socket, headers }: IncomingMessage, asked: string): Promise<Answer> {
     const answer = await health()
-    // A store that cannot say it now is what the report is about.
-    known ??= await secret(SEEN_SECRET).catch(() => undefined)
-    if (known === undefined || !isSigned(asked, known)) return answer
+    // Anybody may send the field, so at most one read of the secret is under way, and none while the store is unwell.
+    if (answer.status !== 200) return answer
+    known ??= secret(SEEN_SECRET).catch(() => {
+      known = undefined
+      return null
+    })
+    const signedWith = await known
+    if (signedWith === null || !isSigned(asked, signedWith)) return answer
     const forwarded = String(headers['x-forwarded-for'] ?? '')
     let sign: ForwardingSign | null = null
     const notice = (each: ForwardingSign) => {
@@ -61,6 +68,6 @@ export function tellingSeen(
   }
   return request => {
     const asked = request.headers[ASKS]
-    return typeof asked === 'string' ? tell(request, asked) : health()
+    return typeof asked === 'string' && isFresh(asked) ? tell(request, asked) : health()
   }
 }

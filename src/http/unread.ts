@@ -17,8 +17,9 @@ let total = 0
 let sweep: NodeJS.Timeout | undefined
 
 /**
- * Call it when an answer has been sent. Its client has `UNREAD_TIMEOUT` to take it, which no further request renews. While the answers of this process hold more than `UNREAD_BYTES`, or more than `STALLED_BYTES` with some
- * that are older than `STALLED_AFTER`, the oldest are given up, and their connections cut.
+ * Call it when an answer has been sent. Its client has `UNREAD_TIMEOUT` to take it, which no further request renews. While
+ * the answers of this process hold more than `UNREAD_BYTES`, or more than `STALLED_BYTES` with some that are older than
+ * `STALLED_AFTER`, the oldest are given up, and their connections cut.
  */
 export function awaitReader(response: ServerResponse): void {
   const { socket } = response

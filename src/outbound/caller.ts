@@ -4,6 +4,7 @@ import { Agent } from 'undici'
 import type { Failure, SharedPace } from '../waitlist/ports.ts'
 import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
+import { lookup } from './lookup.ts'
 import { MARGIN, pace, type Rate } from './pace.ts'
 import { memberAt, type Reply } from './reply.ts'
 import { retryAfter } from './retry-after.ts'
@@ -73,7 +74,7 @@ export function caller(settings: CallerSettings): Caller {
   // The timeout of an attempt covers all of it, so those of its parts are off.
   const agent = new Agent({
     connections: rate.connections,
-    connect: { timeout: CONNECT_TIMEOUT },
+    connect: { timeout: CONNECT_TIMEOUT, lookup },
     headersTimeout: 0,
     bodyTimeout: 0,
     maxResponseSize: settings.largest ?? LARGEST_ANSWER,

@@ -75,7 +75,7 @@ export async function openProvider<Name extends VendorName>(
   return {
     name,
     timeout,
-    createContact(contact, doubt, signal, mayBegin, forVisitor) {
+    createContact(contact, doubt, signal, mayBegin, forVisitor = true) {
       const create = (attempt: Attempt) => createContact(lowerCase(contact), doubt, attempt)
       return attempting(timeout, signal, create, mayBegin, forVisitor ? 'visitor' : 'backlog')
     },
@@ -92,9 +92,11 @@ export async function openProvider<Name extends VendorName>(
     async remove(email, signal) {
       // In a path it could name somebody by an id, or all of them.
       if (!isAddress.test(email)) return { is: 'absent' }
-      return attempting(timeout, signal, attempt => client.remove(emailKey(email), attempt))
+      const erase = (attempt: Attempt) => client.remove(emailKey(email), attempt)
+      // The operator waits for it like a visitor.
+      return attempting(timeout, signal, erase, undefined, 'visitor')
     },
-    check: signal => attempting(LONGEST_CHECK, signal, check),
+    check: signal => attempting(LONGEST_CHECK, signal, check, undefined, 'visitor'),
     async close() {
       await Promise.all([...callers, shared].map(each => each?.close()))
     },

@@ -1,5 +1,6 @@
 import type { HoldReason } from './contact.ts'
 import type { HandedOver, HandOver } from './handover.ts'
+import { tick } from './loop.ts'
 import type { Store } from './ports.ts'
 import type { Signup } from './signup.ts'
 
@@ -59,7 +60,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
     if (behind !== null) {
-      if (admission.is === 'pending now') behind(handOver.attempt(admission.delivery, leave))
+      if (admission.is === 'pending now') behind(tick().then(() => handOver.attempt(admission.delivery, leave)))
       return { is: 'recorded' }
     }
     if (admission.is === 'pending now') return handOver.attempt(admission.delivery, leave)

@@ -21,7 +21,7 @@ export interface Work<Item> {
 
 export interface Loop {
   start(): void
-  /** There may be something to do now. */
+  /** There may be something to do: it is looked for at the next tick. */
   wake(): void
   /** Looks once, without the loop. Resolves with the number of items when they are done. */
   once(): Promise<number>
@@ -31,26 +31,50 @@ export interface Loop {
 
 /** Milliseconds between two reports of a failure. */
 const QUIET = 60_000
+/** Milliseconds between two ticks. */
+const TICK = 100
 
-/** Works while there is something to do, then looks again when woken or after a rest. */
+const untilTick = () => Math.ceil(TICK - (performance.now() % TICK))
+
+/**
+ * Resolves at the next tick. What follows a signup begins then and not with it, so that nobody who watches the load during
+ * a signup learns whether anything follows.
+ */
+export const tick = () => new Promise<void>(resolve => setTimeout(resolve, untilTick()))
+
+/** Works while there is more to do than may be under way, then looks again at a tick after it was woken, or after a rest. */
 export function loop<Item>(work: Work<Item>): Loop {
   const underWay = new Map<Promise<void>, AbortController>()
   let stopped = false
   let rested: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
   let woken = false
+  /** Whether the last look found as much as it could begin, so that there may be more. */
+  let full = false
+  /** Whether an item has ended since then. */
+  let freed = false
   let running: Promise<void> | undefined
   const mayTell = throttle(QUIET)
 
-  const wake = () => {
+  function wake(): void {
+    if (woken) return
     woken = true
-    rested?.()
+    if (rested !== undefined) restFor(untilTick())
+  }
+
+  function restFor(milliseconds: number): void {
+    clearTimeout(timer)
+    timer = setTimeout(() => rested?.(), milliseconds)
   }
 
   /** Resolves with the number of items that were begun. */
   async function begin(): Promise<number> {
+    freed = false
     const free = work.concurrency - underWay.size
-    if (free <= 0) return 0
+    full = free <= 0
+    if (full) return 0
     const items = await work.take(free)
+    full = items.length === free
     for (const item of items) {
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(), work.timeout)
@@ -60,7 +84,8 @@ export function loop<Item>(work: Work<Item>): Loop {
         .finally(() => {
           clearTimeout(timer)
           underWay.delete(done)
-          wake()
+          freed = true
+          if (full) rested?.()
         })
       underWay.set(done, controller)
     }
@@ -68,11 +93,10 @@ export function loop<Item>(work: Work<Item>): Loop {
   }
 
   async function rest(): Promise<void> {
-    if (woken || stopped) return
-    let timer: NodeJS.Timeout | undefined
+    if (stopped || (full && freed)) return
     await new Promise<void>(resolve => {
       rested = resolve
-      timer = setTimeout(resolve, work.rest)
+      restFor(woken ? untilTick() : work.rest)
     })
     rested = undefined
     clearTimeout(timer)
@@ -86,6 +110,7 @@ export function loop<Item>(work: Work<Item>): Loop {
       } catch (error) {
         if (mayTell()) work.failed(error)
         woken = false
+        full = false
       }
       await rest()
     }
@@ -103,7 +128,7 @@ export function loop<Item>(work: Work<Item>): Loop {
     },
     async stop(grace) {
       stopped = true
-      wake()
+      rested?.()
       const timer = setTimeout(() => {
         for (const controller of underWay.values()) controller.abort()
       }, grace)

@@ -51,7 +51,7 @@ export function pruning(parts: PruneParts): Loop {
       const began = offset()
       const mayGoOn = () => !leave.aborted && Math.abs(offset() - began) <= LEAP
       let [looked, old, deleted] = [0, 0, 0]
-      for (let after: number | null = place === 0 ? 0 : null; after !== null; ) {
+      for (let after: number | null = 0; after !== null; ) {
         if (!mayGoOn()) return
         const step: Pruned = await store.prune(keep, after, PAGE, true)
         looked += step.looked

@@ -55,10 +55,7 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
       /^contact {6}both +1,200 rows {2}sha256 [0-9a-f]{16}\ndelivery {5}both +1,200 rows {2}sha256 [0-9a-f]{16}\n/,
     )
     assert.ok(first.stdout.includes(`2,400 rows were copied. ${name} is equal to sqlite:./data/waitlist.db.\n`))
-    assert.match(
-      first.stderr,
-      /^copying: [\d,]+ of 2,400 rows, \d+ %\n(?:.*\n)*verifying: 2,400 of 2,400 rows, 100 %\n$/,
-    )
+    assert.equal(first.stderr, '')
     assert.deepEqual(await listOn(url), listIn(path))
 
     const second = await run(t, cwd, url)

@@ -341,8 +341,10 @@ describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
         for (const each of who) assert.equal((await fetchSignUp(program, `${each}@quixote.example`)).status, 200)
       }
       await joins('ada', 'bob')
-      // What others may do beside the service.
-      withDatabase(path, database => database.exec('pragma wal_checkpoint(truncate)'))
+      // What others may do beside the service, and what waits where it reads just then.
+      await until(() =>
+        withDatabase(path, database => database.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0),
+      )
       await joins('cyd', 'dot')
       truncateSync(`${path}-wal`, statSync(`${path}-wal`).size * part)
       if (next === 'stop') program.process.kill('SIGTERM')

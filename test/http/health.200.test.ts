@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { question } from '../../src/http/seen.ts'
+import type { ClientRule } from '../../src/http/client-address.ts'
+import { question, tellingSeen } from '../../src/http/seen.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
@@ -66,4 +69,27 @@ test('how a request is seen is told to a question that is signed now with the se
     forwarded: '192.0.2.7',
     sign: null,
   })
+})
+
+test('the secret is read for one stranger at a time, only for a question of now, and never while the store is unwell', async () => {
+  let [asked, status] = [0, 200]
+  const health = tellingSeen(() => ({ status, fields: [], body: null }), {
+    rule: { proxies: { kind: 'none' } } as ClientRule,
+    async secret() {
+      asked++
+      throw new StoreUnavailable('busy')
+    },
+  })
+  const ask = (at: number) => health({ headers: { 'waitlist-check': question('', at) } } as unknown as IncomingMessage)
+  for (const [at, expected] of [
+    [0, 0],
+    [Date.now(), 1],
+    [Date.now(), 2],
+  ] as const) {
+    await Promise.all([ask(at), ask(at), ask(at)])
+    assert.equal(asked, expected)
+  }
+  status = 503
+  await ask(Date.now())
+  assert.equal(asked, 2)
 })

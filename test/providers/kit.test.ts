@@ -37,12 +37,15 @@ const sent = ({ method, path, json }: Asked) => [method, path, json]
 test('requests and answers are those of the contract that the vendor publishes', async t => {
   const exchanges = await exchanged(t, kitFake().answer, async url => {
     const all = { ...kitSequence, ...kitJoined, ...kitFields, PROVIDER_EXISTING: 'join' }
-    const provider = await opened(t, kit, { ...kitSettings(url), ...all })
+    const open = () => opened(t, kit, { ...kitSettings(url), ...all })
+    const provider = await open()
     assert.equal(await provider.check(never), null)
     for (const doubt of [false, true, false]) await provider.createContact(ada, doubt, never)
     await provider.createContact(contactOf('refused@example.com'), false, never)
+    // Its pace leaves so many calls to visitors that a start would wait.
+    const { automation } = await open()
     for (const contact of [ada, { ...ada, providerId: '1' }]) {
-      assert.deepEqual(await provider.automation!.deliver(eventOf(contact), never), { is: 'delivered' })
+      assert.deepEqual(await automation!.deliver(eventOf(contact), never), { is: 'delivered' })
     }
   })
   assert.equal(exchanges.length, 7 + 5 + 4 + 4 + 1 + 1 + 4)

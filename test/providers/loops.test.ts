@@ -25,9 +25,9 @@ test('a visitor goes before the backlog, in what it leaves free of the rate', as
   const { createContact } = await opened(t, loops, loopsSettings(url))
   const stop = new AbortController()
   const backlog = Array.from({ length: 12 }, (_, i) =>
-    createContact(contactOf(`waiting-${i}@example.com`), false, stop.signal),
+    createContact(contactOf(`waiting-${i}@example.com`), false, stop.signal, () => true, false),
   )
-  assert.equal((await createContact(ada, false, never, () => true, true)).is, 'created')
+  assert.equal((await createContact(ada, false, never)).is, 'created')
   stop.abort()
   await Promise.all(backlog)
   const place = asked.findIndex(({ json }) => json.email === ada.email)

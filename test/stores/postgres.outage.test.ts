@@ -39,6 +39,35 @@ test('a table that is locked for longer than signups wait is an outage, and pass
   )
 })
 
+test('an outage in which some statements succeed, as on a full disk, is told once, and its end when none fails', async t => {
+  const url = await server.database()
+  const { log, logged } = recordingLog()
+  const store = await postgresStore({ url, eventName: 'waitlist.joined', destinations: ['webhook'], log })
+  t.after(() => store.close())
+  const noRoom = `create function no_room() returns trigger language plpgsql as
+    $$ begin raise exception 'No space left on device' using errcode = 'disk_full'; end $$`
+  await server.run(
+    url,
+    noRoom,
+    'create trigger no_room before insert on contact for each row execute function no_room()',
+  )
+  for (let i = 0; i < 10; i++) {
+    await assert.rejects(store.admit(signup('Ada', `ada-${i}@example.com`)), /No space left.*53100/)
+    assert.deepEqual(await store.claim('webhook', 1), [])
+  }
+  const told = () =>
+    logged.filter(({ level, database }) => Number(level) >= 30 && database === undefined).map(({ msg }) => msg)
+  assert.deepEqual(told(), ['the database cannot be used'])
+  // It takes seconds to say.
+  if (!isSlow) return
+  await server.run(url, 'drop trigger no_room on contact')
+  await until(async () => {
+    await store.admit(signup('Ada', 'ada@example.com'))
+    return told().length > 1
+  })
+  assert.deepEqual(told(), ['the database cannot be used', 'the database is used again'])
+})
+
 test('a signup that is committed too late is given back: the provider was not asked, so nothing is in doubt', async t => {
   const { url } = await opened(t)
   const parts = { url, eventName: 'waitlist.joined', provider: 'provider', log: recordingLog().log }

@@ -10,6 +10,7 @@ import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/st
 import { sourceParameters } from '../../src/waitlist/contact.ts'
 import { type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { parseSource } from '../../src/waitlist/source.ts'
+import { linux, root } from '../../torture/needs.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -148,6 +149,18 @@ function asNobody(t: TestContext): readonly string[] | undefined {
   t.skip('only root can run a program as another user, if that one may read it')
   return undefined
 }
+
+test('waitlist check says that a file is on a file system that is read-only', { skip: linux() || root() }, async t => {
+  const cwd = temporaryFolder(t)
+  const data = join(cwd, 'data')
+  // In use, so that all its files are there: without them it could not even be read.
+  const store = await sqliteStore({ path: join(data, 'waitlist.db'), eventName: 'waitlist.joined', minimumFree: 0 })
+  t.after(() => store.close())
+  const mount = 'mount --bind data data && mount -o remount,bind,ro data && exec "$@"'
+  const check = spawnProgram(t, {}, { cwd, args: ['check'], through: ['unshare', '--mount', 'sh', '-c', mount, 'sh'] })
+  assert.equal(await check.exited, 1)
+  assert.ok(check.stdout().includes(`${data} is on a file system that is read-only.`), check.stdout())
+})
 
 test('a file or folder that may not be written is named, with its owner, by the service and by commands', async t => {
   const through = asNobody(t)

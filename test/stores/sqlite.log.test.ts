@@ -51,8 +51,10 @@ function lengthen(path: string): DatabaseSync {
   return database
 }
 
-async function openStore(t: TestContext): Promise<{ store: Store; path: string }> {
-  const path = join(temporaryFolder(t), 'waitlist.db')
+async function openStore(
+  t: TestContext,
+  path = join(temporaryFolder(t), 'waitlist.db'),
+): Promise<{ store: Store; path: string }> {
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
   let closed: Promise<void> | undefined
   const close = () => (closed ??= store.close())
@@ -64,6 +66,16 @@ const roomy = { isFull: () => false }
 const silent = { info() {}, warn() {} }
 
 const failureOf = (store: Store) => Promise.race([store.failure, wait(50).then(() => null)])
+
+test('a database whose owner has chosen another size of page has a whole log, too', { timeout: 60_000 }, async t => {
+  const { store, path } = await openStore(t)
+  await store.close()
+  withDatabase(path, database =>
+    database.exec('pragma journal_mode = delete; pragma page_size = 16384; vacuum; pragma journal_mode = wal'),
+  )
+  const { store: again } = await openStore(t, path)
+  for (let i = 0; i < 20; i++) await again.admit(signup('Ada', `${i}@example.com`))
+})
 
 describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
   test('is brought into the database beside the commits', async t => {

@@ -74,7 +74,7 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     assert.ok(acknowledged.length > 0 && acknowledged.length < 200)
     assert.equal(await program.exited, 1)
     assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
-    assert.match(program.stdout(), /disk I\/O error \(SQLite 1034\)/)
+    assert.match(program.stdout(), /disk I\/O error \(SQLite 1034\)\. The kernel's log \(dmesg\) says/)
     await restartFindsAll(t, cwd, acknowledged)
   })
 

@@ -113,6 +113,38 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     await until(() => during.takes() >= 2)
   })
 
+  test('whenever it is woken, it looks at a tick, which does not depend on that', async t => {
+    const looks: number[] = []
+    const bench = working(t, {
+      take: async () => {
+        looks.push(performance.now())
+        return []
+      },
+    })
+    bench.loop.start()
+    for (let i = 1; i <= 10; i++) {
+      await wait(Math.random() * 100)
+      const woken = performance.now()
+      bench.loop.wake()
+      await until(() => looks.length > i)
+      // A timer may be a moment early.
+      assert.ok(Math.floor((looks[i]! + 2) / 100) > Math.floor(woken / 100), `woken ${woken}, looked ${looks[i]}`)
+    }
+  })
+
+  test('an item that ends is no reason to look, unless the look before found all that it could begin', async t => {
+    const bench = working(t)
+    bench.items.push(1, 2)
+    bench.loop.start()
+    await until(() => bench.done.length === 2)
+    bench.items.push(3, 4, 5, 6)
+    await wait(150)
+    assert.equal(bench.takes(), 1)
+    bench.loop.wake()
+    await until(() => bench.done.length === 6)
+    assert.ok(bench.takes() <= 5, `${bench.takes()} looks`)
+  })
+
   test('looks again after a rest when nobody wakes it', async t => {
     const bench = working(t, { rest: 5 })
     bench.loop.start()

@@ -1,12 +1,12 @@
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { becomes, busy } from '../busy.ts'
 import { assertKept } from '../checker.ts'
 import { linux, root } from '../needs.ts'
-import type { Scenario, Scene } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
+import { smallDisk } from '../small-disk.ts'
 
 const MB = 1024 * 1024
 const SIZE = 200 * MB
@@ -24,28 +24,21 @@ export const scenario: Scenario = {
   least: 18,
   weight: 4,
   async run(scene) {
-    const disk = join(scene.folder, 'disk')
-    mkdirSync(disk)
-    mount(scene, disk)
-    const path = join(disk, 'waitlist.db')
+    const disk = smallDisk(scene, SIZE)
+    const path = join(disk.folder, 'waitlist.db')
     const url = `sqlite:${path}`
     const program = await scene.service({ DATABASE_URL: url })
     const load = busy(scene, program.baseUrl, { mayBe: [200, 500], rest: 1 })
     const told: number[] = []
     const back: number[] = []
-    const ballast = join(disk, 'ballast')
-    const fill = (free: number) => {
-      const { bavail, bsize } = statfsSync(disk)
-      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - free)))
-    }
 
     let cycles = 0
     for (; cycles === 0 || (cycles < 50 && !scene.isOver(0.6)); cycles++) {
       await wait(scene.random() * 500)
-      fill(cycles % 3 === 0 ? 0 : scene.random() * (FREE - 8 * MB))
+      disk.fill(cycles % 3 === 0 ? 0 : scene.random() * (FREE - 8 * MB))
       told.push(await becomes(program.baseUrl, 503))
       await wait(scene.random() * 500)
-      rmSync(ballast)
+      disk.empty()
       back.push(await becomes(program.baseUrl, 200))
     }
 
@@ -53,12 +46,12 @@ export const scenario: Scenario = {
     reader.exec('begin; select * from contact limit 1')
     for (const end = performance.now() + GROWS; performance.now() < end && logOf(path) < LOG; ) await wait(50)
     const held = logOf(path)
-    fill(FREE - held / 2)
+    disk.fill(FREE - held / 2)
     told.push(await becomes(program.baseUrl, 503))
     // Nobody but the service gives back what the log takes.
     reader.close()
     const unpinned = await becomes(program.baseUrl, 200, 10_000)
-    rmSync(ballast)
+    disk.empty()
 
     await load.stop()
     const contacts = await assertKept(scene.ledger, url)
@@ -79,9 +72,3 @@ export const scenario: Scenario = {
 }
 
 const logOf = (path: string): number => statSync(`${path}-wal`).size
-
-function mount(scene: Scene, folder: string): void {
-  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', folder])
-  if (status !== 0) throw new Error(`no file system can be mounted here: ${stderr}`)
-  scene.after(() => void spawnSync('umount', ['--lazy', folder]))
-}

@@ -56,6 +56,8 @@ const QUERY_TIMEOUT = 2_500
 const RETRY_FOR = 3_000
 const END = 4_500
 const LONGEST_PAUSE = 250
+/** Milliseconds without a failure after which an outage is over: on a full disk, what has nothing to write succeeds. */
+const OVER = 5_000
 
 /** Opens no connection yet. */
 export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }: PostgresOptions): Postgres {
@@ -73,8 +75,8 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   let hung = false
   let pool = open()
   let closed = false
-  /** The start of an outage that lasts. */
-  let awaySince: number | undefined
+  /** An outage that lasts: when it began, and when something failed last. */
+  let outage: { readonly since: number; readonly failedAt: number } | undefined
 
   function open(): pg.Pool {
     const made = new pg.Pool({
@@ -162,9 +164,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
             return (await client.query(named ? { ...query, name: nameOf(text) } : query)).rows
           }, again)
         })
-        if (awaySince !== undefined) {
-          const seconds = Math.round((performance.now() - awaySince) / 1_000)
-          awaySince = undefined
+        if (outage !== undefined && performance.now() - outage.failedAt > OVER) {
+          const seconds = Math.round((outage.failedAt - outage.since) / 1_000)
+          outage = undefined
           log.info({ seconds }, 'the database is used again')
         }
         return result
@@ -180,9 +182,9 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
         const pause = Math.random() * Math.min(LONGEST_PAUSE, 10 * 2 ** number)
         if (!passes(error) || performance.now() - began + pause > (within ?? RETRY_FOR)) {
           const told = asUnavailable(error)
-          if (awaySince === undefined && told instanceof StoreUnavailable) {
-            awaySince = began
-            log.warn({ why: told.message }, 'the database cannot be used')
+          if (told instanceof StoreUnavailable) {
+            if (outage === undefined) log.warn({ why: told.message }, 'the database cannot be used')
+            outage = { since: outage?.since ?? began, failedAt: performance.now() }
           }
           throw told
         }

@@ -292,13 +292,16 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
   return { admit, trial }
 }
 
-/** Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. */
+/**
+ * Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. Whom somebody is just
+ * removing is passed over.
+ */
 export async function adopt({ run }: Pick<Postgres, 'run'>, provider: string | null): Promise<void> {
   if (provider === null) return
   const text = `
 insert into delivery (contact, destination, due_at)
 select number, $1, now() from contact
 where state = 'pending' and not exists (select from delivery where delivery.contact = contact.number and destination = $1)
-limit 5000 on conflict do nothing returning 1`
+limit 5000 for key share skip locked on conflict do nothing returning 1`
   while ((await run(text, [provider])).length > 0);
 }

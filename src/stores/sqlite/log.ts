@@ -54,6 +54,9 @@ export function writeAheadLog(
   const look = database.prepare('pragma wal_checkpoint(noop)')
   const truncate = database.prepare('pragma wal_checkpoint(truncate)')
   const state = () => look.get() as { log: number; checkpointed: number }
+  const { page_size: pageSize } = database.prepare('pragma page_size').get() as { page_size: number }
+  /** Bytes of a page in the log with its heading (https://sqlite.org/fileformat2.html#walformat). */
+  const frameSize = pageSize + 24
   // SQLite has no locks on this file, which closing it would free.
   const file = openSync(`${database.location()}-wal`, 'r')
   /** Frames of the log after the last commit. */
@@ -69,7 +72,7 @@ export function writeAheadLog(
   function has(frame: number): boolean {
     if (frame === 0) return true
     const number = Buffer.alloc(4)
-    return readSync(file, number, 0, 4, HEADING + (frame - 1) * PAGE) === 4 && number.readUInt32BE() > 0
+    return readSync(file, number, 0, 4, HEADING + (frame - 1) * frameSize) === 4 && number.readUInt32BE() > 0
   }
 
   /**
@@ -114,7 +117,7 @@ export function writeAheadLog(
   function watch(pages: number, most: number): void {
     if (pages > most && mayWarn()) {
       warned = true
-      const megabytes = Math.round((pages * PAGE) / 1e6)
+      const megabytes = Math.round((pages * frameSize) / 1e6)
       news.warn(
         { megabytes, readBy: readersOf(path) },
         'the write-ahead log is long: while somebody reads the database, it cannot be shortened',
@@ -165,9 +168,8 @@ export function writeAheadLog(
   }
 }
 
-/** Bytes at the start of the log, and of a page in it with its heading (https://sqlite.org/fileformat2.html#walformat). */
+/** Bytes at the start of the log. */
 const HEADING = 32
-const PAGE = 4096 + 24
 
 /**
  * Names a file that must exist. If the database was moved away, opening its path would make an empty one, and SQLite

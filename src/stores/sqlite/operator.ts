@@ -27,11 +27,11 @@ export function sqliteOperator(path: string): Operator {
     ...imports(path),
     ...holding(path),
     async look() {
-      if (!existsSync(path)) {
-        const lacking = lackingRight(path)
-        if (lacking !== undefined) throw new OperatorError(`${path} cannot be made: ${lacking}`)
-        return `${path}, which is made at the first start`
-      }
+      const isThere = existsSync(path)
+      const lacking = lackingRight(path)
+      if (lacking !== undefined)
+        throw new OperatorError(`${path} cannot be ${isThere ? 'written' : 'made'}: ${lacking}`)
+      if (!isThere) return `${path}, which is made at the first start`
       // If nothing can be counted, the file cannot be used.
       await backlog()
       return path

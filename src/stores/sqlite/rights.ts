@@ -10,9 +10,18 @@ const isRefusal = (error: unknown): boolean => {
   return ['EACCES', 'EPERM', 'EROFS'].includes(code) || REFUSED.includes(errcode & 0xff)
 }
 
-/** The reason why a database file cannot be opened: the right that is lacking, with what to do, or what the error says. */
+/** The reason why a database file cannot be used: the right that is lacking, or what the error says, with what to do. */
 export const reasonOf = (path: string, error: unknown): string =>
-  (isRefusal(error) ? lackingRight(path) : undefined) ?? (error as Error).message
+  (isRefusal(error) ? lackingRight(path) : undefined) ?? `${(error as Error).message}${whereToLook(error)}`
+
+/** READONLY and IOERR of SQLite. */
+const BY_DISK = [8, 10]
+
+/** What to do about an error that the disk is to blame for, if no right is lacking; empty: it is another one. */
+export const whereToLook = (error: unknown): string =>
+  BY_DISK.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
+    ? ". The kernel's log (dmesg) says what is wrong with the disk: see to it before the next start"
+    : ''
 
 /** What this user may not do with a database file, there or not, or in its folder, with what to do; undefined: nothing. */
 export function lackingRight(path: string): string | undefined {

@@ -8,7 +8,7 @@ import { type Log, OperatorError } from '../../waitlist/ports.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
-import { reasonOf } from './rights.ts'
+import { reasonOf, whereToLook } from './rights.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
 import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings, trying } from './signups.ts'
 
@@ -123,7 +123,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
     const why = errcode === undefined ? message : `${message} (SQLite ${errcode})`
     if (disk?.isFull(error)) return { is: 'unavailable', why: noRoom(why) }
     if (PASSING.includes((errcode ?? 0) & 0xff)) return { is: 'unavailable', why }
-    return { is: 'failed', why: damage() ?? why }
+    return { is: 'failed', why: damage() ?? why + whereToLook(error) }
   }
 
   /** What was done to the files, if that is why SQLite cannot read or write them. */
