@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import type { ClientRule } from '../../src/http/client-address.ts'
 import { question, tellingSeen } from '../../src/http/seen.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports.ts'
@@ -74,7 +73,7 @@ test('how a request is seen is told to a question that is signed now with the se
 test('the secret is read for one stranger at a time, only for a question of now, and never while the store is unwell', async () => {
   let [asked, status] = [0, 200]
   const health = tellingSeen(() => ({ status, fields: [], body: null }), {
-    rule: { proxies: { kind: 'none' } } as ClientRule,
+    proxies: { kind: 'none' },
     async secret() {
       asked++
       throw new StoreUnavailable('busy')

@@ -32,7 +32,6 @@ export const scenario: Scenario = {
     const tool = createServer((request, response) => request.resume().once('end', () => response.end('ok')))
     const [url, mail] = await Promise.all([listening(scene, tool), startMailServer(scene)])
     const program = await scene.service({
-      RATE_LIMIT_DOCUMENTS: '1000000',
       CHALLENGE: 'altcha',
       CHALLENGE_SECRET: SECRET,
       CHALLENGE_RANGE: '1',
@@ -119,7 +118,7 @@ export const scenario: Scenario = {
 function requestTo(baseUrl: string, number: number, turn: number, altcha: string): string {
   const { host } = new URL(baseUrl)
   if (turn === 1) return `GET /api/challenge HTTP/1.1\r\nhost: ${host}\r\n\r\n`
-  if (turn === 3) return `GET /api/openapi.json HTTP/1.1\r\nhost: ${host}\r\n\r\n`
+  if (turn === 3) return `GET /api/health HTTP/1.1\r\nhost: ${host}\r\n\r\n`
   const body = JSON.stringify({ name: 'Zebulon Quixote', email: `soak@quixote-${number}.example`, altcha })
   const head = `host: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
   return `POST /api/waitlist?utm_source=soak HTTP/1.1\r\n${head}\r\n\r\n${body}`
