@@ -43,7 +43,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
 
   const { write, settled } = linesTo(2)
   write(welcome(service, config, file))
-  // On a terminal both are one text. Where nobody reads the one, the other does not wait for it.
+  // On a terminal the welcome stands before the log, which does not wait long if nobody reads standard error.
   await Promise.race([settled(), wait(WELCOMED)])
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')

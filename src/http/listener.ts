@@ -80,7 +80,7 @@ function secureServer(certificate: Certificate): SecureServer {
     ...secureProtocols,
     ...certificate,
     ...httpOptions,
-    // Who offers only others is told so by an alert (RFC 7301 §3.2).
+    // A client that offers only other protocols gets an alert (RFC 7301 §3.2).
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT,
   })

@@ -39,7 +39,7 @@ export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect)
       if (found.status !== 404) return judge(found)
 
       const { first, last } = splitName(name)
-      // Who has yet to confirm opts in then. Without a zone times are in UTC.
+      // With double opt-in, a contact opts in when it confirms. Times without a zone are in UTC.
       const consent = settings.MAILERLITE_DOUBLE_OPT_IN
         ? { status: 'unconfirmed' }
         : { opted_in_at: createdAt.toISOString().slice(0, 19).replace('T', ' ') }

@@ -101,7 +101,7 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
   async function attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
     own.begin(delivery)
     const mayRepeat = kind.mayRepeat(delivery)
-    // What a stop cuts is lost where it may not be repeated.
+    // A stop may cut off what begins now, and not everything may be repeated.
     const mayBegin = () => mayRepeat || !stops?.()
     const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin, stops === undefined)
     const settlement = judge(result, delivery)

@@ -147,8 +147,8 @@ export interface Store {
 
   /**
    * Takes a turn that instances share. False: one of them took it less than `distance` milliseconds ago, as long as the
-   * store's clock is not set; or with `latest`, it could have been taken more than so many milliseconds ago, or never was:
-   * then the distance begins anew.
+   * store's clock is not set. With `latest`, also when nobody has taken it yet, or for more than `latest` milliseconds
+   * after it was free: then the distance begins anew.
    */
   takeTurn(name: string, distance: number, latest?: number): Promise<boolean>
 

@@ -26,13 +26,13 @@ const REST = 200
 const COUNTING_REST = 20
 /** Milliseconds by which the clock may be corrected during a look. */
 const LEAP = 60_000
-/** What is more than a tenth of all, and this, is told before it is deleted. */
+/** The log warns before more than a tenth of all deliveries, and this many, are deleted. */
 const FEW = 10
 
 /**
- * Deletes what was delivered long ago, once an hour. Of several instances one does it. A clock that is wrong must not delete
- * history: after a leap, and after a time in which no service ran, since nobody can tell them apart, an hour passes first,
- * and another one after the log has told of unusually many.
+ * Deletes what was delivered long ago, once an hour. Of several instances one does it. A wrong clock must not delete
+ * history: after a leap, or a time without any service, which looks the same, it waits for an hour, and for another one
+ * after the log has warned of unusually many.
  */
 export function pruning(parts: PruneParts): Loop {
   const { store, keep, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts

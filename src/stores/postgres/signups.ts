@@ -293,8 +293,8 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 }
 
 /**
- * Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. Whom somebody is just
- * removing is passed over.
+ * Hands pending contacts of an earlier provider over to this one. In parts, since there may be many. Those that
+ * are being removed are skipped.
  */
 export async function adopt({ run }: Pick<Postgres, 'run'>, provider: string | null): Promise<void> {
   if (provider === null) return
