@@ -53,7 +53,11 @@ program
 /** Which contacts a command is about. Times are in UTC unless they say otherwise. */
 const filtered = (command: Command): Command =>
   command
-    .option('--search <text>', 'only those with this text in the address or the name, in any case', part)
+    .option(
+      '--search <text>',
+      'only those with this text in the address or the name, whatever the case of A to Z',
+      part,
+    )
     .option('--since <time>', 'only signups from then on: 2026-11-22, 2026-11-22T09:30Z, or 24h and 7d ago', moment)
     .option('--until <time>', 'only signups before then', moment)
     .addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))

@@ -1,26 +1,28 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { LINGER } from './limits.ts'
-import { dropWaiting } from './pipelining.ts'
 
-/** The last answer of each connection that is going to close. */
-const lastAnswers = new WeakMap<Socket, ServerResponse>()
+/** The connections that close after the answer under way. */
+const closing = new WeakSet<Socket>()
 
-/** Closes the connection after the answer (RFC 9112 §9.6). */
+/** Closes the connection after the answer (RFC 9112 §9.6), even if its head has been sent. */
 export function closeAfter(response: ServerResponse): void {
-  if (response.headersSent) return
-  response.setHeader('connection', 'close')
   const { socket } = response.req
+  if (closing.has(socket)) return
+  closing.add(socket)
   // What Node calls after the last answer. Its own would not wait for a client that is still sending.
   socket.destroySoon = () => linger(socket)
-  // A later one is never sent.
-  if (!lastAnswers.has(socket)) lastAnswers.set(socket, response)
+  if (response.headersSent) response.once('finish', () => socket.writable && linger(socket))
+  else response.setHeader('connection', 'close')
 }
 
-/** Whether the request came behind the last one of its connection: it must not be carried out (RFC 9112 §9.6). */
-export function isBehindLast(response: ServerResponse): boolean {
-  const last = lastAnswers.get(response.req.socket)
-  return last !== undefined && last !== response
+/**
+ * Closes the connection after the answer under way. What came behind its request is not carried out: the client may repeat
+ * it on another connection (RFC 9112 §9.3.2).
+ */
+export function dropBehind(current: ServerResponse): void {
+  closeAfter(current)
+  discard(current.req.socket)
 }
 
 /**
@@ -30,9 +32,10 @@ export function isBehindLast(response: ServerResponse): boolean {
 export function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER)
   socket.once('close', () => clearTimeout(timer))
-  dropWaiting(socket)
-  // A listener of our own takes the connection away from Node's parser.
-  socket.removeAllListeners('data').on('data', () => {})
+  discard(socket)
   socket.resume()
   socket.end()
 }
+
+/** A listener of our own takes the connection away from Node's parser. */
+const discard = (socket: Socket): void => void socket.removeAllListeners('data').on('data', () => {})

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Drop, Telemetry } from '../telemetry/telemetry.ts'
 import type { Log } from '../waitlist/ports.ts'
 import { throttle } from '../waitlist/throttle.ts'
-import { CUT, type Cut } from './cut.ts'
 import type { NodeServer } from './listener.ts'
+import { CUT } from './unread.ts'
 
 export interface ConnectionBounds {
   /** Connections in all. */
@@ -21,8 +21,8 @@ export interface ConnectionBounds {
 interface Connection {
   readonly socket: Socket
   readonly client: string | null
-  /** Requests under way. */
-  requests: number
+  /** Whether a request is under way. */
+  isBusy: boolean
   /** The one with the smaller number has been idle for longer. */
   idleSince: number
   /** Called at the end of a request. Made once for all requests of the connection. */
@@ -32,7 +32,7 @@ interface Connection {
 /** Milliseconds between two lines in the log. */
 const QUIET = 10_000
 /** How many connections were cut since the last line, and why. */
-const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unread: 0, waiting: 0 }
+const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unread: 0 }
 
 /**
  * Bounds the open connections of several servers together, so that no client can shut the others out. A client with more
@@ -69,7 +69,7 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
     const connection: Connection = {
       socket,
       client,
-      requests: 0,
+      isBusy: false,
       idleSince: 0,
       answered: () => end(connection),
     }
@@ -118,13 +118,16 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
     // A TLS socket knows the one below it, which is what the server accepted.
     const accepted = (socket as { _parent?: Socket | null })._parent ?? (socket as Socket)
     const connection = open.get(accepted)
-    if (connection === undefined) return
-    if (connection.requests++ === 0) idle.delete(connection)
+    // One behind it is not carried out.
+    if (connection === undefined || connection.isBusy) return
+    connection.isBusy = true
+    idle.delete(connection)
     response.once('close', connection.answered)
   }
 
   function end(connection: Connection): void {
-    if (--connection.requests === 0 && open.has(connection.socket)) rest(connection)
+    connection.isBusy = false
+    if (open.has(connection.socket)) rest(connection)
   }
 
   function rest(connection: Connection): void {
@@ -144,7 +147,7 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
     server.on('connection', accept)
     server.on('request', begin)
     server.on('checkContinue', begin)
-    server.on(CUT, (why: Cut) => tell(why))
+    server.on(CUT, () => tell('unread'))
   }
 }
 
@@ -152,7 +155,7 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
 function longestIdle(connections: ReadonlySet<Connection>): Connection | undefined {
   let longest: Connection | undefined
   for (const each of connections) {
-    if (each.requests === 0 && (longest === undefined || each.idleSince < longest.idleSince)) longest = each
+    if (!each.isBusy && (longest === undefined || each.idleSince < longest.idleSince)) longest = each
   }
   return longest
 }

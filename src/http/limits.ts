@@ -22,19 +22,14 @@ export const CONNECTIONS = 10_000
 /** Enough for all who share one IPv4 address, since those that are idle make room. Sixteen clients are needed to take all. */
 export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
 
-/** Answers that wait for their readers, in the whole process: all of them, and once the oldest has stalled. */
+/** Answers that wait for their readers, and requests behind them, in the whole process: all, and once the oldest has stalled. */
 export const UNREAD_BYTES = 32 * 1024 * 1024
 export const STALLED_BYTES = 8 * 1024 * 1024
 /** Milliseconds. A batch of answers, all sent at once, is taken within less. */
 export const STALLED_AFTER = 100
-/** What a response holds besides its own bytes, measured. */
+/** What a response holds besides its own bytes, and what a parsed request holds, measured. */
 export const RESPONSE_BYTES = 4 * 1024
-
-/** Pipelined requests that wait for the answers before them, in the whole process. */
-export const WAITING_BYTES = 8 * 1024 * 1024
-/** What a parsed request holds, measured; and what one piece of input may hold that was parsed with it. */
 export const REQUEST_BYTES = 4 * 1024
-export const INPUT_BYTES = 64 * 1024
 
 /** Documents that one client may fetch in a minute: everything but the health report. */
 export const DOCUMENTS_PER_MINUTE = 600

@@ -4,11 +4,10 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
-import { isBehindLast } from './closing.ts'
+import { dropBehind } from './closing.ts'
 import { securityFields } from './headers.ts'
 import * as limits from './limits.ts'
 import { createServer } from './node-http.ts'
-import { handleInTurn } from './pipelining.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -20,6 +19,7 @@ import {
   refuseUnrouted,
   timedOut,
 } from './refusals.ts'
+import { holdRequest } from './unread.ts'
 
 export type NodeServer = Server | SecureServer
 
@@ -48,13 +48,13 @@ export function createListener(handler: Handler, certificate: Certificate | null
   // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
   server.maxHeadersCount = limits.HEADER_COUNT + 1
 
-  const checked = inTurn(checkRequest(handler))
+  const checked = oneAtATime(checkRequest(handler))
   server.on('request', checked)
   // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
   server.on('checkContinue', checked)
   server.on(
     'checkExpectation',
-    inTurn((_, response) => refuseUnrouted(response, expectationFailed)),
+    oneAtATime((_, response) => refuseUnrouted(response, expectationFailed)),
   )
   server.on('clientError', answerClientError)
   return server
@@ -99,17 +99,20 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
   server.setTicketKeys(ticketKeys)
 }
 
-/**
- * One request of a connection is handled at a time, and none after the last. Node gives a response its socket when its turn
- * has come.
- */
-function inTurn(handle: Handler): Handler {
+/** One request of a connection is handled at a time: none that comes while another one is, or after the last (RFC 9112 §9.6). */
+function oneAtATime(handle: Handler): Handler {
   return (request, response) => {
-    if (isBehindLast(response)) request.resume()
-    else if (response.socket !== null) handle(request, response)
-    else handleInTurn(request, response, () => handle(request, response))
+    const { socket } = request
+    const current = underWay(socket)
+    if (current === response && socket.writable) return handle(request, response)
+    if (current !== null) dropBehind(current)
+    holdRequest(socket)
   }
 }
+
+/** The response whose turn it is. Node checks the same field before it sends its own answer to an error. */
+const underWay = (socket: Socket): ServerResponse | null =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
 
 /** The checks before routing. */
 function checkRequest(next: Handler): Handler {
@@ -165,27 +168,13 @@ const asterisk: Answer = {
 function answerClientError({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
   // The connection is lost, or its TLS handshake has failed: nobody could read an answer.
   if (!code.startsWith('HPE_') && code !== REQUEST_TIMEOUT) return void socket.destroy()
-  // The parser reports the error again with every further packet.
-  if (broken.has(socket)) return
-  broken.add(socket)
-  refuseInTurn(socket, parserRefusals[code] ?? malformedRequest)
+  const current = underWay(socket)
+  if (current && (current.req.complete || current.headersSent)) dropBehind(current)
+  // There is no other request than the one that is malformed itself.
+  else if (socket.writable) refuseBytes(socket, parserRefusals[code] ?? malformedRequest)
 }
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
-
-const broken = new WeakSet<Socket>()
-
-/** Earlier requests on the same connection are answered first, in order (RFC 9112 §9.3.2). */
-function refuseInTurn(socket: Socket, refusal: Refusal): void {
-  // The response whose turn it is. Node checks the same field before it sends its own answer.
-  const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-  if (current && (current.req.complete || current.headersSent)) {
-    current.once('close', () => refuseInTurn(socket, refusal))
-  } else if (socket.writable) {
-    // No request is left, or only the one that is malformed itself.
-    refuseBytes(socket, refusal)
-  }
-}
 
 const parserRefusals: Readonly<Record<string, Refusal>> = {
   HPE_INVALID_METHOD: methodUnknown,

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { closeAfter } from './closing.ts'
 import type { NodeServer } from './listener.ts'
 
 /** Milliseconds from the first notice until connections are cut, so that the whole stop takes less than 10 s. */
@@ -30,7 +29,9 @@ export function trackConnections(server: NodeServer): Connections {
   return {
     drain() {
       for (const event of ['request', 'checkContinue']) {
-        server.prependListener(event, (_, response: ServerResponse) => closeAfter(response))
+        server.prependListener(event, (_, response: ServerResponse) => {
+          response.shouldKeepAlive = false
+        })
       }
       deadline = setTimeout(() => {
         for (const socket of sockets) socket.destroy()

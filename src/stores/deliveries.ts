@@ -9,7 +9,7 @@ import {
   sourceParameters,
 } from '../waitlist/contact.ts'
 import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports.ts'
-import { LONGEST_WAITS } from '../waitlist/retry.ts'
+import { LONGEST_WAIT } from '../waitlist/retry.ts'
 
 /** Rows of contacts and deliveries as both engines return them. */
 
@@ -131,13 +131,11 @@ export const COUNT_LISTED =
   "select (select count(*) from contact) - (select count(*) from contact where state = 'pending')" +
   " - (select count(*) from contact where state = 'held') as listed"
 
-/** Milliseconds ahead of now that any delivery may be due. */
-export const NEAR = LONGEST_WAITS[0]!
+/**
+ * Milliseconds ahead of now that a delivery may be due, with some for clocks that differ. What is due later was stored before
+ * the clock was set back.
+ */
+export const FARTHEST = LONGEST_WAIT + LEASE
 
-/** The same for one delivery. What is due later was stored before the clock was set back. */
-export const FARTHEST =
-  `case when token is not null then ${FARTHEST_LEASE}` +
-  LONGEST_WAITS.slice(0, -1)
-    .map((wait, attempts) => ` when attempts <= ${attempts} then ${wait}`)
-    .join('') +
-  ` else ${LONGEST_WAITS.at(-1)} end`
+/** How many of those one claim makes due: signups wait for it. */
+export const HASTENED_AT_ONCE = 1_000

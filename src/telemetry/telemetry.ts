@@ -43,10 +43,10 @@ export const decisions = ['admitted', 'refused'] as const
 export type Decision = (typeof decisions)[number]
 
 /**
- * Why a connection was cut: its client has more than its share, all places are taken, none is idle to make room, its
- * client reads no answers, or has too many requests waiting.
+ * Why a connection was cut: its client has more than its share, all places are taken, none is idle to make room, or its
+ * client reads no answers.
  */
-export const drops = ['overShare', 'overAll', 'refused', 'unread', 'waiting'] as const
+export const drops = ['overShare', 'overAll', 'refused', 'unread'] as const
 export type Drop = (typeof drops)[number]
 
 export interface Connections {

@@ -75,7 +75,7 @@ export const NAMED = 10
 /** How an attempt ended. */
 export type Settlement =
   | { readonly is: 'delivered' }
-  /** To be tried again in `wait` milliseconds: no more than `LONGEST_WAITS` has for its attempts. */
+  /** To be tried again in `wait` milliseconds, at most `LONGEST_WAIT`. */
   | {
       readonly is: 'waiting'
       readonly wait: number
@@ -122,9 +122,8 @@ export interface Store {
    * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
    * delivery, due or not, unless it is leased.
    *
-   * Times are those of the store's clock, which may be set. When that was set back, also before the store was opened, the
-   * claims of the next seconds find out: deliveries that would wait longer than their attempts allow, or be leased for
-   * longer than leases last, become due.
+   * Times are those of the store's clock, which may be set back. What is due later than any wait allows is due now, or at
+   * one of the next claims.
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 

@@ -40,13 +40,8 @@ const NOT_SENT = 5 * SECOND
 /** A fifth more or less, so that deliveries that failed together are not retried together. `random` is from 0 to 1. */
 const scattered = (delay: number, random: number): number => Math.round(delay * (0.8 + 0.4 * random))
 
-/**
- * The longest wait after none, one, two, … attempts that count, by any schedule and during an outage; the last also holds
- * for more.
- */
-export const LONGEST_WAITS: readonly number[] = [0, ...handOverSchedule.delays].map((delay, attempts) =>
-  scattered(Math.max(OUTAGE, delay, eventSchedule.delays[attempts - 1] ?? 0), 1),
-)
+/** The longest wait by any schedule. */
+export const LONGEST_WAIT = scattered(Math.max(...handOverSchedule.delays, ...eventSchedule.delays), 1)
 
 /** The wait after this many `failures` of a delivery; null: that was the last attempt. */
 export function untilNext({ delays, afterLast }: Schedule, failures: number, random: number): number | null {

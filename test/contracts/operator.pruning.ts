@@ -24,7 +24,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
     async function history(t: TestContext) {
       const desk = await make(t)
       const clock = handClock()
-      const store = await opened(desk.place, t, { ...parts, clock: clock.read, monotonic: clock.monotonic })
+      const store = await opened(desk.place, t, { ...parts, clock: clock.read })
       await join(store, 'ada', 'bob', 'cyd')
       await end(store, 'webhook', 2, delivered)
       await end(store, 'webhook', 1, abandoned)
@@ -68,7 +68,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
     test('whose deliveries were pruned is told once and no more, and after a restart too', async t => {
       const { operator, place, store, clock } = await history(t)
       await operator.prune(new Date(clock.read()))
-      const options = { ...parts, clock: clock.read, monotonic: clock.monotonic }
+      const options = { ...parts, clock: clock.read }
       await store.close()
       const next = await opened(place, t, options)
       assert.deepEqual(await next.claim('webhook', 50), [])

@@ -28,7 +28,7 @@ const joins = (store: Store, ...names: string[]) =>
 
 async function open(t: TestContext, make: MakePlace) {
   const [place, clock] = [await make(t), handClock()]
-  const options = { destinations: ['chat', 'webhook'], clock: clock.read, monotonic: clock.monotonic }
+  const options = { destinations: ['chat', 'webhook'], clock: clock.read }
   return { place, clock, options, store: await opened(place, t, options) }
 }
 
@@ -154,7 +154,7 @@ export function digestContract(name: string, make: MakePlace): void {
 
     test('of a crowd of instances that claim at once, again and again, one gets the digest; each is told of once', async t => {
       const [place, clock] = [await make(t), handClock()]
-      const options = { destinations: ['chat'], clock: clock.read, monotonic: clock.monotonic }
+      const options = { destinations: ['chat'], clock: clock.read }
       const stores = await instances(place, t, 4, options)
       const told: number[] = []
       for (let round = 0; round < 10; round++) {
@@ -178,7 +178,7 @@ export function digestContract(name: string, make: MakePlace): void {
     test('though their clocks differ by a second, one of a crowd of instances gets the digest', async t => {
       const place = await make(t)
       let behind = () => 2_000
-      const options = { destinations: ['chat'], clock: () => Date.now() - behind(), monotonic: () => 0 }
+      const options = { destinations: ['chat'], clock: () => Date.now() - behind() }
       const stores = await instances(place, t, 4, options)
       await joins(stores[0], ...Array.from({ length: 200 }, (_, i) => `Visitor ${i}`))
       behind = () => Math.round(1_000 * Math.random())
@@ -237,7 +237,7 @@ export function digestContract(name: string, make: MakePlace): void {
 
     test('a turn is taken once in its time, by one of all who ask, and each name has its own', async t => {
       const [place, clock] = [await make(t), handClock()]
-      const stores = await instances(place, t, 4, { clock: clock.read, monotonic: clock.monotonic })
+      const stores = await instances(place, t, 4, { clock: clock.read })
       const taken = async (name: string) => {
         const all = Array.from({ length: 16 }, (_, i) => stores[i % stores.length]!.takeTurn(name, 60_000))
         return (await Promise.all(all)).filter(Boolean).length
@@ -253,7 +253,7 @@ export function digestContract(name: string, make: MakePlace): void {
 
     test('a turn that may not come late is not taken after a leap of the clock, nor the first time, but a distance later', async t => {
       const clock = handClock()
-      const options = { clock: clock.read, monotonic: clock.monotonic }
+      const options = { clock: clock.read }
       const place = await make(t)
       const store = await opened(place, t, options)
       const take = (from: Store) => from.takeTurn('one', 60_000, 60_000)

@@ -115,7 +115,7 @@ export async function agreesWithModel(place: MakePlace, runs: number, t: TestCon
     let stores: readonly Store[] = []
     const close = () => Promise.all(stores.map(store => store.close()))
     const open = async () => {
-      const options = { holds: rules, clock: clock.read, monotonic: clock.monotonic }
+      const options = { holds: rules, clock: clock.read }
       stores = [await here.open(options), ...(here.another === undefined ? [] : [await here.another(options)])]
     }
     await open()

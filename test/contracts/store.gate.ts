@@ -66,7 +66,7 @@ export function gateContract(name: string, place: MakePlace): void {
     test('the window slides: a place is free again when its time is over, across restarts', async t => {
       const here = await place(t)
       const clock = handClock()
-      const options = { holds: rules({ above: 3 }), clock: clock.read, monotonic: clock.monotonic }
+      const options = { holds: rules({ above: 3 }), clock: clock.read }
       let store = await opened(here, t, options)
       await store.admit(visitor(1))
       clock.pass(HOUR / 2)
@@ -86,7 +86,7 @@ export function gateContract(name: string, place: MakePlace): void {
     test('a clock that is set back by a year lets in as many as before', async t => {
       const here = await place(t)
       const clock = handClock()
-      const store = await opened(here, t, { holds: rules({ above: 2 }), clock: clock.read, monotonic: clock.monotonic })
+      const store = await opened(here, t, { holds: rules({ above: 2 }), clock: clock.read })
       await all(store, crowd(0, 5))
       clock.set(-365 * 24 * HOUR)
       assert.deepEqual(counted(await all(store, crowd(5, 5))), { 'listed now': 2, 'held now': 3 })
@@ -113,8 +113,7 @@ export function gateContract(name: string, place: MakePlace): void {
       const here = await place(t)
       if (here.forgets !== undefined) return t.skip(here.forgets)
       const clock = handClock()
-      const open = (above: number) =>
-        opened(here, t, { holds: rules({ above }), clock: clock.read, monotonic: clock.monotonic })
+      const open = (above: number) => opened(here, t, { holds: rules({ above }), clock: clock.read })
       const first = await open(5)
       await all(first, crowd(0, 2))
       clock.pass(HOUR / 2)
@@ -134,7 +133,7 @@ export function gateContract(name: string, place: MakePlace): void {
       const here = await place(t)
       const clock = handClock()
       const holds = rules({ above: 200 })
-      const store = await opened(here, t, { holds, clock: clock.read, monotonic: clock.monotonic })
+      const store = await opened(here, t, { holds, clock: clock.read })
       await all(store, crowd(0, 150))
       clock.pass(HOUR / 2)
       await all(store, crowd(150, 50))
@@ -150,7 +149,6 @@ export function gateContract(name: string, place: MakePlace): void {
       const store = await opened(here, t, {
         holds: rules({ above: 1, suspicious: true }),
         clock: clock.read,
-        monotonic: clock.monotonic,
       })
       for (let i = 0; i < 3; i++) await store.check()
       assert.equal((await store.admit(visitor(1))).is, 'listed now')
@@ -187,7 +185,6 @@ export function gateContract(name: string, place: MakePlace): void {
       const store = await opened(here, t, {
         holds: rules({ suspicious: true }),
         clock: clock.read,
-        monotonic: clock.monotonic,
       })
       const of = (domain: string, from = 0) =>
         Array.from({ length: DOMAIN_MOST + 10 }, (_, i) => visitor(from + i, domain))
@@ -204,7 +201,6 @@ export function gateContract(name: string, place: MakePlace): void {
       const store = await opened(here, t, {
         holds: rules({ suspicious: true }),
         clock: clock.read,
-        monotonic: clock.monotonic,
       })
       const of = (from: number, count: number) =>
         Array.from({ length: count }, (_, i) => visitor(from + i, 'example.com'))
@@ -302,7 +298,7 @@ export function gateContract(name: string, place: MakePlace): void {
       const { sql } = here
       if (sql === undefined) return t.skip('nobody can see what is stored')
       const clock = handClock()
-      const store = await opened(here, t, { holds: rules(), clock: clock.read, monotonic: clock.monotonic })
+      const store = await opened(here, t, { holds: rules(), clock: clock.read })
       const expires = new Date(clock.read() + 600_000)
       const later = new Date(clock.read() + HOUR)
       const claim = async (i: number, nonce: string, until = later) =>

@@ -25,8 +25,6 @@ export interface PlaceOptions {
   readonly syncsKnown?: boolean
   /** Milliseconds since 1970. */
   readonly clock?: () => number
-  /** Milliseconds that only grow. */
-  readonly monotonic?: () => number
 }
 
 /** A place of a test's own in which a store keeps its contacts. The adapter's test cleans it up after the test. */
@@ -59,8 +57,7 @@ export const signup = (name: string, email: string): Signup => {
 
 /** Closed at the end of the test, unless the test itself has closed it. */
 export async function opened({ open }: Place, t: TestContext, options: PlaceOptions = {}): Promise<Store> {
-  // A clock that a test moves is not seen against a clock that goes by itself.
-  const store = await open(options.clock === undefined ? options : { monotonic: options.clock, ...options })
+  const store = await open(options)
   let closed: Promise<void> | undefined
   const close = () => (closed ??= store.close())
   t.after(close)
@@ -82,15 +79,13 @@ export async function stored({ probe }: Place, t: TestContext): Promise<readonly
   return null
 }
 
-/** A clock that stands until time passes, or it is set ahead or back, of which the second one knows nothing. */
+/** A clock that stands until time passes, or it is set ahead or back. */
 export function handClock() {
-  let [now, monotonic] = [Date.UTC(2030, 0, 1), 0]
+  let now = Date.UTC(2030, 0, 1)
   return {
     read: (): number => now,
-    monotonic: (): number => monotonic,
     pass(milliseconds: number): void {
       now += milliseconds
-      monotonic += milliseconds
     },
     set(ahead: number): void {
       now += ahead

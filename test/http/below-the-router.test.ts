@@ -155,35 +155,33 @@ test('C-31: an upgrade is ignored, a CONNECT closes the connection', async t => 
   assert.equal(await exchange(baseUrl, 'CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n'), '')
 })
 
-/** What a client sends that breaks off in the middle of a pipeline, and the statuses it is answered with, in order. */
-const broken: readonly [what: string, bytes: string, statuses: readonly number[]][] = [
-  ['a signup, then garbage', `${whole}GARBAGE\r\n\r\n`, [200, 501]],
-  ['a health report, then garbage', `${get}Host: x\r\n\r\nGARBAGE\r\n\r\n`, [200, 501]],
-  ['four requests, then garbage', `${whole}${get}Host: x\r\n\r\n${whole}${nowhere}\0`, [200, 200, 200, 404, 501]],
-  ['two signups, then a body that is not chunked', `${whole}${whole}${unchunked}`, [200, 200, 400]],
-  ['a signup that is the last, then garbage', `${whole.replace('\r\n', '\r\nConnection: close\r\n')}GARBAGE`, [200]],
+/** What a client sends behind a signup. */
+const behind: readonly [what: string, bytes: string][] = [
+  ['garbage', `${whole}GARBAGE\r\n\r\n`],
+  ['three requests, then garbage', `${whole}${get}Host: x\r\n\r\n${whole}${nowhere}\0`],
+  ['a body that is not chunked', `${whole}${unchunked}`],
+  ['garbage, though it is the last', `${whole.replace('\r\n', '\r\nConnection: close\r\n')}GARBAGE`],
 ]
 
 for (const [scheme, start] of [
   ['http', startService],
   ['https', startTls],
 ] as const) {
-  test(`C-31: over ${scheme}, requests before a broken one get their own answers, then the connection ends`, async t => {
+  test(`C-31: over ${scheme}, a request before a broken one gets its own answer, then the connection ends`, async t => {
     const { baseUrl } = await start(t)
-    for (const [what, bytes, statuses] of broken) {
+    for (const [what, bytes] of behind) {
       await t.test(what, async () => {
         const answers = readAnswers(await exchange(baseUrl, bytes))
         assert.deepEqual(
-          answers.map(({ status }) => status),
-          statuses,
+          answers.map(({ status, headers }) => [status, headers.get('connection')]),
+          [[200, 'close']],
         )
-        assert.equal(answers.at(-1)!.headers.get('connection'), 'close')
       })
     }
   })
 }
 
-test('C-31: a signup under way is answered before garbage, however much of it arrives meanwhile', async t => {
+test('C-31: a signup under way is answered, however much garbage arrives meanwhile', async t => {
   const asked = Promise.withResolvers<void>()
   const stored = Promise.withResolvers<void>()
   const { baseUrl } = await openTestServer(t, {}, {}, store => ({
@@ -214,8 +212,8 @@ test('C-31: a signup under way is answered before garbage, however much of it ar
   assert.deepEqual(warnings, [], 'nothing is kept for each packet')
   stored.resolve()
   await once(socket, 'close')
-  const [answer, refusal, ...more] = readAnswers(received)
-  assert.equal(answer?.json.alreadyExisted, false)
-  assert.equal(refusal?.json.error, refusals.methodUnknown.error)
-  assert.deepEqual(more, [])
+  assert.deepEqual(
+    readAnswers(received).map(({ json, headers }) => [json.alreadyExisted, headers.get('connection')]),
+    [[false, 'close']],
+  )
 })

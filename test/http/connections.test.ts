@@ -123,17 +123,6 @@ describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
     })
   }
 
-  test('a connection is in use until the last of its pipelined requests is answered', async t => {
-    const { open, slow } = await boundedServer(t, { share: 1 })
-    const busy = await open()
-    busy.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until(() => slow.length === 1 && busy.received !== '')
-    const late = await open()
-    await until(() => late.closed)
-    slow[0]!()
-    await until(() => busy.received.endsWith('/slow'))
-  })
-
   for (const secure of [false, true]) {
     test(`a connection that was closed gives its place back (${secure ? 'TLS' : 'plain'})`, async t => {
       const { open, server, logged } = await boundedServer(t, { share: 2, all: 2, secure })

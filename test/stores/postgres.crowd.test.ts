@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
-import type { Delivery, Store } from '../../src/waitlist/ports.ts'
-import { DAY, idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
+import type { Store } from '../../src/waitlist/ports.ts'
+import { idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
@@ -174,37 +174,3 @@ test('an instance that starts with a new provider takes over whom nobody is just
     ['bob@example.com'],
   )
 })
-
-for (const [by, jump] of [
-  ['an hour', 3_600_000],
-  ['a year', 365 * DAY],
-] as const) {
-  test(`when the server's own clock is set back by ${by}, all instances deliver within seconds`, async t => {
-    const url = await server.database()
-    // The server's clock cannot be set here: everything else goes ahead.
-    let ahead = 0
-    const monotonic = () => performance.now() + ahead
-    const parts = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log, monotonic }
-    const stores = [await postgresStore(parts), await postgresStore(parts)]
-    t.after(() => Promise.all(stores.map(store => store.close())))
-    const [store, other] = stores as [Store, Store]
-    for (const who of ['waits', 'held']) await store.admit(signup('Visitor', `${who}@example.com`))
-    const claimed = await store.claim('webhook', 2)
-    // Twice, as it finds leases and goes on after them.
-    for (let i = 0; i < 2; i++) assert.deepEqual(await other.claim('webhook', 2), [])
-    await store.settle(claimed[0]!, { is: 'waiting', wait: 5_000, doubt: false, why: 'HTTP 503' })
-    await server.run(url, `update delivery set due_at = due_at + interval '${jump} ms'`)
-    for (const each of stores) assert.deepEqual(await each.claim('webhook', 10), [], 'nobody has seen it')
-    ahead += jump
-    const due: Delivery[] = []
-    for (let second = 0; second < 2; second++) {
-      due.push(...(await Promise.all(stores.map(each => each.claim('webhook', 10)))).flat())
-    }
-    assert.deepEqual(due.map(({ contact, doubt }) => [contact.email, doubt]).sort(), [
-      [claimed[1]!.contact.email, true],
-      [claimed[0]!.contact.email, false],
-    ])
-    assert.equal(await store.settle(claimed[1]!, { is: 'delivered' }), false)
-    assert.deepEqual(await store.claim('webhook', 10), [])
-  })
-}

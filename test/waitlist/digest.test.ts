@@ -18,7 +18,7 @@ const joined = (people: number, total: number | null, doubtful = 0, names: reado
 async function scene(t: TestContext) {
   const path = join(quickFolder(t), 'waitlist.db')
   const clock = { now: Date.parse('2026-11-22T12:00:00Z') }
-  const time = { clock: () => clock.now, monotonic: () => clock.now }
+  const time = { clock: () => clock.now }
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['chat'], ...time })
   t.after(() => store.close())
   const { log, lines } = keptLog()

@@ -29,7 +29,6 @@ export async function outbox(t: TestContext) {
     eventName: 'waitlist.joined',
     destinations: ['webhook', 'crm'],
     clock: wall,
-    monotonic: () => clock.now,
   })
   t.after(() => store.close())
   const { log, lines } = keptLog()

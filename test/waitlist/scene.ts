@@ -93,7 +93,6 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
     provider: 'fake',
     destinations: ['webhook'],
     clock: () => clock.now + clock.ahead,
-    monotonic: () => clock.now,
   })
   t.after(() => store.close())
   const announce = () => void announced++

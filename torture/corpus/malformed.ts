@@ -210,8 +210,8 @@ const lengths: readonly Row[] = [
   ['a length with blanks around', `${post}Content-Length: \t ${body.length} \t\r\n\r\n${body}`, taken],
   ['a length that is folded', `${post}Content-Length:\r\n ${body.length}\r\n\r\n${body}`, taken],
   ['a space before the colon of the length', `${post}Content-Length : ${body.length}\r\n\r\n${body}`, bad],
-  ['a length that is too short', `${post}${length(5)}\r\n${body}`, [[400], [400, 501]]],
-  ['a length of 0 before a body', `${post}${length(0)}\r\n${body}`, [[400], [400, 501]]],
+  ['a length that is too short', `${post}${length(5)}\r\n${body}`, bad],
+  ['a length of 0 before a body', `${post}${length(0)}\r\n${body}`, bad],
   [
     'no length before a body',
     `${post}\r\n${body}`,

@@ -19,8 +19,8 @@ export interface Contacts {
 /** Which contacts: those for which all of it holds. */
 export interface ContactFilter {
   /**
-   * A part of the address or the name, 1..255 code points. Its letters may have another case: what `iu` of a regular
-   * expression calls equal, which is the simple case folding of Unicode.
+   * A part of the address or the name, 1..255 code points. ASCII letters may have another case; in a name on PostgreSQL, all
+   * letters whose case the locale of the database knows.
    */
   readonly search?: string | undefined
   /** Signups from then on. */

@@ -8,12 +8,11 @@ import {
   contactOf,
   FARTHEST,
   farthestTurn,
+  HASTENED_AT_ONCE,
   IN_PLACE,
-  NEAR,
   underWay,
   untilDigest,
 } from '../deliveries.ts'
-import { mending, PAGE } from '../mending.ts'
 import { newSecret } from '../secret.ts'
 import type { Postgres } from './client.ts'
 import { fillMailboxes } from './mailboxes.ts'
@@ -21,13 +20,23 @@ import { elapsed, type Moment, moment } from './moment.ts'
 import { pruneStep } from './pruning.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
+/** Makes due what is due later than any wait allows. The next claim takes it: this one does not see it yet. */
+const HASTENED = `hastened as (
+  update delivery set due_at = ${NOW} where number = any(array(
+    select number from delivery
+    where destination = $4 and state = 'waiting' and due_at > ${inMilliseconds(String(FARTHEST))}
+    limit ${HASTENED_AT_ONCE} for update skip locked
+  ))
+),
+`
+
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
  * due and still has a token was held by a process that died, so there is doubt. The provider gets pending contacts, the
- * others those with an event; any other row was made by hand. Without a row to take, it returns the time alone.
+ * others those with an event; any other row was made by hand.
  */
-const claiming = (which: string) => `
-with taken as (
+const claiming = (which: string, first = '') => `
+with ${first}taken as (
   select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
   from delivery join contact on contact.number = delivery.contact
   where destination = $4 and delivery.state = 'waiting' and ${which}
@@ -37,35 +46,11 @@ with taken as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
 ), ${DURABLE}
-select ${NOW} as time, taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
-from durable left join (taken join contact on contact.number = taken.contact) on true order by taken.due_at, taken.number`
+select taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
+from durable, taken join contact on contact.number = taken.contact order by taken.due_at, taken.number`
 
-const CLAIM = claiming(`due_at <= ${NOW}`)
+const CLAIM = claiming(`due_at <= ${NOW}`, HASTENED)
 const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $7`)
-
-/**
- * Looks at some deliveries after a place among those that wait, makes those due that are due too late, and returns the
- * place of the last. Places are text, since a Date has no microseconds. What somebody else holds gets a new time anyway.
- */
-const MEND = `
-with page as (
-  select number, due_at, due_at > ${inMilliseconds(`(${FARTHEST})`)} as late from delivery
-  where destination = $2 and state = 'waiting'
-    and (due_at, number) > (coalesce($3::timestamptz, ${inMilliseconds(String(NEAR))}), $4::bigint)
-  order by due_at, number limit $5
-), late as (
-  select number from delivery where number = any(array(select number from page where late))
-    and state = 'waiting' and due_at > ${inMilliseconds(`(${FARTHEST})`)} order by number for update skip locked
-), mended as (
-  update delivery set due_at = ${NOW} where number = any(array(select number from late))
-)
-select due_at::text as due, number from page order by page.due_at desc, number desc limit 1`
-
-/** Of a delivery among those to its destination that wait. */
-interface Place {
-  readonly due: string
-  readonly number: string
-}
 
 /**
  * Of instances that take a turn at once, one gets its row and the others wait for that commit; then they see that it is
@@ -88,7 +73,7 @@ select exists (select from taken) and coalesce(
  * for a join of so many the server would read whole tables.
  */
 const CLAIM_DIGEST = `
-with last as (
+with ${HASTENED}last as (
   select extract(epoch from next_at - ${NOW}) * 1000 as wait from turn where name = $4
 ), near as (
   select ceil(wait)::float8 as wait from last where wait > 0 and wait <= $8::float8
@@ -104,7 +89,7 @@ with last as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = doubt or token is not null, attempts = attempts + 1
   where number = any(array(select number from taken)) and exists (select from begun)
 ), ${DURABLE}
-select ${NOW} as time, exists (select from begun) as begun, (select wait from near) as wait,
+select exists (select from begun) as begun, (select wait from near) as wait,
   array(select number from taken order by due_at, number) as deliveries,
   array(select (select name from contact where contact.number = first.contact)
     from (select * from taken order by due_at, number limit $6) as first order by due_at, number) as names,
@@ -172,9 +157,6 @@ with input as (
 ), ${listing('listed', '$12')}, ${DURABLE}
 select ord::int from held, durable`
 
-/** Nothing, or one of the claimed. `time`: by the store's clock. */
-type Answer = ({ readonly number: null } | Row) & { readonly time: Date }
-
 interface Row extends ContactRow {
   readonly number: string
   readonly attempts: number
@@ -182,7 +164,6 @@ interface Row extends ContactRow {
 }
 
 interface DigestAnswer {
-  readonly time: Date
   readonly begun: boolean
   readonly wait: number | null
   readonly deliveries: readonly string[]
@@ -197,8 +178,6 @@ interface Options {
   readonly provider: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
-  /** Milliseconds that only grow. */
-  monotonic(): number
   readonly bounds: Bounds | undefined
 }
 
@@ -228,7 +207,7 @@ const COUNT_TIMEOUT = 4_000
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
-  const { eventName, destinations, provider, now, monotonic, bounds } = options
+  const { eventName, destinations, provider, now, bounds } = options
   const lost = lostLeases(database, now)
   /** When each lease began. */
   const leases = new WeakMap<Delivery | Digest, Moment>()
@@ -243,12 +222,6 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     if (ours) leases.delete(work)
     return ours
   }
-
-  const { saw, mend } = mending<Place>(async (destination, after) => {
-    const values = [now(), destination, after?.due ?? null, after?.number ?? 0, PAGE]
-    const [last] = await database.run<Place>(MEND, values)
-    return last ?? null
-  })
 
   const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(
     async all => {
@@ -278,8 +251,6 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
   return {
     /** The token is made here, so that the lease can be given back if the answer is lost. */
     async claim(destination, most, contact) {
-      // No visitor waits for it.
-      if (contact === undefined) await mend(destination)
       const tokens: string[] = []
       const since = moment()
       try {
@@ -288,12 +259,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
           const token = randomUUID()
           tokens.push(token)
           const values = [now(), token, LEASE, destination, most, provider]
-          const from = monotonic()
-          const answer = await (contact === undefined
-            ? query<Answer>(CLAIM, values)
-            : query<Answer>(CLAIM_CONTACT, [...values, contact]))
-          saw(answer[0]!.time.getTime(), from, monotonic())
-          return answer.filter(row => row.number !== null)
+          return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
         })
         const token = tokens.pop()!
         return rows.map(row => {
@@ -307,7 +273,6 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
     async claimDigest(channel, most, distance) {
-      await mend(channel)
       const tokens: string[] = []
       const since = moment()
       try {
@@ -316,9 +281,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
           const token = randomUUID()
           tokens.push(token)
           const bounds = [underWay(distance), farthestTurn(underWay(distance))]
-          const from = monotonic()
           const [row] = await query<DigestAnswer>(CLAIM_DIGEST, [now(), token, LEASE, channel, most, NAMED, ...bounds])
-          saw(row!.time.getTime(), from, monotonic())
           return row!
         })
         const token = tokens.pop()!

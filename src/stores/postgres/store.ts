@@ -38,8 +38,6 @@ export interface PostgresStoreOptions {
   readonly timeout?: number
   /** Milliseconds since 1970. Without it the server's clock is used, which all instances share. */
   readonly clock?: () => number
-  /** Milliseconds that only grow. */
-  readonly monotonic?: () => number
   /** Null: commits are not measured. */
   readonly commits?: Commits | null
 }
@@ -58,11 +56,11 @@ const PAUSE = 500
  * @throws {OperatorError} when the database cannot be reached or used as it is.
  */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { eventName, destinations = [], provider = null, clock, monotonic = () => performance.now(), bounds } = options
+  const { eventName, destinations = [], provider = null, clock, bounds } = options
   const now = () => (clock === undefined ? null : new Date(clock()))
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
-  const outbox = postgresOutbox(database, { ...surroundings, monotonic, bounds })
+  const outbox = postgresOutbox(database, { ...surroundings, bounds })
   const {
     claim,
     settle,

@@ -18,11 +18,10 @@ import {
   contactOf,
   FARTHEST,
   farthestTurn,
-  NEAR,
+  HASTENED_AT_ONCE,
   underWay,
   untilDigest,
 } from '../deliveries.ts'
-import { PAGE } from '../mending.ts'
 import { newSecret } from '../secret.ts'
 import { countAll } from './counts.ts'
 import { fillingMailboxes } from './mailboxes.ts'
@@ -57,13 +56,6 @@ export type Step =
   | { readonly do: 'secret'; readonly name: string }
   | { readonly do: 'count listed' }
   | { readonly do: 'count all' }
-  | { readonly do: 'mend'; readonly destination: string; readonly after: Place | undefined }
-
-/** Of a delivery among those to its destination that wait. */
-export interface Place {
-  readonly due: number
-  readonly number: number
-}
 
 /** The answer to each step, in the same order. */
 export interface Results {
@@ -77,7 +69,6 @@ export interface Results {
   readonly secret: string
   readonly 'count listed': number
   readonly 'count all': Counts
-  readonly mend: Place | null
 }
 export type Result = Results[Step['do']]
 
@@ -93,12 +84,6 @@ interface DigestRow {
   readonly attempts: number
   readonly doubt: number
   readonly name: string
-}
-
-interface LateRow {
-  readonly number: number
-  readonly due_at: number
-  readonly late: number
 }
 
 /** Prepares the statements, and returns the function that does one step inside an open transaction. */
@@ -124,11 +109,10 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   )
   const remove = database.prepare("delete from contact where number = ? and state = 'pending'")
   const list = listing(database, surroundings)
-  const page = database.prepare(
-    `select number, due_at, due_at > ? + ${FARTHEST} as late from delivery` +
-      " where destination = ? and state = 'waiting' and (due_at, number) > (?, ?) order by due_at, number limit ?",
+  const hasten = database.prepare(
+    'update delivery set due_at = ?1 where number in (select number from delivery' +
+      ` where destination = ?2 and state = 'waiting' and due_at > ?1 + ${FARTHEST} limit ${HASTENED_AT_ONCE})`,
   )
-  const hasten = database.prepare('update delivery set due_at = ? where number = ?')
   const nextTurn = database.prepare('select next_at - ? as wait from turn where name = ?')
   const dueToChannel = database.prepare(
     'select delivery.number, attempts, doubt or token is not null as doubt, name' +
@@ -158,6 +142,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
+    // No visitor waits for it.
+    if (contact === undefined) hasten.run(now, destination)
     const rows =
       contact === undefined
         ? due.all(destination, now, provider, most)
@@ -213,6 +199,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   function claimDigest({ channel, most, distance }: Step & { do: 'claim digest' }, now: number) {
     const wait = untilTurn(channel, now)
     if (isNear(wait, underWay(distance))) return wait
+    hasten.run(now, channel)
     const rows = dueToChannel.all(channel, now, most) as unknown as DigestRow[]
     if (rows.length === 0) return null
     const token = randomUUID()
@@ -248,14 +235,6 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
     return changes > 0
   }
 
-  function mend({ destination, after }: Step & { do: 'mend' }, now: number): Place | null {
-    const { due, number } = after ?? { due: now + NEAR, number: 0 }
-    const rows = page.all(now, destination, due, number, PAGE) as unknown as LateRow[]
-    for (const { number, late } of rows) if (late === 1) hasten.run(now, number)
-    const last = rows.at(-1)
-    return last === undefined ? null : { due: last.due_at, number: last.number }
-  }
-
   return (step, now) => {
     switch (step.do) {
       case 'claim':
@@ -279,8 +258,6 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return (countListed.get() as { listed: number }).listed
       case 'count all':
         return countAll(database, now)
-      case 'mend':
-        return mend(step, now)
     }
   }
 }

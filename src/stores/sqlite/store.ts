@@ -17,10 +17,9 @@ import { checked } from '../check.ts'
 import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
 import { credentialsOf } from '../gate.ts'
-import { mending } from '../mending.ts'
 import { countAllIn, countListedIn } from './count.ts'
 import { MINIMUM_FREE } from './disk.ts'
-import type { Place, Result, Results, Step } from './outbox.ts'
+import type { Result, Results, Step } from './outbox.ts'
 import { startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
 
@@ -37,8 +36,6 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
   readonly clock?: (() => number) | undefined
-  /** Milliseconds that only grow. */
-  readonly monotonic?: (() => number) | undefined
   readonly log?: Log
   /** Null: commits are not measured. */
   readonly commits?: Commits | null
@@ -53,7 +50,6 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const {
     bounds,
     clock = Date.now,
-    monotonic = () => performance.now(),
     log,
     provider = null,
     trackSources = false,
@@ -81,13 +77,6 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
       }
     },
   })
-  const { saw, mend } = mending<Place>(
-    (destination, after) => claims.submit({ do: 'mend', destination, after }) as Promise<Results['mend']>,
-  )
-  const look = () => {
-    const moment = monotonic()
-    saw(clock(), moment, moment)
-  }
   const settle = ({ number, token }: Delivery, settlement: Settlement) =>
     settlements.submit({ do: 'settle', number, token, settlement }) as Promise<boolean>
   const settleDigest = (digest: Digest, settlement: DigestSettlement, distance: number) =>
@@ -152,18 +141,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     admit: signups.submit,
     isBehind: signups.isBehind,
     refuse: signups.refuse,
-    async claim(destination, most, contact) {
-      look()
-      // No visitor waits for it.
-      if (contact === undefined) await mend(destination)
-      return claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>
-    },
+    claim: (destination, most, contact) =>
+      claims.submit({ do: 'claim', destination, most, contact }) as Promise<Results['claim']>,
     settle,
-    async claimDigest(channel, most, distance) {
-      look()
-      await mend(channel)
-      return claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>
-    },
+    claimDigest: (channel, most, distance) =>
+      claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>,
     settleDigest,
     takeTurn: (name, distance, latest = Number.POSITIVE_INFINITY) =>
       claims.submit({ do: 'take turn', name, distance, latest }) as Promise<boolean>,

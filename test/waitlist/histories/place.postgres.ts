@@ -22,7 +22,7 @@ export async function openPostgresPlace(clock: () => number, first: VendorName):
   const url = await server.database()
   // How slow the machine is tells nothing here.
   const bounds = { ...storeBounds, timeout: 600_000 }
-  const parts = { url, bounds, eventName: 'waitlist.joined', clock, monotonic: clock }
+  const parts = { url, bounds, eventName: 'waitlist.joined', clock }
   const open = (provider: VendorName) =>
     postgresStore({ ...parts, provider, destinations: [automationOf(provider), RECEIVER], log: keptLog().log })
   let provider = first

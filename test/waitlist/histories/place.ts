@@ -68,7 +68,6 @@ export async function openPlace(clock: () => number, first: VendorName): Promise
       provider,
       destinations: [automationOf(provider), RECEIVER],
       clock,
-      monotonic: clock,
     })
   let provider = first
   let store = await open(provider)

@@ -23,15 +23,12 @@ export const contacts = (url: string): Contacts => ({
   person: email => lend(url, ({ attempt }) => attempt(query => readPerson(query, email))),
 })
 
-/** Without a locale a character is what it is in Unicode, and all of them are told apart. */
 export const dialect: Dialect = {
   parameter: number => `$${number}`,
   time: time => time,
-  finds: (column, parameter) => `${column} collate "C" ~ ${parameter}`,
+  contains: (text, part) => `strpos(${text}, ${part}) > 0`,
   domain: column => `substr(${column}, strpos(${column}, '@') + 1)`,
   among: (column, parameter) => `${column} = any(array(select json_array_elements_text(${parameter}::json)))`,
-  pattern: places =>
-    places.map(each => (/^.$/su.test(each) ? each.replace(/[!-/:-@[-`{-~]/, '\\$&') : `[${each}]`)).join(''),
 }
 
 /** Contacts in memory at once. */

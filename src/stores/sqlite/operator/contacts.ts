@@ -25,14 +25,12 @@ export const contacts = (path: string): Contacts => ({
   person: async email => lend(path, openForReading(path), database => readPerson(database, email)),
 })
 
-/** `like` knows no case but that of ASCII, `glob` none, and both take a character for what it is in Unicode. */
 export const dialect: Dialect = {
   parameter: number => `?${number}`,
   time: time => time.getTime(),
-  finds: (column, parameter) => `${column} glob ${parameter}`,
+  contains: (text, part) => `instr(${text}, ${part}) > 0`,
   domain: column => `substr(${column}, instr(${column}, '@') + 1)`,
   among: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
-  pattern: places => `*${places.map(each => (/^[^*?[]$/u.test(each) ? each : `[${each}]`)).join('')}*`,
 }
 
 /** Contacts in memory at once. */
