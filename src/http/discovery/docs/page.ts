@@ -13,7 +13,7 @@ import { pageSignup, type Reading, readings, shared } from './reference.ts'
 import { callsOf } from './shape.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
-const script = compact(new URL('./page.js', import.meta.url))
+const script = compact(new URL('./browser.js', import.meta.url))
 
 /**
  * OWASP HTTP Headers cheat sheet. The style and the script are allowed by their hashes (CSP level 3 §2.3.1). The script
