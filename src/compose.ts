@@ -111,16 +111,20 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const lateAfter = lateness(config)
     const leaving = new AbortController()
     const title = config.provider === null ? '' : vendors[config.provider.vendor].title
-    const news = outages({ store, channels, leave: leaving.signal })
-    const turnedOf = (name: string, called: string) => news.of({ name, called, keeps: 'events' })
+    const alerts = outages({ store, channels, leave: leaving.signal })
+    const onStateChangeOf = (name: string, called: string) => alerts.of({ name, called, keeps: 'events' })
     const outboxes = [
       ...told.map(destination => {
         const { name } = destination
-        return events({ ...parts, destination, turned: turnedOf(name, called[name] ?? `the automation of ${title}`) })
+        return events({
+          ...parts,
+          destination,
+          onStateChange: onStateChangeOf(name, called[name] ?? `the automation of ${title}`),
+        })
       }),
       ...channels.map(channel => {
-        const turned = turnedOf(channel.name, channel.title)
-        return digests({ ...parts, channel, distance, withNames, turned })
+        const onStateChange = onStateChangeOf(channel.name, channel.title)
+        return digests({ ...parts, channel, distance, withNames, onStateChange })
       }),
     ]
     const handing =
@@ -128,13 +132,13 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       handOver({
         ...parts,
         provider,
-        turned: news.of({ name: provider.name, called: title, keeps: 'signups' }),
+        onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
-    const watching = channels.length === 0 ? null : watch({ store, outages: news, lateAfter })
+    const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const { holds } = config
     const holdNews =
-      holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: news.holding })
-    const visits = visiting(
+      holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: alerts.holding })
+    const visits = inFlight(
       {
         store,
         handOver: handing,
@@ -243,7 +247,7 @@ export const lateness =
     LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
 
 /** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
-function visiting(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Config['server']) {
+function inFlight(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Config['server']) {
   const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
   const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
     visits.set(visit, refuse)
@@ -305,11 +309,11 @@ async function openLimiter(
 ): Promise<Limiter> {
   const local = memoryLimiter(quota)
   if (location === null) return local
-  const [{ redisLimiter }, { insured }] = await Promise.all([
+  const [{ redisLimiter }, { withFallback }] = await Promise.all([
     import('./limiters/redis.ts'),
-    import('./limiters/insured.ts'),
+    import('./limiters/with-fallback.ts'),
   ])
-  return insured(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
+  return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
 /** Loads only the code that is used. `shared` returns a random value that is the same for all instances. */

@@ -1,5 +1,6 @@
 import { connect, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
+import type { CheckResult } from './check-result.ts'
 import type { Config } from './config.ts'
 import { SOLUTION_FIELD } from './http/challenge.ts'
 import { clientAddress, connectionClient } from './http/client-address.ts'
@@ -7,7 +8,6 @@ import { forwardingAdvice } from './http/forwarding-log.ts'
 import { paths } from './http/paths.ts'
 import { draining, unhealthy } from './http/refusals.ts'
 import { ASKS, question, type Seen, TELLS } from './http/seen.ts'
-import type { Trial } from './trial.ts'
 
 /** Milliseconds for one answer, and for finding out whether the service listens here. */
 const TIMEOUT = 5_000
@@ -21,10 +21,10 @@ const FORGED = '192.0.2.1'
  * Goes the way of a visitor: through BASE_URL to the service, and as a preflight of each landing page. `secretOf` reads what
  * the service signs with; null: it has none yet, or the store cannot be read.
  */
-export async function tryPublicAddress(
+export async function checkPublicAddress(
   { server, challenge }: Config,
   secretOf: () => Promise<string | null>,
-): Promise<readonly Trial[]> {
+): Promise<readonly CheckResult[]> {
   const { baseUrl, corsOrigins, proxies } = server
   if (baseUrl === null) {
     if (corsOrigins.length === 0 && proxies.kind === 'none') return []
@@ -51,7 +51,7 @@ export async function tryPublicAddress(
 
 type Server = Config['server']
 
-const address = (is: Trial['is'], why: string): Trial => ({ what: 'public address', is, why })
+const address = (is: CheckResult['is'], why: string): CheckResult => ({ what: 'public address', is, why })
 
 interface Answered {
   readonly status: number
@@ -65,8 +65,8 @@ interface Unanswered {
   readonly mayBeStopped: boolean
 }
 
-async function judged(answer: Answered | Unanswered, { baseUrl, service, host, port }: Server): Promise<Trial> {
-  const verdict = (is: Trial['is'], why: string) => address(is, `${baseUrl}: ${why}`)
+async function judged(answer: Answered | Unanswered, { baseUrl, service, host, port }: Server): Promise<CheckResult> {
+  const verdict = (is: CheckResult['is'], why: string) => address(is, `${baseUrl}: ${why}`)
   const unreached = async (why: string) =>
     (await listens(host, port))
       ? verdict(
@@ -112,9 +112,9 @@ async function clientSeen(
   { client, peer, proxies, forwarded, sign }: Seen,
   { proxies: trusted, baseUrl, tls }: Server,
   health: (more: Record<string, string>) => Promise<Answered | Unanswered>,
-): Promise<Trial> {
+): Promise<CheckResult> {
   const through = client === peer ? '' : `, through ${peer}`
-  const verdict = (is: Trial['is'], why = '') => ({
+  const verdict = (is: CheckResult['is'], why = '') => ({
     what: 'client address',
     is,
     why: `the service sees this check come from ${client}${through}${why}`,
@@ -146,8 +146,8 @@ async function clientSeen(
 }
 
 /** As a browser asks before a page on another origin may send a signup (Fetch standard, "CORS-preflight fetch"). */
-async function preflight(baseUrl: string, origin: string, asksForProof: boolean): Promise<Trial> {
-  const verdict = (is: Trial['is'], why: string): Trial => ({ what: `page ${origin}`, is, why })
+async function preflight(baseUrl: string, origin: string, asksForProof: boolean): Promise<CheckResult> {
+  const verdict = (is: CheckResult['is'], why: string): CheckResult => ({ what: `page ${origin}`, is, why })
   const fields = ['content-type', ...(asksForProof ? [SOLUTION_FIELD.toLowerCase()] : [])]
   const answer = await ask(baseUrl + paths.waitlist, 'OPTIONS', {
     origin,

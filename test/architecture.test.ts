@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * The parts of the house. `settings.ts`, `env-file.ts` and `misnamed.ts` belong to the configuration; `setting.ts`, with
- * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts`, and `trials.ts` with `trial.ts` and
+ * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts`, and `checks.ts` with `check-result.ts` and
  * `public-address.ts` compose, too.
  */
 type Part =
@@ -156,8 +156,8 @@ function partOf(file: string): Part {
         operator: 'compose',
         removal: 'compose',
         'public-address': 'compose',
-        trial: 'compose',
-        trials: 'compose',
+        'check-result': 'compose',
+        checks: 'compose',
       } as Record<string, Part>
     )[first] ?? first
   assert.ok(part in law, `${file} belongs to no part of the house`)
@@ -232,7 +232,7 @@ describe('the import law', () => {
         return adapters.includes(part) && part !== partOf(file)
       }),
     )
-    assert.deepEqual(naming, ['src/compose.ts', 'src/operator.ts', 'src/removal.ts', 'src/trials.ts'])
+    assert.deepEqual(naming, ['src/checks.ts', 'src/compose.ts', 'src/operator.ts', 'src/removal.ts'])
   })
 
   test('no file imports itself by way of others, types included', () => {

@@ -9,7 +9,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { readConfig } from '../src/config.ts'
 import { unavailable, unhealthy } from '../src/http/refusals.ts'
 import { operatorOf } from '../src/operator.ts'
-import { tryPublicAddress } from '../src/public-address.ts'
+import { checkPublicAddress } from '../src/public-address.ts'
 import { inDays, selfSigned } from './harness/certificate.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { listening } from './harness/listening.ts'
@@ -95,9 +95,9 @@ async function trialsOf(env: Record<string, string>) {
   assert.ok('config' in result, JSON.stringify(result))
   const operator = await operatorOf(result.config)
   const secret = () => operator.secret('check').catch(() => null)
-  const trials = await tryPublicAddress(result.config, secret)
+  const results = await checkPublicAddress(result.config, secret)
   return {
-    told: (what: string) => trials.filter(trial => trial.what === what).map(({ is, why }) => `${is}: ${why}`)[0],
+    told: (what: string) => results.filter(result => result.what === what).map(({ is, why }) => `${is}: ${why}`)[0],
   }
 }
 

@@ -1,11 +1,11 @@
 import { statfs } from 'node:fs/promises'
 import type { Histogram } from '../telemetry/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { inTime } from '../waitlist/in-time.ts'
 import type { Refusal, Store } from '../waitlist/ports.ts'
-import { lately } from './lately.ts'
+import { resolvesWithin } from '../waitlist/resolves-within.ts'
 import { readProcess } from './process.ts'
 import type { Reading } from './reading.ts'
+import { ttlCache } from './ttl-cache.ts'
 
 export interface Readable {
   readonly service: string
@@ -38,13 +38,13 @@ const MEASURED = 5_000
 export function reader(parts: Readable): () => Promise<Reading> {
   const { service, version, telemetry, store, folder, provider, destinations, lateAfter, isDraining, eventLoop } = parts
   const startedAt = new Date()
-  const counting = lately(store.counts, {
+  const counting = ttlCache(store.counts, {
     fresh: COUNTED,
     share: COUNTING,
     patience: PATIENCE,
   })
-  const trying = lately(() => inTime(store.check(), TRIAL), { fresh: TRIED, patience: TRIAL + PATIENCE })
-  const measuring = lately(() => freeSpaceOf(folder), { fresh: MEASURED, patience: PATIENCE })
+  const trying = ttlCache(() => resolvesWithin(store.check(), TRIAL), { fresh: TRIED, patience: TRIAL + PATIENCE })
+  const measuring = ttlCache(() => freeSpaceOf(folder), { fresh: MEASURED, patience: PATIENCE })
 
   return async () => {
     const [counted, tried, free, process] = await Promise.all([counting(), trying(), measuring(), readProcess()])

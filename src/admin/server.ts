@@ -5,11 +5,11 @@ import type { Logger } from 'pino'
 import { listen, originOf, portOf } from '../listen.ts'
 import { summary } from '../waitlist/summary.ts'
 import { eventLoop } from './event-loop.ts'
-import { lately } from './lately.ts'
 import { metrics } from './metrics.ts'
 import { page, policy, REFRESH } from './page.ts'
 import { type Readable, reader } from './read.ts'
 import type { Reading } from './reading.ts'
+import { ttlCache } from './ttl-cache.ts'
 
 export interface AdminSettings {
   readonly host: string
@@ -81,7 +81,7 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
   const loop = eventLoop()
   const read = reader({ ...readable, eventLoop: loop.delay })
   const document = (make: (reading: Reading) => Document | Promise<Document>) =>
-    lately(async () => make(await read()), { fresh: FRESH, patience: UNREAD_TIMEOUT })
+    ttlCache(async () => make(await read()), { fresh: FRESH, patience: UNREAD_TIMEOUT })
   const documents = new Map([
     ['/', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: true }), refresh: REFRESH }))],
     ['/?refresh=off', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: false }) }))],

@@ -1,8 +1,8 @@
 import type { WriteStream } from 'node:tty'
 import { plain } from '../charts/text.ts'
+import type { CheckResult } from '../check-result.ts'
+import { checkAll, checkMail } from '../checks.ts'
 import type { Config } from '../config.ts'
-import type { Trial } from '../trial.ts'
-import { tryAll, tryMail } from '../trials.ts'
 import { paint, toJson } from './print.ts'
 
 export interface CheckOptions {
@@ -13,20 +13,20 @@ export interface CheckOptions {
 
 /**
  * Tries everything outside that the settings name, and what is stored, and says what is wrong: a line each, or as
- * `{ok, trials: [{what, is, why}]}`. Resolves with whether all is well; a note is.
+ * `{ok, checks: [{what, is, why}]}`. Resolves with whether all is well; a note is.
  */
 export async function check(
   config: Config,
   warnings: readonly string[],
   { mail, json }: CheckOptions,
 ): Promise<boolean> {
-  const notes = warnings.map((why): Trial => ({ what: 'settings', is: 'note', why }))
-  const trials = mail === undefined ? await tryAll(config) : [await tryMail(config, mail)]
-  const ok = trials.every(({ is }) => is !== 'wrong')
-  if (json) process.stdout.write(toJson({ ok, trials: [...notes, ...trials] }))
+  const notes = warnings.map((why): CheckResult => ({ what: 'settings', is: 'note', why }))
+  const checks = mail === undefined ? await checkAll(config) : [await checkMail(config, mail)]
+  const ok = checks.every(({ is }) => is !== 'wrong')
+  if (json) process.stdout.write(toJson({ ok, checks: [...notes, ...checks] }))
   else {
     for (const { is, why } of notes) process.stderr.write(`${column(is, process.stderr)}${why}\n`)
-    for (const { what, is, why } of trials)
+    for (const { what, is, why } of checks)
       process.stdout.write(`${column(is, process.stdout)}${what}: ${plain(why)}\n`)
   }
   return ok
@@ -34,5 +34,5 @@ export async function check(
 
 const colours = { ok: 'green', note: 'yellow', wrong: 'red' } as const
 
-const column = (is: Trial['is'], stream: WriteStream): string =>
+const column = (is: CheckResult['is'], stream: WriteStream): string =>
   paint(colours[is], is, stream) + ' '.repeat(8 - is.length)

@@ -3,7 +3,7 @@ import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
-import type { Channel, DeliveryResult, Failure, News } from '../waitlist/ports.ts'
+import type { Alert, Channel, DeliveryResult, Failure } from '../waitlist/ports.ts'
 import { undirected, unlinked } from './names.ts'
 
 export interface ChatSettings {
@@ -58,8 +58,8 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   return {
     name,
     title,
-    async tell(news, leave): Promise<DeliveryResult> {
-      return (await send(sentenceOf(news, quote), leave)) ?? { is: 'delivered' }
+    async tell(alert, leave): Promise<DeliveryResult> {
+      return (await send(sentenceOf(alert, quote), leave)) ?? { is: 'delivered' }
     },
     check: leave => send('waitlist check: this works', leave),
     close,
@@ -68,35 +68,35 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
 
 const grouped = new Intl.NumberFormat('en')
 
-function sentenceOf(news: News, quote: (text: string) => string): string {
-  switch (news.is) {
+function sentenceOf(alert: Alert, quote: (text: string) => string): string {
+  switch (alert.is) {
     case 'joined':
-      return `${joined(news, quote)}${inAll(news)}${inDoubt(news)}`
+      return `${joined(alert, quote)}${inAll(alert)}${inDoubt(alert)}`
     case 'holding':
-      return `Signups are being held: ${held(news)} (${reasonsOf(news)}): see ${typed('waitlist held')}`
+      return `Signups are being held: ${held(alert)} (${reasonsOf(alert)}): see ${typed('waitlist held')}`
     case 'not holding':
-      return `No more signups are being held: ${held(news)}${news.held.length === 0 ? '' : `, see ${typed('waitlist held')}`}`
+      return `No more signups are being held: ${held(alert)}${alert.held.length === 0 ? '' : `, see ${typed('waitlist held')}`}`
     case 'refusing':
       return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
     case 'storing':
       return 'Signups are stored again'
   }
-  const called = quote(news.called)
-  switch (news.is) {
+  const called = quote(alert.called)
+  switch (alert.is) {
     case 'late':
       return `Deliveries to ${called} are late, the oldest by more than an hour: see ${typed('waitlist deliveries')}`
     case 'on time':
       return `Deliveries to ${called} are on time again`
     case 'answering':
-      return `${capital(called)} answers again: the ${news.keeps} that were kept are ${completed[news.keeps]} now`
+      return `${capital(called)} answers again: the ${alert.keeps} that were kept are ${completed[alert.keeps]} now`
     default: {
-      const what = news.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
-      return `${capital(called)} ${what}: ${news.keeps} are kept and ${completed[news.keeps]} later`
+      const what = alert.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
+      return `${capital(called)} ${what}: ${alert.keeps} are kept and ${completed[alert.keeps]} later`
     }
   }
 }
 
-type Held = News & { readonly is: 'holding' | 'not holding' }
+type Held = Alert & { readonly is: 'holding' | 'not holding' }
 
 function held({ held }: Held): string {
   const count = held.reduce((sum, { count }) => sum + count, 0)
@@ -110,7 +110,7 @@ const completed = { signups: 'completed', events: 'delivered' }
 
 const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
 
-type Joined = News & { readonly is: 'joined' }
+type Joined = Alert & { readonly is: 'joined' }
 
 /** "37 people", "Ada Lovelace", "Ada Lovelace and Grace Hopper", "Ada Lovelace, Grace Hopper and 35 more". */
 function joined({ people, names }: Joined, quote: (text: string) => string): string {

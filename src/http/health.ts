@@ -1,5 +1,5 @@
-import { inTime } from '../waitlist/in-time.ts'
 import type { Store } from '../waitlist/ports.ts'
+import { resolvesWithin } from '../waitlist/resolves-within.ts'
 import { type Answer, fieldList, jsonAnswer, withFields } from './answer.ts'
 import type { HealthReport } from './discovery/schemas.ts'
 import { publicFields, readableAnywhere } from './headers.ts'
@@ -19,7 +19,7 @@ export interface HealthParts {
  */
 export function healthRoute({ store, service, description, isDraining }: HealthParts) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
-  const isAbleToStore = remembered(() => inTime(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
+  const isAbleToStore = remembered(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 
   let reportedAt = 0
   let healthy: Answer

@@ -36,7 +36,7 @@ export interface RouterSettings {
   /** Whether an answer says if the address was on the list before. */
   readonly disclosesMembership: boolean
   /** Fields of every answer to a routed request. */
-  readonly standing: FieldList
+  readonly defaultHeaders: FieldList
 }
 
 export interface RouterParts {
@@ -100,7 +100,7 @@ export function createRouter(
     // Documents are also fetched past the proxy, by what watches the service.
     clientOf: requestClient(clientAddress(settings.proxies, forwardingLog(log))),
     networkOf,
-    sheds: overload(store.isBehind),
+    admissionControl: overload(store.isBehind),
     join,
     limiter,
     prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(settings.proxies)), leave, log }),
@@ -176,7 +176,7 @@ export function createRouter(
   const finish = (path: string | null, response: ServerResponse, answer: Answer, began: number) => {
     // The request may have come before the stop.
     if (isDraining()) closeAfter(response)
-    send(response, withFields(answer, settings.standing))
+    send(response, withFields(answer, settings.defaultHeaders))
     if (telemetry === null) return
     const known = path !== null && resources.has(path) ? path : null
     telemetry.requests.note(known, response.req.method ?? '', answer.status, (now() - began) / 1000)

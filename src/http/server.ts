@@ -111,7 +111,7 @@ export async function openServer(
     {
       ...settings,
       cookie,
-      standing: certificate === null ? [] : strictTransportSecurity,
+      defaultHeaders: certificate === null ? [] : strictTransportSecurity,
     },
     { ...parts, telemetry, pages, isDraining: () => isDraining },
   )

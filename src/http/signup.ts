@@ -8,8 +8,8 @@ import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from '
 import { readJson } from './body.ts'
 import type { proving } from './challenge.ts'
 import type { SignupResult } from './discovery/schemas.ts'
-import { evenly } from './evenly.ts'
 import { securityFields } from './headers.ts'
+import { withQuantisedLatency } from './quantised-latency.ts'
 import {
   addressRefused,
   challengeSpent,
@@ -24,7 +24,7 @@ import {
 
 export interface SignupParts {
   /** Null: a signup may enter; otherwise it is refused when the promise resolves. */
-  sheds(): Promise<void> | null
+  admissionControl(): Promise<void> | null
   join(signup: Signup): Promise<Joined>
   readonly limiter: Limiter
   /** Whether an answer says if the address was on the list before. */
@@ -58,7 +58,7 @@ const overloaded = new StoreUnavailable('more signups arrive than can be stored 
  * they are set, its domain and the challenge.
  */
 export function signupRoute({
-  sheds,
+  admissionControl,
   join,
   limiter,
   disclosesMembership,
@@ -87,7 +87,7 @@ export function signupRoute({
       return withFields(answer, common)
     }
     try {
-      const shed = sheds()
+      const shed = admissionControl()
       if (shed !== null) {
         await shed
         return end('overloaded', failed(overloaded, reqId))
@@ -113,7 +113,7 @@ export function signupRoute({
         signup = proven.signup
       }
 
-      const joined = disclosesMembership ? await join(signup) : await evenly(() => join(signup))
+      const joined = disclosesMembership ? await join(signup) : await withQuantisedLatency(() => join(signup))
       if (joined.is === 'spent') return end('unsolved', refuse(challengeSpent))
       if (joined.is === 'recorded') return end('kept', anybody)
       if (joined.is === 'kept') {

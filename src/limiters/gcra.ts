@@ -1,4 +1,4 @@
-import type { Allowance } from '../waitlist/ports.ts'
+import type { RateDecision } from '../waitlist/ports.ts'
 
 export interface Quota {
   /** Attempts that a client may make at once, at least 1. */
@@ -27,7 +27,7 @@ export function gcra({ limit, window }: Quota) {
     /** Whether one more attempt is admitted at `present` where the quota is full again at `before`. */
     admits: (before: number, present: number): boolean => before + interval - present <= windowMs + tolerance,
     /** `used`: milliseconds until the quota is full again, after this attempt. */
-    allowance(admitted: boolean, used: number): Allowance {
+    decision(admitted: boolean, used: number): RateDecision {
       const remaining = Math.max(0, Math.floor((windowMs - used + tolerance) / interval))
       // Until one more attempt is left.
       const wait = used - (windowMs - (remaining + 1) * interval)
@@ -37,7 +37,7 @@ export function gcra({ limit, window }: Quota) {
 }
 
 /** What two quotas, of which an attempt needs both, allow together. */
-export function both(one: Allowance, other: Allowance): Allowance {
+export function both(one: RateDecision, other: RateDecision): RateDecision {
   if (one.remaining !== other.remaining) return one.remaining < other.remaining ? one : other
   return one.seconds > other.seconds ? one : other
 }

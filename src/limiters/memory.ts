@@ -1,4 +1,4 @@
-import type { Allowance, Limiter } from '../waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../waitlist/ports.ts'
 import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {
@@ -25,7 +25,7 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
   const { windowMs } = one
   let nextGeneration = now() + windowMs
 
-  function take(client: string, network: string | undefined): Allowance {
+  function take(client: string, network: string | undefined): RateDecision {
     const present = now()
     const before = fullAgainAt(client, present)
     let admitted = one.admits(before, present)
@@ -38,16 +38,16 @@ export function memoryLimiter({ limit, window, clients = 100_000, now = monotoni
   const fullAgainAt = (key: string, present: number) => Math.max(younger.get(key) ?? older.get(key) ?? present, present)
 
   function settle(
-    { interval, allowance }: typeof one,
+    { interval, decision }: typeof one,
     key: string,
     before: number,
     present: number,
     admitted: boolean,
-  ): Allowance {
+  ): RateDecision {
     const after = admitted ? before + interval : before
     // Even when refused, so that a client that keeps trying stays in the younger generation.
     if (after > present) remember(key, after, present)
-    return allowance(admitted, after - present)
+    return decision(admitted, after - present)
   }
 
   function remember(key: string, fullAgainAt: number, present: number): void {

@@ -72,8 +72,8 @@ export function redisLimiter({ location, timeout = TIMEOUT, ...quota }: RedisLim
         keys.map(key => `waitlist:limit:${key}`),
         ...times,
       )
-      const own = one.allowance(admitted === 1, Number(used) / 1000)
-      return usedByNetwork === undefined ? own : both(own, all.allowance(admitted === 1, Number(usedByNetwork) / 1000))
+      const own = one.decision(admitted === 1, Number(used) / 1000)
+      return usedByNetwork === undefined ? own : both(own, all.decision(admitted === 1, Number(usedByNetwork) / 1000))
     },
     close,
   }

@@ -52,7 +52,7 @@ export interface BatchesOptions<Item, Answer> {
   /** Commits that may be under way at once, where a store merges what waits for it. */
   readonly ahead?: number
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
-  readonly unheard?: (item: Item, answer: Answer) => void
+  readonly onLateResult?: (item: Item, answer: Answer) => void
   /** Milliseconds that the last commit took by the store's own clock, for one that takes long where there is much to store. */
   readonly took?: () => number
   /** Null: nothing is measured. */
@@ -69,12 +69,12 @@ export interface BatchesOptions<Item, Answer> {
  * the batch is refused with that reason. An item that is not answered within `bounds.timeout` is refused although it may
  * yet be stored: nothing untrue is said, and a repeated signup does no harm.
  */
-export function naturalBatches<Item, Answer>(
+export function groupCommit<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
   {
     bounds = storeBounds,
     ahead = 1,
-    unheard = () => {},
+    onLateResult = () => {},
     took,
     measured = null,
     clock = monotonic,
@@ -149,7 +149,7 @@ export function naturalBatches<Item, Answer>(
       setImmediate(() => {
         batch.forEach(({ item, resolve }, position) => {
           const answer = answers[position] as Answer
-          if (position < refused) unheard(item, answer)
+          if (position < refused) onLateResult(item, answer)
           else resolve(answer)
         })
       })

@@ -5,8 +5,8 @@ import type { Deliveries } from './operator/deliveries.ts'
 import type { Erasure } from './operator/erasure.ts'
 import type { Holding } from './operator/holding.ts'
 import type { Imports } from './operator/imports.ts'
+import type { IntegrityCheck } from './operator/integrity.ts'
 import type { Pruning } from './operator/pruning.ts'
-import type { Soundness } from './operator/soundness.ts'
 
 /**
  * What an operator does with a store. All of it works while services use the store, unless its docstring says otherwise.
@@ -21,7 +21,7 @@ export interface Operator
     Erasure,
     Pruning,
     Copies,
-    Soundness {
+    IntegrityCheck {
   /** Describes the store in a few words; changes nothing. */
   look(): Promise<string>
 }

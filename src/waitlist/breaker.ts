@@ -38,7 +38,7 @@ export interface BreakerParts {
   /** Called when it closes, so that due deliveries are attempted again. */
   readonly closed: () => void
   /** Called when the log was told that an outage began, for what reason, or that it ended. */
-  readonly turned?: ((to: Refusal | 'answering') => void) | undefined
+  readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
   /** Milliseconds that only grow. */
   readonly clock: () => number
 }
@@ -52,7 +52,7 @@ const LONGEST_ASKED = 60_000
 /** Milliseconds without claims after a call hit our own limits: other deliveries would hit them too. */
 const TURN = 5_000
 /** Deliveries that are remembered as the cause of their own failures. */
-const LONERS = 1_000
+const MOST_POISON = 1_000
 /** Milliseconds between two log lines, so that an outage that comes and goes does not fill the log. */
 const QUIET = 60_000
 
@@ -67,7 +67,7 @@ interface Outage {
 }
 
 export function breaker(parts: BreakerParts): Breaker {
-  const { name, called, meanwhile, longestPause, log, closed, turned = () => {}, clock } = parts
+  const { name, called, meanwhile, longestPause, log, closed, onStateChange = () => {}, clock } = parts
   /** Failures since the last answer. `failed`: the delivery that failed, if it was only one. */
   let failures = 0
   let failed: number | 'several' | null = null
@@ -82,7 +82,7 @@ export function breaker(parts: BreakerParts): Breaker {
   let turnAt = Number.NEGATIVE_INFINITY
   /** Deliveries that were refused since the last answer, and those that were while others were accepted. */
   const refused = new Set<number>()
-  const loners = new Set<number>()
+  const poison = new Set<number>()
   const mayTell = throttle(QUIET, clock)
 
   function trip(because: Refusal, asked: boolean, why: string): void {
@@ -102,15 +102,15 @@ export function breaker(parts: BreakerParts): Breaker {
     told.add(because)
     const what = because === 'misconfigured' ? 'refuses our settings' : 'does not answer'
     log.error({ destination: name, why }, `${called} ${what}: ${meanwhile}`)
-    turned(because)
+    onStateChange(because)
   }
 
   function answered(): void {
-    for (const delivery of refused) loners.add(delivery)
+    for (const delivery of refused) poison.add(delivery)
     refused.clear()
-    for (const oldest of loners) {
-      if (loners.size <= LONERS) break
-      loners.delete(oldest)
+    for (const oldest of poison) {
+      if (poison.size <= MOST_POISON) break
+      poison.delete(oldest)
     }
     failures = 0
     failed = null
@@ -120,7 +120,7 @@ export function breaker(parts: BreakerParts): Breaker {
     outage = null
     if (told.size > 0) {
       log.info({ destination: name }, `${called} answers again: due deliveries continue`)
-      turned('answering')
+      onStateChange('answering')
     }
     closed()
   }
@@ -158,7 +158,7 @@ export function breaker(parts: BreakerParts): Breaker {
             answered()
             return 'delivery'
           }
-          if (result.is === 'misconfigured' && loners.has(delivery)) {
+          if (result.is === 'misconfigured' && poison.has(delivery)) {
             // It says nothing about the others, so the next one is a trial, too.
             trialAt = Math.min(trialAt, Math.max(clock(), heldUntil))
             return 'delivery'
@@ -176,7 +176,7 @@ export function breaker(parts: BreakerParts): Breaker {
             why += `; tried again in ${Math.ceil(kept / 1000)} s`
           }
           const isRefused = result.is === 'misconfigured'
-          if (isRefused && refused.size < LONERS) refused.add(delivery)
+          if (isRefused && refused.size < MOST_POISON) refused.add(delivery)
           if (outage !== null || isRefused || asked !== undefined || failures >= THRESHOLD) {
             trip(isRefused ? 'misconfigured' : 'unreachable', asked !== undefined, why)
           }
@@ -188,7 +188,7 @@ export function breaker(parts: BreakerParts): Breaker {
           return 'destination'
         default:
           refused.delete(delivery)
-          loners.delete(delivery)
+          poison.delete(delivery)
           answered()
           return 'delivery'
       }

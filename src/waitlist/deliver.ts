@@ -1,5 +1,5 @@
+import { abandonments } from './abandoned.ts'
 import { type Breaker, breaker } from './breaker.ts'
-import { givenUp } from './given-up.ts'
 import { type Claims, type Leases, leases } from './leases.ts'
 import { type Loop, loop } from './loop.ts'
 import { type Outcomes, outcomes } from './outcomes.ts'
@@ -23,7 +23,7 @@ export interface OutboxParts<Item extends Leased = Delivery> {
   /** Called when an event was created. */
   readonly announce: () => void
   /** Called when the log was told that the destination is out, for what reason, or that it answers again. */
-  readonly turned?: ((to: Refusal | 'answering') => void) | undefined
+  readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
   /** Milliseconds that only grow. */
   readonly clock?: () => number
   /** From 0 to 1. */
@@ -89,14 +89,14 @@ const LONGEST_ATTEMPT = 40_000
  */
 export function outbox<Result extends Creation | DeliveryResult, Item extends Leased>(
   kind: Kind<Result, Item>,
-  { store, log, announce, turned, clock = () => performance.now(), random = Math.random }: OutboxParts<Item>,
+  { store, log, announce, onStateChange, clock = () => performance.now(), random = Math.random }: OutboxParts<Item>,
 ): Outbox<Result, Item> {
   const { name: destination, concurrency } = kind
-  const state = breaker({ ...kind, log, clock, turned, closed: () => background.wake() })
+  const state = breaker({ ...kind, log, clock, onStateChange, closed: () => background.wake() })
   const own = leases(store, clock)
   const { claim } = own
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
-  const streak = givenUp(clock)
+  const streak = abandonments(clock)
 
   async function attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
     own.begin(delivery)

@@ -18,16 +18,16 @@ export const DOMAIN_MOST = 20
 /** The scope of all arrivals; that of a domain is the name it was registered by. */
 export const ALL = ''
 
-/** What a store remembers of those who came before, while it decides about a newcomer. */
-export interface Register {
+/** What a store remembers of those who came before, while it decides about a candidate. */
+export interface AdmissionWindow {
   /** Whether a contact has this mailbox. */
   knows(mailbox: string): boolean
   /** Whether fewer than `most` were let in within the window. */
   hasRoom(scope: string, most: number): boolean
 }
 
-/** What is looked up for a newcomer. */
-export interface Newcomer {
+/** What is looked up for a candidate. */
+export interface Candidate {
   readonly signup: Pick<Signup, 'name' | 'email' | 'unverified'>
   /** Whether it matters what it looks like. */
   readonly watched: boolean
@@ -37,7 +37,7 @@ export interface Newcomer {
   readonly scopes: ReadonlyMap<string, number>
 }
 
-export function newcomerOf(signup: Newcomer['signup'], { above, suspicious }: HoldRules): Newcomer {
+export function candidateOf(signup: Candidate['signup'], { above, suspicious }: HoldRules): Candidate {
   const key = emailKey(signup.email)
   const domain = domainOf(key)
   const scopes = new Map<string, number>()
@@ -46,9 +46,9 @@ export function newcomerOf(signup: Newcomer['signup'], { above, suspicious }: Ho
   return { signup, watched: suspicious, mailbox: suspicious ? mailboxOf(key) : null, scopes }
 }
 
-type Rule = (newcomer: Newcomer, register: Register) => boolean
+type Rule = (candidate: Candidate, window: AdmissionWindow) => boolean
 
-/** Whether a newcomer is held, by the reason that is stored. The first that says so counts. */
+/** Whether a candidate is held, by the reason that is stored. The first that says so counts. */
 const rules: Readonly<Record<HoldReason, Rule>> = {
   'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
   'same-mailbox': ({ mailbox }, { knows }) => mailbox !== null && knows(mailbox),
@@ -58,9 +58,9 @@ const rules: Readonly<Record<HoldReason, Rule>> = {
   'above-limit': ({ scopes }, { hasRoom }) => scopes.has(ALL) && !hasRoom(ALL, scopes.get(ALL)!),
 }
 
-/** Null: the newcomer is let in, and takes a place in each of its scopes. */
-export const holdReasonOf = (newcomer: Newcomer, register: Register): HoldReason | null =>
-  holdReasons.find(reason => rules[reason](newcomer, register)) ?? null
+/** Null: the candidate is let in, and takes a place in each of its scopes. */
+export const holdReasonOf = (candidate: Candidate, window: AdmissionWindow): HoldReason | null =>
+  holdReasons.find(reason => rules[reason](candidate, window)) ?? null
 
 /** Second labels under which a country registers names, as "co" in co.uk. */
 const REGISTRIES =

@@ -1,8 +1,8 @@
 import type { Counts } from './counts.ts'
-import type { Channel, News, Refusal, Store } from './ports.ts'
+import type { Alert, Channel, Refusal, Store } from './ports.ts'
 
 export interface OutagesParts {
-  readonly store: Pick<Store, 'takeTurn'>
+  readonly store: Pick<Store, 'acquireInterval'>
   readonly channels: readonly Channel[]
   /** Aborted when the process stops. */
   readonly leave: AbortSignal
@@ -12,7 +12,7 @@ export interface OutagesParts {
 export interface Outages {
   /** Returns what the breaker of a destination calls. */
   of(outside: Outside): (to: Refusal | 'answering') => void
-  /** The names of all destinations for which something has waited for too long. That is no news of one that is out. */
+  /** The names of all destinations for which something has waited for too long. One that is out is not among them. */
   late(names: ReadonlySet<string>): void
   /** Whether the store takes signups. */
   store(takes: boolean): void
@@ -33,19 +33,19 @@ export interface Outside {
 const SAME = 60_000
 /** The same for what they notice when they look, each at its own time (`watch.ts`, `holding.ts`). */
 const SAME_LATE = 600_000
-const seenInLooks: ReadonlySet<News['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
+const seenInLooks: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
 
 /**
- * News is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
+ * An alert is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
  * arrived counts as told. What changes while a message is on its way is told after it.
  */
 export function outages({ store, channels, leave }: OutagesParts): Outages {
-  async function tellOnce(channel: Channel, about: string, news: News): Promise<boolean> {
-    const distance = seenInLooks.has(news.is) ? SAME_LATE : SAME
+  async function tellOnce(channel: Channel, about: string, alert: Alert): Promise<boolean> {
+    const distance = seenInLooks.has(alert.is) ? SAME_LATE : SAME
     // A store that is out is no reason to say nothing.
-    const isOurs = await store.takeTurn(`${channel.name}: ${about} ${news.is}`, distance).catch(() => true)
+    const isOurs = await store.acquireInterval(`${channel.name}: ${about} ${alert.is}`, distance).catch(() => true)
     if (!isOurs) return true
-    const told = await channel.tell(news, leave)
+    const told = await channel.tell(alert, leave)
     return told.is === 'delivered' || told.is === 'unclear'
   }
 
@@ -53,10 +53,10 @@ export function outages({ store, channels, leave }: OutagesParts): Outages {
   function telling<State>(
     about: string,
     initial: State,
-    newsOf: (to: State, from: State) => News,
+    alertOf: (to: State, from: State) => Alert,
   ): (to: State) => void {
     const others = channels.filter(({ name }) => name !== about)
-    const tell = others.map(channel => teller(initial, (to, from) => tellOnce(channel, about, newsOf(to, from))))
+    const tell = others.map(channel => teller(initial, (to, from) => tellOnce(channel, about, alertOf(to, from))))
     return to => {
       for (const each of tell) each(to)
     }

@@ -149,7 +149,7 @@ export interface Store {
    * store's clock is not set. With `latest`, also when nobody has taken it yet, or for more than `latest` milliseconds
    * after it was free: then the distance begins anew.
    */
-  takeTurn(name: string, distance: number, latest?: number): Promise<boolean>
+  acquireInterval(name: string, distance: number, latest?: number): Promise<boolean>
 
   /**
    * Looks at the next `most` deliveries after number `after`, and deletes those that were delivered more than `age`
@@ -221,7 +221,7 @@ export class OperatorError extends Error {
 }
 
 /** What a limiter allows a client now, in numbers that fit the `RateLimit` and `Retry-After` fields. */
-export interface Allowance {
+export interface RateDecision {
   readonly admitted: boolean
   /** Attempts left now. */
   readonly remaining: number
@@ -235,7 +235,7 @@ export interface Limiter {
    * Counts one attempt of `client`, and of its `network` if it is in one (opaque keys; no client is named like a network).
    * It is admitted if both have some quota left. A refused attempt costs neither of them anything.
    */
-  take(client: string, network?: string): Promise<Allowance>
+  take(client: string, network?: string): Promise<RateDecision>
   close(): Promise<void>
 }
 
@@ -423,7 +423,7 @@ export interface OwnDestination extends Destination {
 }
 
 /** What a channel is told. */
-export type News =
+export type Alert =
   /** So many people joined since the last time. */
   | {
       readonly is: 'joined'
@@ -453,7 +453,7 @@ export interface Channel {
   /** For the log. */
   readonly title: string
   /** Sends one message. `leave` aborts the call. Never rejects. */
-  tell(news: News, leave: AbortSignal): Promise<DeliveryResult>
+  tell(alert: Alert, leave: AbortSignal): Promise<DeliveryResult>
   /** Sends a message that says that it is a test: null when it arrived. Never rejects. */
   check(leave: AbortSignal): Promise<Failure | null>
   close(): Promise<void>

@@ -3,7 +3,7 @@ import { pause } from './pause.ts'
 import type { Log, Pruned, Store } from './ports.ts'
 
 export interface PruneParts {
-  readonly store: Pick<Store, 'takeTurn' | 'prune'>
+  readonly store: Pick<Store, 'acquireInterval' | 'prune'>
   /** Milliseconds for which deliveries are kept that were delivered. */
   readonly keep: number
   readonly log: Log
@@ -46,7 +46,7 @@ export function pruning(parts: PruneParts): Loop {
     concurrency: 1,
     timeout: EVERY,
     rest: EVERY,
-    take: async () => ((await store.takeTurn('prune', DISTANCE, EVERY)) ? ['all'] : []),
+    take: async () => ((await store.acquireInterval('prune', DISTANCE, EVERY)) ? ['all'] : []),
     async do(_, leave) {
       const began = offset()
       const mayGoOn = () => !leave.aborted && Math.abs(offset() - began) <= LEAP

@@ -1,6 +1,6 @@
-import { inTime } from './in-time.ts'
 import type { Outages } from './outages.ts'
 import type { Store } from './ports.ts'
+import { resolvesWithin } from './resolves-within.ts'
 
 export interface WatchParts {
   readonly store: Pick<Store, 'check' | 'counts'>
@@ -36,7 +36,7 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   let oldLast: ReadonlySet<string> = new Set()
 
   async function atStore(): Promise<void> {
-    const takes = await inTime(store.check(), STORE_TIMEOUT)
+    const takes = await resolvesWithin(store.check(), STORE_TIMEOUT)
     if (takes || !tookLast) outages.store(takes)
     tookLast = takes
   }

@@ -27,9 +27,9 @@ async function listed(t: TestContext) {
   const check = async (more: Record<string, string> = {}) => {
     const json = spawnProgram(t, { ...env, ...more }, { cwd, args: ['check', '--json'] })
     const code = await json.exited
-    const { ok, trials } = JSON.parse(json.stdout()) as { ok: boolean; trials: Record<string, string>[] }
+    const { ok, checks } = JSON.parse(json.stdout()) as { ok: boolean; checks: Record<string, string>[] }
     assert.equal(code, ok ? 0 : 1)
-    return { ok, told: (what: string) => trials.find(trial => trial.what === what) }
+    return { ok, told: (what: string) => checks.find(check => check.what === what) }
   }
   return { cwd, path, env, sql: sqlOn(path), check }
 }

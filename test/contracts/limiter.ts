@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../../src/waitlist/ports.ts'
 import { isSlow } from '../harness/slow.ts'
 
 export interface Quota {
@@ -12,8 +12,8 @@ export interface Quota {
 /** Makes an empty limiter. The adapter's test cleans up after the test. */
 export type OpenLimiter = (test: TestContext, quota: Quota) => Promise<Limiter>
 
-const takeMany = async (limiter: Limiter, client: string, times: number): Promise<Allowance[]> => {
-  const attempts: Allowance[] = []
+const takeMany = async (limiter: Limiter, client: string, times: number): Promise<RateDecision[]> => {
+  const attempts: RateDecision[] = []
   for (let i = 0; i < times; i++) attempts.push(await limiter.take(client))
   return attempts
 }
@@ -60,7 +60,7 @@ export function limiterContract(name: string, open: OpenLimiter): void {
 
     test('all clients of one network share 16 quotas, and nobody else does', async t => {
       const limiter = await open(t, { limit: 3, window: 600 })
-      const attempts: Allowance[] = []
+      const attempts: RateDecision[] = []
       for (let i = 0; i < 20; i++) {
         for (let n = 0; n < 4; n++) attempts.push(await limiter.take(`2001:db8:0:${i}::/64`, '2001:db8::/48'))
       }
@@ -98,7 +98,7 @@ export function limiterContract(name: string, open: OpenLimiter): void {
       const limiter = await open(t, { limit: 1, window: 32 })
       const { network, seconds } = await fresh(2_000, async network => {
         for (let i = 0; i < 16; i++) assert.equal((await limiter.take(`${network} ${i}`, network)).admitted, true)
-        const refusals: Allowance[] = []
+        const refusals: RateDecision[] = []
         for (let i = 0; i < 5; i++) refusals.push(await limiter.take(`late ${network}`, network))
         return () => {
           assert.ok(refusals.every(({ admitted, remaining }) => !admitted && remaining === 0))
@@ -188,7 +188,7 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
     }
     return { clock, limiter, interval, admittedAt, ...quota }
   }
-  const exhaust = async (limiter: Limiter): Promise<{ admitted: number; refusal: Allowance }> => {
+  const exhaust = async (limiter: Limiter): Promise<{ admitted: number; refusal: RateDecision }> => {
     for (let admitted = 0; ; admitted++) {
       const attempt = await limiter.take(client)
       if (!attempt.admitted) return { admitted, refusal: attempt }

@@ -239,7 +239,7 @@ export function digestContract(name: string, make: MakePlace): void {
       const [place, clock] = [await make(t), handClock()]
       const stores = await instances(place, t, 4, { clock: clock.read })
       const taken = async (name: string) => {
-        const all = Array.from({ length: 16 }, (_, i) => stores[i % stores.length]!.takeTurn(name, 60_000))
+        const all = Array.from({ length: 16 }, (_, i) => stores[i % stores.length]!.acquireInterval(name, 60_000))
         return (await Promise.all(all)).filter(Boolean).length
       }
       assert.deepEqual([await taken('one'), await taken('other'), await taken('one')], [1, 1, 0])
@@ -256,7 +256,7 @@ export function digestContract(name: string, make: MakePlace): void {
       const options = { clock: clock.read }
       const place = await make(t)
       const store = await opened(place, t, options)
-      const take = (from: Store) => from.takeTurn('one', 60_000, 60_000)
+      const take = (from: Store) => from.acquireInterval('one', 60_000, 60_000)
       assert.equal(await take(store), false)
       for (const leap of [HOUR, -HOUR]) {
         clock.pass(60_000)

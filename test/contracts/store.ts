@@ -218,7 +218,7 @@ export function storeContract(name: string, place: MakePlace): void {
         store.settle(delivery!, { is: 'delivered' }),
         store.claimDigest('webhook', 10, 1),
         store.settleDigest(digest, { is: 'delivered' }, 1),
-        store.takeTurn('chat', 1),
+        store.acquireInterval('chat', 1),
         store.fillMailboxes(0, 1),
         store.countListed(),
         store.counts(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { HoldReason } from '../../src/waitlist/contact.ts'
-import type { News } from '../../src/waitlist/ports.ts'
+import type { Alert } from '../../src/waitlist/ports.ts'
 import { type Received, startReceiver } from '../contracts/destination.receiver.ts'
 import { destinationContract } from '../contracts/destination.ts'
 import type { Said } from '../harness/vendor.ts'
@@ -24,7 +24,7 @@ async function opened(t: TestContext, fake: Fake, service?: string) {
 }
 
 /** What a message says, as its vendor would get it, without waiting for its rate. */
-function textOf(fake: Fake, news: News, service: string | null = null): Promise<string> {
+function textOf(fake: Fake, news: Alert, service: string | null = null): Promise<string> {
   return new Promise((resolve, reject) => {
     function message(text: string): object {
       resolve(text)
@@ -57,7 +57,7 @@ describe('what channels are told', { timeout: 60_000 }, () => {
   const loops = { called: 'Loops', keeps: 'signups' } as const
   const webhook = { called: 'the webhook', keeps: 'events' } as const
   const heldFor = (reason: HoldReason, count: number) => ({ reason, count, oldest: new Date(0), newest: new Date(0) })
-  const sentences: readonly (readonly [News, string])[] = [
+  const sentences: readonly (readonly [Alert, string])[] = [
     [joined(1), '1 person joined the waitlist, 1,204 in all'],
     [joined(37), '37 people joined the waitlist, 1,204 in all'],
     [joined(10_000, { total: 1_234_567 }), '10,000 people joined the waitlist, 1,234,567 in all'],

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { type Chat, chat } from '../../src/destinations/chat.ts'
 import { discord } from '../../src/destinations/discord.ts'
 import { slack } from '../../src/destinations/slack.ts'
-import type { News } from '../../src/waitlist/ports.ts'
+import type { Alert } from '../../src/waitlist/ports.ts'
 import type { Received } from '../contracts/destination.receiver.ts'
 import type { Said } from '../harness/vendor.ts'
 
@@ -75,7 +75,7 @@ export function channelAt(t: Pick<TestContext, 'after'>, fake: Fake, origin: str
   return channel
 }
 
-export const joined = (people: number, more: Partial<News & { is: 'joined' }> = {}): News => ({
+export const joined = (people: number, more: Partial<Alert & { is: 'joined' }> = {}): Alert => ({
   ...{ is: 'joined', people, doubtful: 0, names: [], total: 1_204 },
   ...more,
 })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { checkAll } from '../../src/checks.ts'
 import { readConfig } from '../../src/config.ts'
-import { tryAll } from '../../src/trials.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 /** What `check` says of these lists. */
@@ -20,7 +20,7 @@ async function told(t: TestContext, blocked: string, allowed?: string): Promise<
   }
   const read = readConfig(env)
   assert.ok('config' in read)
-  const { is, why } = (await tryAll(read.config)).find(({ what }) => what === 'email domains')!
+  const { is, why } = (await checkAll(read.config)).find(({ what }) => what === 'email domains')!
   return `${is}: ${why.replaceAll(`${folder}/`, '')}`
 }
 

@@ -4,8 +4,8 @@ import { copyFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { checkAll } from '../../src/checks.ts'
 import { type CertificateNews, expiryOf, firstCertificate, watchCertificate } from '../../src/http/certificates.ts'
-import { tryAll } from '../../src/trials.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -206,7 +206,7 @@ describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, (
       service.reloadCertificate()
       const warnings = complaintsIn(service.logged).map(({ msg }) => String(msg))
       assert.equal(warnings.length, says === null ? 0 : 2, warnings.join('\n'))
-      const trial = (await tryAll(service.config)).find(({ what }) => what === 'certificate')!
+      const trial = (await checkAll(service.config)).find(({ what }) => what === 'certificate')!
       assert.equal(trial.is, result)
       for (const sentence of [...warnings, trial.why]) if (says !== null) assert.match(sentence, says)
     }

@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { overload } from '../../src/http/overload.ts'
 import { unavailable } from '../../src/http/refusals.ts'
-import { naturalBatches, storeBounds } from '../../src/stores/batch.ts'
+import { groupCommit, storeBounds } from '../../src/stores/batch.ts'
 import type { Admission, Store } from '../../src/waitlist/ports.ts'
 import type { Signup } from '../../src/waitlist/signup.ts'
 import { clientOf } from '../harness/client.ts'
@@ -17,12 +17,13 @@ describe('the door', () => {
   /** A door with a clock and a store that the test moves by hand. */
   function door() {
     const state = { now: 0, behind: false }
-    const sheds = overload(
+    const admissionControl = overload(
       () => state.behind,
       () => state.now,
     )
-    const admitted = (count: number) => Array.from({ length: count }, sheds).filter(shed => shed === null).length
-    return { state, sheds, admitted }
+    const admitted = (count: number) =>
+      Array.from({ length: count }, admissionControl).filter(shed => shed === null).length
+    return { state, admissionControl, admitted }
   }
   const endOfTurn = () => new Promise(resolve => setImmediate(resolve))
 
@@ -35,10 +36,10 @@ describe('the door', () => {
   })
 
   test('refuses while the store is behind, each at the end of its turn, and admits again when it is not', async () => {
-    const { state, sheds } = door()
-    assert.equal(sheds(), null)
+    const { state, admissionControl } = door()
+    assert.equal(admissionControl(), null)
     state.behind = true
-    const shed = sheds()
+    const shed = admissionControl()
     assert.notEqual(shed, null)
     let isOver = false
     const over = shed!.then(() => {
@@ -48,9 +49,9 @@ describe('the door', () => {
     assert.equal(isOver, false)
     await endOfTurn()
     await over
-    assert.notEqual(sheds(), null)
+    assert.notEqual(admissionControl(), null)
     state.behind = false
-    assert.equal(sheds(), null)
+    assert.equal(admissionControl(), null)
   })
 
   test('refuses the rest of a turn that has lasted for more than 250 ms, and admits in the next', async () => {
@@ -129,7 +130,7 @@ test('the connection stays', async t => {
 
 /** A store that commits at most `batch` signups each 40 ms. */
 function slowed(store: Store, batch: number): Store {
-  const { submit, isBehind } = naturalBatches<Signup, Admission>(
+  const { submit, isBehind } = groupCommit<Signup, Admission>(
     async signups => {
       await wait(40)
       return Promise.all(signups.map(store.admit))

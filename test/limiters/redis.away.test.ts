@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { insured } from '../../src/limiters/insured.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
+import { withFallback } from '../../src/limiters/with-fallback.ts'
 import type { Limiter } from '../../src/waitlist/ports.ts'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
 import { until } from '../harness/program.ts'
@@ -27,7 +27,7 @@ async function server(t: TestContext, more: readonly string[] = []): Promise<Red
 function insure(shared: Limiter, past = 2_000) {
   const { log, logged } = recordingLog()
   let ahead = 0
-  const limiter = insured(shared, memoryLimiter(quota), log, () => performance.now() + ahead)
+  const limiter = withFallback(shared, memoryLimiter(quota), log, () => performance.now() + ahead)
   ahead = past
   return { limiter, logged, said: () => logged.map(({ msg }) => msg) }
 }

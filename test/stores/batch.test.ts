@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Bounds, naturalBatches } from '../../src/stores/batch.ts'
+import { type Bounds, groupCommit } from '../../src/stores/batch.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports.ts'
 
 /** A commit that the test finishes by hand, one call after the other. */
@@ -36,7 +36,7 @@ const unavailable = (sentence: RegExp) => (error: unknown) => {
 describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
   test('what arrives in one turn of the event loop shares a commit, without waiting for a timer', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: patient })
+    const batches = groupCommit(commit, { bounds: patient })
     const answers = range(10).map(item => batches.submit(item))
     const first = await called(1)
     assert.deepEqual(first.items, range(10))
@@ -47,7 +47,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('what queues during a commit is the next one, in order of arrival and at most 256 at a time', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: patient })
+    const batches = groupCommit(commit, { bounds: patient })
     const answers = [batches.submit(0)]
     const first = await called(1)
     for (const item of range(600, 1)) answers.push(batches.submit(item))
@@ -76,7 +76,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
       sizes.push(items.length)
       return items.map(String)
     }
-    const batches = naturalBatches(commit, { bounds, took: () => took })
+    const batches = groupCommit(commit, { bounds, took: () => took })
     await Promise.all(range(3_000).map(batches.submit))
     assert.deepEqual(sizes.splice(0), [1_000, 500, 256, 256, 256, 256, 256, 220])
     took = 5
@@ -86,7 +86,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('as many commits as the store merges are under way at once, and each answers its own items', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: patient, ahead: 2 })
+    const batches = groupCommit(commit, { bounds: patient, ahead: 2 })
     const answers: Promise<string>[] = []
     for (const item of range(4)) {
       answers.push(batches.submit(item))
@@ -105,7 +105,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a full batch is sent at once, though the turn of the event loop goes on', async () => {
     const { commit, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 4 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, batch: 4 } })
     const answers = range(5).map(item => batches.submit(item))
     assert.deepEqual(
       calls.map(({ items }) => items),
@@ -119,7 +119,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('nobody is answered before the commit has', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: patient })
+    const batches = groupCommit(commit, { bounds: patient })
     let answered = false
     const answer = batches.submit(1).then(() => {
       answered = true
@@ -140,13 +140,13 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
       await new Promise(resolve => setTimeout(resolve, 20))
       return items
     }
-    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, batch: 2 } })
     await Promise.all(range(4).map(item => batches.submit(item).then(() => log.push(`answered ${item}`))))
     assert.deepEqual(log, ['sent 0,1', 'sent 2,3', 'answered 0', 'answered 1', 'answered 2', 'answered 3'])
   })
 
   test('each gets its own answer', async () => {
-    const batches = naturalBatches(async (items: readonly number[]) => items.map(item => item * 2), { bounds: patient })
+    const batches = groupCommit(async (items: readonly number[]) => items.map(item => item * 2), { bounds: patient })
     assert.deepEqual(
       await Promise.all(range(1_000).map(item => batches.submit(item))),
       range(1_000).map(item => item * 2),
@@ -155,7 +155,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('one more than the queue holds is refused at once; those before it are not', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...patient, queue: 5 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, queue: 5 } })
     const committing = batches.submit(0)
     const first = await called(1)
     const waiting = range(5, 1).map(item => batches.submit(item))
@@ -170,7 +170,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a commit that fails refuses exactly its batch', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, batch: 2 } })
     const answers = range(6).map(item => batches.submit(item))
     const settled = Promise.allSettled(answers)
     ;(await called(1)).finish()
@@ -183,7 +183,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
   })
 
   test('a commit that throws instead of rejecting refuses its batch too', async () => {
-    const batches = naturalBatches<number, string>(
+    const batches = groupCommit<number, string>(
       () => {
         throw new StoreUnavailable('at once')
       },
@@ -195,7 +195,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('a commit slower than the timeout refuses all who wait, and newcomers until it ends', async () => {
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 100, timeout: 200 } })
+    const batches = groupCommit(commit, { bounds: { batch: 2, queue: 100, timeout: 200 } })
     const early = range(4).map(item => batches.submit(item))
     await new Promise(resolve => setTimeout(resolve, 120))
     for (const each of await Promise.allSettled([...early, batches.submit(4)])) {
@@ -214,7 +214,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('drain answers everybody who was accepted and refuses the next', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, batch: 2 } })
     const answers = range(5).map(item => batches.submit(item))
     let isDrained = false
     const drained = batches.drain().then(() => {
@@ -232,7 +232,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
 
   test('refuse tells everybody at once, during a commit that does not end too; a drain then waits for nobody', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...patient, batch: 2 } })
+    const batches = groupCommit(commit, { bounds: { ...patient, batch: 2 } })
     const refused = Promise.all(
       range(5).map(item => assert.rejects(batches.submit(item), unavailable(/could not commit in time/))),
     )
@@ -247,7 +247,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
   for (const when of ['before', 'after']) {
     test(`a drain that begins ${when} the last commit ends waits for its answers`, async () => {
       const { commit, called } = handCommit()
-      const batches = naturalBatches(commit, { bounds: patient })
+      const batches = groupCommit(commit, { bounds: patient })
       const log: string[] = []
       const answered = batches.submit(1).then(() => log.push('answered'))
       const first = await called(1)
@@ -262,8 +262,8 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
   }
 
   test('drain resolves at once when nothing waits, and after a batch that fails', async () => {
-    await naturalBatches(async () => [], { bounds: patient }).drain()
-    const batches = naturalBatches(async () => Promise.reject(new StoreUnavailable('full')), { bounds: patient })
+    await groupCommit(async () => [], { bounds: patient }).drain()
+    const batches = groupCommit(async () => Promise.reject(new StoreUnavailable('full')), { bounds: patient })
     const refused = assert.rejects(batches.submit(1), unavailable(/full/))
     await batches.drain()
     await refused
@@ -310,7 +310,7 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   test('neither in its commit', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const all = outcomes([naturalBatches(commit, { clock }).submit(1)])
+    const all = outcomes([groupCommit(commit, { clock }).submit(1)])
     await called(1)
     pass(4_999)
     await soon()
@@ -323,7 +323,7 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   test('nor in the queue and in its commit together', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds, clock })
+    const batches = groupCommit(commit, { bounds, clock })
     const all = outcomes([batches.submit(0), batches.submit(1)])
     const first = await called(1)
     pass(3_000)
@@ -341,11 +341,11 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   test('of a batch, those who came first are refused first, and the others are answered', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called, calls } = handCommit()
-    const unheard: [number, string][] = []
-    const batches = naturalBatches(commit, {
+    const late: [number, string][] = []
+    const batches = groupCommit(commit, {
       bounds: { ...bounds, batch: 10 },
       clock,
-      unheard: (item, answer) => unheard.push([item, answer]),
+      onLateResult: (item, answer) => late.push([item, answer]),
     })
     const answers = [batches.submit(0)]
     await called(1)
@@ -362,13 +362,13 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
     second.finish()
     await soon()
     assert.deepEqual(all, ['answered', refused, 'answered'])
-    assert.deepEqual(unheard, [[1, '1']])
+    assert.deepEqual(late, [[1, '1']])
   })
 
   test('what has waited too long for its turn is not stored; the rest of the queue is', async t => {
     const { clock, delay } = clockOf(t)
     const { commit, called, calls } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { ...bounds, timeout: 50 }, clock })
+    const batches = groupCommit(commit, { bounds: { ...bounds, timeout: 50 }, clock })
     const answers = range(3).map(item => batches.submit(item))
     const first = await called(1)
     delay(60)
@@ -391,7 +391,7 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
   test('when its first has waited for more than 100 ms, until the queue is younger', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 100, timeout: 5_000 }, clock })
+    const batches = groupCommit(commit, { bounds: { batch: 2, queue: 100, timeout: 5_000 }, clock })
     const answers = range(4).map(item => batches.submit(item))
     const first = await called(1)
     pass(100)
@@ -410,7 +410,7 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
   test('not while the next commit takes all that wait, however slow the disk is', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { batch: 10, queue: 100, timeout: 5_000 }, clock })
+    const batches = groupCommit(commit, { bounds: { batch: 10, queue: 100, timeout: 5_000 }, clock })
     const answers = [batches.submit(0)]
     const first = await called(1)
     answers.push(...range(9, 1).map(item => batches.submit(item)))
@@ -425,7 +425,7 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
 
   test('when it is full', async () => {
     const { commit, called } = handCommit()
-    const batches = naturalBatches(commit, { bounds: { batch: 2, queue: 4, timeout: 60_000 } })
+    const batches = groupCommit(commit, { bounds: { batch: 2, queue: 4, timeout: 60_000 } })
     const answers = range(2).map(item => batches.submit(item))
     const first = await called(1)
     for (const item of range(4, 2)) {
@@ -442,7 +442,7 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
 
 test('with the bounds of a store, 8,192 signups wait for their transaction, and one more is refused at once', async () => {
   const { commit, called } = handCommit()
-  const batches = naturalBatches(commit)
+  const batches = groupCommit(commit)
   const answers = [batches.submit(0)]
   const first = await called(1)
   for (const item of range(8_192, 1)) answers.push(batches.submit(item))

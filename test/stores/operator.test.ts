@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
+import { checkAll } from '../../src/checks.ts'
 import { readConfig } from '../../src/config.ts'
 import { operatorOf } from '../../src/operator.ts'
 import { postgresOperator } from '../../src/stores/postgres/operator.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { tryAll } from '../../src/trials.ts'
 import { OperatorError } from '../../src/waitlist/ports.ts'
 import { contactsContract } from '../contracts/operator.contacts.ts'
 import { countingContract } from '../contracts/operator.counting.ts'
-import { soundnessContract } from '../contracts/operator.soundness.ts'
+import { integrityContract } from '../contracts/operator.integrity.ts'
 import { type Desk, operatorContract } from '../contracts/operator.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sqlOn as sqlInFile } from '../harness/database.ts'
@@ -37,7 +37,7 @@ const noFile = async (t: TestContext) => sqliteOperator(join(temporaryFolder(t),
 operatorContract('a SQLite file', inFile, noFile, '0', '(unixepoch() + 31536000) * 1000')
 contactsContract('a SQLite file', inFile, noFile, '0')
 countingContract('a SQLite file', inFile, noFile, String)
-soundnessContract('a SQLite file', inFile, noFile, '0')
+integrityContract('a SQLite file', inFile, noFile, '0')
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -54,7 +54,7 @@ const noTables = async () => postgresOperator(await server.database())
 operatorContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)', "now() + interval '1 year'")
 contactsContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
 countingContract('PostgreSQL', inPostgres, noTables, time => `to_timestamp(${time} / 1000.0)`)
-soundnessContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
+integrityContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
 
 /** A database that the first start has yet to fill. */
 for (const [what, make] of [
@@ -72,7 +72,7 @@ for (const [what, make] of [
     const settings = readConfig({ DATABASE_URL: await make(t) })
     assert.ok('config' in settings)
     assert.deepEqual(
-      (await tryAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),
+      (await checkAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),
       ['database: ok', 'rate limit: ok', 'provider: ok', 'destinations: ok'],
     )
     assert.deepEqual(await (await operatorOf(settings.config)).backlog(), { pending: 0, waiting: {}, abandoned: 0 })

@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { digests } from '../../src/waitlist/digest.ts'
-import type { Channel, DeliveryResult, News, Store } from '../../src/waitlist/ports.ts'
+import type { Alert, Channel, DeliveryResult, Store } from '../../src/waitlist/ports.ts'
 import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { keptLog } from './log.ts'
@@ -12,7 +12,7 @@ import { quickFolder } from './scene.ts'
 
 const DISTANCE = 60_000
 const joined = (people: number, total: number | null, doubtful = 0, names: readonly string[] = []) =>
-  ({ is: 'joined', people, doubtful, names, total }) satisfies News
+  ({ is: 'joined', people, doubtful, names, total }) satisfies Alert
 
 /** The real store, and processes that tell a channel by a clock that a test steps; the channel says what the test wants. */
 async function scene(t: TestContext) {
@@ -22,7 +22,7 @@ async function scene(t: TestContext) {
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['chat'], ...time })
   t.after(() => store.close())
   const { log, lines } = keptLog()
-  const told: { readonly at: number; readonly news: News }[] = []
+  const told: { readonly at: number; readonly news: Alert }[] = []
   const answers: DeliveryResult[] = []
   let visitors = 0
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { ALL, DOMAIN_MOST, hasLink, holdReasonOf, newcomerOf, registeredDomainOf } from '../../src/waitlist/hold.ts'
+import { ALL, candidateOf, DOMAIN_MOST, hasLink, holdReasonOf, registeredDomainOf } from '../../src/waitlist/hold.ts'
 
 const names = `
 Ada Lovelace|J.R. Smith|J.R.R. Tolkien|Dr.Who|Dr. Who|Dr.Müller|Prof.Dr. Anna Schmidt|Anna-Lena O'Neil|Jean.Pierre|jean.pierre
@@ -89,22 +89,22 @@ describe('the reason to hold', () => {
   const open = { knows: () => false, hasRoom: () => true }
   const who = { name: 'Ada', email: 'Ada@X.Example.com', unverified: undefined }
 
-  test('a newcomer is counted in its domain before all', () => {
+  test('a candidate is counted in its domain before all', () => {
     assert.deepEqual(
-      [...newcomerOf(who, rules).scopes],
+      [...candidateOf(who, rules).scopes],
       [
         ['example.com', DOMAIN_MOST],
         [ALL, 5],
       ],
     )
-    assert.deepEqual([...newcomerOf({ ...who, email: 'ada@gmail.com' }, rules).scopes], [[ALL, 5]])
-    assert.deepEqual([...newcomerOf(who, { ...rules, suspicious: false, above: null }).scopes], [])
+    assert.deepEqual([...candidateOf({ ...who, email: 'ada@gmail.com' }, rules).scopes], [[ALL, 5]])
+    assert.deepEqual([...candidateOf(who, { ...rules, suspicious: false, above: null }).scopes], [])
   })
 
   test('each rule alone', () => {
-    const reason = (signup: Partial<typeof who> | { unverified: true }, register = {}, given = {}) => {
+    const reason = (signup: Partial<typeof who> | { unverified: true }, window = {}, given = {}) => {
       const all = { ...rules, ...given }
-      return holdReasonOf(newcomerOf({ ...who, ...signup }, all), { ...open, ...register })
+      return holdReasonOf(candidateOf({ ...who, ...signup }, all), { ...open, ...window })
     }
     const full = (full: string) => ({ hasRoom: (scope: string) => scope !== full })
     const known = { knows: () => true }
@@ -122,7 +122,7 @@ describe('the reason to hold', () => {
 
   test('of several the worst: who is released after an outage of the verifier has no link', () => {
     const reason = (given: object, rooms = open) =>
-      holdReasonOf(newcomerOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
+      holdReasonOf(candidateOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
     assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
     assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, knows: () => true }), 'same-mailbox')
     const full = { ...open, hasRoom: () => false }

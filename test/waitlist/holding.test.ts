@@ -5,7 +5,7 @@ import type { HoldReason } from '../../src/waitlist/contact.ts'
 import type { Counts } from '../../src/waitlist/counts.ts'
 import { holding } from '../../src/waitlist/holding.ts'
 import { outages } from '../../src/waitlist/outages.ts'
-import type { News } from '../../src/waitlist/ports.ts'
+import type { Alert } from '../../src/waitlist/ports.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const HOUR = 3_600_000
@@ -18,7 +18,7 @@ function scene(t: TestContext) {
   let counted = 0
   const rows: { reason: HoldReason; at: number }[] = []
   const turns = new Map<string, number>()
-  const news: News[] = []
+  const news: Alert[] = []
   const store = {
     async counts(): Promise<Counts> {
       counted++
@@ -30,7 +30,7 @@ function scene(t: TestContext) {
       const contacts = { listed: 0, pending: 0, held: rows.length }
       return { at: new Date(now), contacts, held, signups: [], sources: [], sourced: 0, deliveries: [] }
     },
-    async takeTurn(name: string, distance: number) {
+    async acquireInterval(name: string, distance: number) {
       if (now < (turns.get(name) ?? 0)) return false
       turns.set(name, now + distance)
       return true
@@ -39,7 +39,7 @@ function scene(t: TestContext) {
   const channel = {
     name: 'slack',
     title: 'Slack',
-    async tell(said: News) {
+    async tell(said: Alert) {
       news.push(said)
       return { is: 'delivered' } as const
     },

@@ -4,10 +4,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { handOver } from '../../src/waitlist/handover.ts'
 import { outages } from '../../src/waitlist/outages.ts'
 import {
+  type Alert,
   type Channel,
   type Creation,
   type DeliveryResult,
-  type News,
   type Provider,
   type Refusal,
   type Store,
@@ -17,8 +17,8 @@ import { scene } from './scene.ts'
 
 /** A channel that answers each message only when the test says so. */
 function channel(name = 'chat') {
-  const news: News[] = []
-  const told: News['is'][] = []
+  const news: Alert[] = []
+  const told: Alert['is'][] = []
   const answers: ((result: DeliveryResult) => void)[] = []
   const port: Channel = {
     name,
@@ -40,14 +40,14 @@ function channel(name = 'chat') {
 
 const leave = new AbortController().signal
 /** Whoever asks gets the turn. */
-const alone = { takeTurn: async () => true }
+const alone = { acquireInterval: async () => true }
 const unreached: DeliveryResult = { is: 'unreached', why: 'no connection' }
 
 const loops = { name: 'loops', called: 'Loops', keeps: 'signups' } as const
 const webhook = { name: 'webhook', called: 'the webhook', keeps: 'events' } as const
 
 /** One instance; the outage takes its turns. */
-function telling(channels: readonly Channel[], store: Pick<Store, 'takeTurn'> = alone) {
+function telling(channels: readonly Channel[], store: Pick<Store, 'acquireInterval'> = alone) {
   const turned = outages({ store, channels, leave }).of(loops)
   return async (...states: (Refusal | 'answering')[]) => {
     for (const state of states) turned(state)
@@ -109,7 +109,9 @@ describe('what channels are told of an outage', () => {
 
   test('it is told though the store does not answer', async () => {
     const { port, told } = channel()
-    await telling([port], { takeTurn: () => Promise.reject(new StoreUnavailable('no connection')) })('unreachable')
+    await telling([port], { acquireInterval: () => Promise.reject(new StoreUnavailable('no connection')) })(
+      'unreachable',
+    )
     assert.deepEqual(told, ['unreachable'])
   })
 
@@ -134,11 +136,11 @@ describe('what channels are told of an outage', () => {
   })
 })
 
-const calledOf = (news: News) => ('called' in news ? news.called : null)
+const calledOf = (news: Alert) => ('called' in news ? news.called : null)
 
 describe('what channels are told of deliveries that are late', () => {
   /** One channel that hears all at once, and two destinations. */
-  function lateness(store: Pick<Store, 'takeTurn'> = alone) {
+  function lateness(store: Pick<Store, 'acquireInterval'> = alone) {
     const { port, news } = channel()
     port.tell = async said => {
       news.push(said)
@@ -191,11 +193,11 @@ describe('what channels are told of deliveries that are late', () => {
   test('of several instances that look one after the other, the first one says it', async t => {
     const { store, clock } = await scene(t)
     const taken: Promise<boolean>[] = []
-    const takeTurn: Store['takeTurn'] = (name, distance) => {
-      taken.push(store.takeTurn(name, distance))
+    const acquireInterval: Store['acquireInterval'] = (name, distance) => {
+      taken.push(store.acquireInterval(name, distance))
       return taken.at(-1)!
     }
-    const instances = [1, 2, 3].map(() => lateness({ takeTurn }))
+    const instances = [1, 2, 3].map(() => lateness({ acquireInterval }))
     for (const names of [['webhook'], []]) {
       for (const { look } of instances) {
         await look(...names)
@@ -241,7 +243,7 @@ async function turnsOf(t: TestContext, ...creations: Creation[]): Promise<string
   const { store, clock, lines } = here
   const log = { info() {}, warn() {}, error() {} }
   const parts = { store, log, announce() {}, clock: () => clock.now, random: () => 0.5 }
-  const handing = handOver({ ...parts, provider, turned: to => turns.push(to) })
+  const handing = handOver({ ...parts, provider, onStateChange: to => turns.push(to) })
   for (let i = 0; i < 20; i++) {
     await here.visit(`visitor-${i}@example.com`, handing)
     clock.now += 1_000

@@ -23,7 +23,7 @@ function pages(count: number, old = 1) {
 test('whoever has the turn goes through all pages, one after the other, and the log says what was deleted', async () => {
   const store = pages(3)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
+  const loop = pruning({ store: { ...store, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 1 })
   assert.equal(await loop.once(), 1)
   const [[, first], [, second]] = store.asked as [[number, number], [number, number]]
   assert.deepEqual(store.asked, [
@@ -40,7 +40,7 @@ test('whoever has the turn goes through all pages, one after the other, and the 
 test('another instance has the turn: nothing is looked at', async () => {
   const store = pages(1)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => false }, keep: 7 * DAY, log, rest: 1 })
+  const loop = pruning({ store: { ...store, acquireInterval: async () => false }, keep: 7 * DAY, log, rest: 1 })
   assert.equal(await loop.once(), 0)
   assert.deepEqual([store.asked, lines], [[], []])
 })
@@ -48,7 +48,7 @@ test('another instance has the turn: nothing is looked at', async () => {
 test('a stop does not wait for the rest', async () => {
   const store = pages(10)
   const { log } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 60_000 })
+  const loop = pruning({ store: { ...store, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 60_000 })
   loop.start()
   while (store.asked.length === 0) await wait(1)
   await loop.stop(0)
@@ -63,7 +63,7 @@ test('a store that is out ends the turn, with a line in the log; the next one go
     if (all[3] !== true && store.asked.length === 2 && fails-- > 0) throw new StoreUnavailable('busy')
     return store.prune(...all)
   }
-  const loop = pruning({ store: { prune, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
+  const loop = pruning({ store: { prune, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 1 })
   await loop.once()
   assert.deepEqual(
     lines.map(({ message }) => message),
@@ -80,7 +80,7 @@ test('a store that is out ends the turn, with a line in the log; the next one go
 test('unusually many are told of, and deleted only an hour later', async () => {
   const store = pages(3, 100)
   const { log, lines } = keptLog()
-  const loop = pruning({ store: { ...store, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1 })
+  const loop = pruning({ store: { ...store, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 1 })
   await loop.once()
   assert.deepEqual(store.asked, [])
   await loop.once()
@@ -106,7 +106,7 @@ test('a clock that leaps during a look ends it, and the next one tells first wha
   }
   const { log, lines } = keptLog()
   const time = { clock: () => now, monotonic: () => 0 }
-  const loop = pruning({ store: { prune, takeTurn: async () => true }, keep: 7 * DAY, log, rest: 1, ...time })
+  const loop = pruning({ store: { prune, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 1, ...time })
   await loop.once()
   assert.equal(store.asked.length, 2)
   await loop.once()

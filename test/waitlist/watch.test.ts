@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Counts, MINUTE } from '../../src/waitlist/counts.ts'
 import { outages } from '../../src/waitlist/outages.ts'
-import { type Channel, type News, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { type Alert, type Channel, StoreUnavailable } from '../../src/waitlist/ports.ts'
 import { LATE, watch } from '../../src/waitlist/watch.ts'
 import { scene, stay } from './scene.ts'
 
@@ -91,7 +91,7 @@ describe('whether something has waited for too long', () => {
 
 test('a hand-over that has waited in a real store for more than an hour is told, and that it no longer does', async t => {
   const { store, clock, waiting, pass } = await scene(t)
-  const news: News[] = []
+  const news: Alert[] = []
   const channel: Channel = {
     name: 'chat',
     title: 'Chat',

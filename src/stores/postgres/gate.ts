@@ -1,4 +1,4 @@
-import { type HoldRules, holdReasonOf, type Newcomer, newcomerOf } from '../../waitlist/hold.ts'
+import { type Candidate, candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/hold.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { credentialsOf, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
 import type { Query } from './client.ts'
@@ -117,21 +117,21 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
     const time = counts ? (await query<{ time: Date }>(LOCK, [now()]))[0]!.time : null
     const keys = items.map(({ key }) => key)
     const known = new Set((await query<{ email_key: string }>(KNOWN, [keys])).map(({ email_key }) => email_key))
-    const newcomers = new Map<Item, Newcomer>()
+    const candidates = new Map<Item, Candidate>()
     for (const item of items) {
       if (spent.has(item) || known.has(item.key)) continue
       known.add(item.key)
-      newcomers.set(item, newcomerOf(item.signup, rules))
+      candidates.set(item, candidateOf(item.signup, rules))
     }
-    const asked = syncsKnown ? items.map(({ signup }) => newcomerOf(signup, rules)) : [...newcomers.values()]
-    const register = await registerOf(asked, query, time)
+    const asked = syncsKnown ? items.map(({ signup }) => candidateOf(signup, rules)) : [...candidates.values()]
+    const window = await windowOf(asked, query, time)
     const entries = new Map<Item, Entry>()
-    for (const [item, newcomer] of newcomers) {
-      const heldFor = holdReasonOf(newcomer, register)
-      register.enter(newcomer, heldFor === null)
-      entries.set(item, { heldFor, mailbox: newcomer.mailbox })
+    for (const [item, candidate] of candidates) {
+      const heldFor = holdReasonOf(candidate, window)
+      window.enter(candidate, heldFor === null)
+      entries.set(item, { heldFor, mailbox: candidate.mailbox })
     }
-    await register.save(items.length)
+    await window.save(items.length)
     return { entries, spent }
   }
 
@@ -139,12 +139,12 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
    * What the database remembers of those who came before, with those of this batch added one by one. `time` is that after
    * the lock: the one at which the transaction began may lie before the arrivals that it waited for.
    */
-  async function registerOf(newcomers: readonly Newcomer[], query: Query, time: Date | null) {
-    const wanted = newcomers.flatMap(({ mailbox }) => mailbox ?? [])
+  async function windowOf(candidates: readonly Candidate[], query: Query, time: Date | null) {
+    const wanted = candidates.flatMap(({ mailbox }) => mailbox ?? [])
     const mailboxes = new Set(
       wanted.length === 0 ? [] : (await query<{ mailbox: string }>(MAILBOXES, [wanted])).map(({ mailbox }) => mailbox),
     )
-    const wishes = new Map(newcomers.flatMap(({ scopes }) => [...scopes]))
+    const wishes = new Map(candidates.flatMap(({ scopes }) => [...scopes]))
     const rooms = new Map<string, Room>()
     if (wishes.size > 0) {
       const values = [time, -window, [...wishes.keys()], [...wishes.values()]]
@@ -155,7 +155,7 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
     return {
       knows: (mailbox: string) => mailboxes.has(mailbox),
       hasRoom: (scope: string) => rooms.get(scope)!.free > 0,
-      enter({ mailbox, scopes }: Newcomer, letIn: boolean) {
+      enter({ mailbox, scopes }: Candidate, letIn: boolean) {
         if (mailbox !== null) mailboxes.add(mailbox)
         if (!letIn) return
         for (const scope of scopes.keys()) {

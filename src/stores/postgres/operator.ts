@@ -7,9 +7,9 @@ import { deliveries } from './operator/deliveries.ts'
 import { erasure } from './operator/erasure.ts'
 import { holding } from './operator/holding.ts'
 import { imports } from './operator/imports.ts'
+import { integrity } from './operator/integrity.ts'
 import { lend, nameOf } from './operator/open.ts'
 import { pruning } from './operator/pruning.ts'
-import { soundness } from './operator/soundness.ts'
 import { isCurrent } from './schema.ts'
 import { requireCreation, requireFit, requireRights } from './server.ts'
 
@@ -21,7 +21,7 @@ export const postgresOperator = (url: string): Operator => ({
   ...erasure(url),
   ...pruning(url),
   ...copies(url),
-  ...soundness(url),
+  ...integrity(url),
   ...imports(url),
   ...holding(url),
   look: () => lend(url, ({ lend }) => lend(client => look(client, nameOf(url)))),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, type Digest, LEASE, NAMED, type Settlement, type Store } from '../../waitlist/ports.ts'
-import { type Bounds, naturalBatches } from '../batch.ts'
+import { type Bounds, groupCommit } from '../batch.ts'
 import {
   CONTACT_COLUMNS,
   COUNT_LISTED,
@@ -188,7 +188,7 @@ interface Outbox
     | 'settle'
     | 'claimDigest'
     | 'settleDigest'
-    | 'takeTurn'
+    | 'acquireInterval'
     | 'prune'
     | 'fillMailboxes'
     | 'secret'
@@ -223,7 +223,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     return ours
   }
 
-  const settlements = naturalBatches<{ delivery: Delivery; settlement: Settlement }, boolean>(
+  const settlements = groupCommit<{ delivery: Delivery; settlement: Settlement }, boolean>(
     async all => {
       const ends = all.map(({ settlement }) => settlement)
       const values = [
@@ -305,7 +305,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return wasOurs(digest, row!.held > 0, again)
       })
     },
-    takeTurn: (name, distance, latest = Number.POSITIVE_INFINITY) =>
+    acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
       database.attempt(async (query, again) => {
         const values = [now(), name, randomUUID(), distance, farthestTurn(distance), latest]
         const [row] = await query<{ taken: boolean }>(TAKE_TURN, values)

@@ -4,7 +4,7 @@ import type { HoldRules } from '../../waitlist/hold.ts'
 import { type Admission, type Log, OperatorError, type Store, StoreUnavailable } from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
 import { throttle } from '../../waitlist/throttle.ts'
-import { type Bounds, naturalBatches } from '../batch.ts'
+import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
 import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
@@ -66,7 +66,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     settle,
     claimDigest,
     settleDigest,
-    takeTurn,
+    acquireInterval,
     prune,
     fillMailboxes,
     secret,
@@ -77,10 +77,10 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const { trackSources = false, holds = null, syncsKnown = false } = options
   const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, holds, syncsKnown, leased, lost })
   const able = checked(admit, trial, { syncsKnown })
-  const signups = naturalBatches<Signup, Admission>(able.admit, {
+  const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     measured: options.commits,
-    unheard(_, admission) {
+    onLateResult(_, admission) {
       // If that fails too, the lease ends by itself.
       if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
     },
@@ -119,7 +119,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     settle,
     claimDigest,
     settleDigest,
-    takeTurn,
+    acquireInterval,
     prune,
     fillMailboxes,
     secret,

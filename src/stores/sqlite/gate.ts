@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type HoldRules, holdReasonOf, newcomerOf } from '../../waitlist/hold.ts'
+import { candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/hold.ts'
 import { emailKey } from '../../waitlist/signup.ts'
 import { type Credentials, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
 
@@ -50,10 +50,10 @@ export function gating(database: DatabaseSync, rules: HoldRules) {
       if (proof !== undefined && claim.run(proof.nonce, proof.claimant, proof.expires).changes === 0) {
         if (claimantOf.get(proof.nonce)?.claimant !== proof.claimant) return 'spent'
       }
-      const newcomer = newcomerOf({ name, email, unverified }, rules)
-      const { mailbox, scopes } = newcomer
+      const candidate = candidateOf({ name, email, unverified }, rules)
+      const { mailbox, scopes } = candidate
       if (isKnown.get(emailKey(email)) !== undefined) return { heldFor: null, mailbox }
-      const heldFor = holdReasonOf(newcomer, {
+      const heldFor = holdReasonOf(candidate, {
         knows: mailbox => hasMailbox.get(mailbox) !== undefined,
         hasRoom: (scope, most) => roomIn(scope, most, now) !== undefined,
       })

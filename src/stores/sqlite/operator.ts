@@ -8,8 +8,8 @@ import { deliveries } from './operator/deliveries.ts'
 import { erasure } from './operator/erasure.ts'
 import { holding } from './operator/holding.ts'
 import { imports } from './operator/imports.ts'
+import { integrity } from './operator/integrity.ts'
 import { pruning } from './operator/pruning.ts'
-import { soundness } from './operator/soundness.ts'
 import { lackingRight } from './rights.ts'
 
 /** The operator's side of a database file. Each call opens it separately; a service goes on meanwhile. */
@@ -23,7 +23,7 @@ export function sqliteOperator(path: string): Operator {
     ...erasure(path),
     ...pruning(path),
     ...copies(path),
-    ...soundness(path),
+    ...integrity(path),
     ...imports(path),
     ...holding(path),
     async look() {

@@ -44,7 +44,7 @@ export type Step =
       readonly settlement: DigestSettlement
       readonly distance: number
     }
-  | { readonly do: 'take turn'; readonly name: string; readonly distance: number; readonly latest: number }
+  | { readonly do: 'acquire interval'; readonly name: string; readonly distance: number; readonly latest: number }
   | {
       readonly do: 'prune'
       readonly age: number
@@ -63,7 +63,7 @@ export interface Results {
   readonly settle: boolean
   readonly 'claim digest': Digest | number | null
   readonly 'settle digest': boolean
-  readonly 'take turn': boolean
+  readonly 'acquire interval': boolean
   readonly prune: Pruned
   readonly 'fill mailboxes': Filled
   readonly secret: string
@@ -189,7 +189,7 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
   }
   const isNear = (wait: number, distance: number) => wait > 0 && wait <= farthestTurn(distance)
 
-  function takeTurn({ name, distance, latest }: Step & { do: 'take turn' }, now: number): boolean {
+  function acquireInterval({ name, distance, latest }: Step & { do: 'acquire interval' }, now: number): boolean {
     const wait = untilTurn(name, now)
     if (isNear(wait, distance)) return false
     beginTurn.run(name, randomUUID(), now + distance)
@@ -245,8 +245,8 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return claimDigest(step, now)
       case 'settle digest':
         return settleDigest(step, now)
-      case 'take turn':
-        return takeTurn(step, now)
+      case 'acquire interval':
+        return acquireInterval(step, now)
       case 'prune':
         return prune(now - step.age, step.after, step.most, step.counting)
       case 'fill mailboxes':

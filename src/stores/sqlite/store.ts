@@ -12,7 +12,7 @@ import {
   StoreUnavailable,
 } from '../../waitlist/ports.ts'
 import type { Signup } from '../../waitlist/signup.ts'
-import { type Bounds, naturalBatches } from '../batch.ts'
+import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
 import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
@@ -66,11 +66,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     if (reply.is !== 'stepped') throw unavailable(reply)
     return reply.results
   }
-  const settlements = naturalBatches<Step, Result>(step, { bounds })
+  const settlements = groupCommit<Step, Result>(step, { bounds })
   // Apart, so that an attempt can be ended on a disk that is too full to begin another.
-  const claims = naturalBatches<Step, Result>(step, {
+  const claims = groupCommit<Step, Result>(step, {
     bounds,
-    unheard(step, result) {
+    onLateResult(step, result) {
       if (step.do === 'claim') for (const delivery of result as Results['claim']) giveBack(delivery)
       if (step.do === 'claim digest' && result !== null && typeof result === 'object') {
         settleDigest(result as Digest, givenBack(false), step.distance).catch(() => {})
@@ -105,12 +105,12 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     if (reply.is !== 'done') throw unavailable(reply)
   }
   const able = checked(admit, trial, { syncsKnown })
-  const signups = naturalBatches<Signup, Admission>(able.admit, {
+  const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     ahead: AHEAD,
     took: () => took,
     measured: commits,
-    unheard(_, admission) {
+    onLateResult(_, admission) {
       if (admission.is === 'pending now') giveBack(admission.delivery)
     },
   })
@@ -147,8 +147,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     claimDigest: (channel, most, distance) =>
       claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>,
     settleDigest,
-    takeTurn: (name, distance, latest = Number.POSITIVE_INFINITY) =>
-      claims.submit({ do: 'take turn', name, distance, latest }) as Promise<boolean>,
+    acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
+      claims.submit({ do: 'acquire interval', name, distance, latest }) as Promise<boolean>,
     prune: (age, after, most, counting = false) =>
       claims.submit({ do: 'prune', age, after, most, counting }) as Promise<Results['prune']>,
     fillMailboxes: (after, most) =>

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { type Log, OperatorError } from '../../waitlist/ports.ts'
-import type { News, Reply, Request, SqliteOptions } from './worker.ts'
+import type { LogLine, Reply, Request, SqliteOptions } from './worker.ts'
 
 /** The thread that owns the database, as the main thread sees it. */
 export interface Thread {
@@ -33,7 +33,7 @@ export async function startThread(options: SqliteOptions, log: Log | undefined):
     for (const answer of asked.splice(0)) answer(over)
     worker.terminate()
   }
-  worker.on('message', (replies: readonly Reply[] | News) => {
+  worker.on('message', (replies: readonly Reply[] | LogLine) => {
     if ('text' in replies) {
       log?.[replies.level](replies.details, replies.text)
       return

@@ -38,7 +38,7 @@ export type Reply =
   | { readonly is: 'failed'; readonly why: string }
 
 /** What the operator should know: a line of the log, on its way to the main thread. */
-export interface News {
+export interface LogLine {
   readonly level: 'info' | 'warn'
   readonly details: object
   readonly text: string
@@ -176,10 +176,10 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
 const port = parentPort
 if (port === null) throw new Error('worker.ts runs as a worker thread')
 const reply = (...replies: readonly Reply[]) => port.postMessage(replies)
-const news = (level: News['level']) => (details: object, text: string) =>
-  port.postMessage({ level, details, text } satisfies News)
+const line = (level: LogLine['level']) => (details: object, text: string) =>
+  port.postMessage({ level, details, text } satisfies LogLine)
 try {
-  const database = open(workerData as SqliteOptions, { info: news('info'), warn: news('warn') })
+  const database = open(workerData as SqliteOptions, { info: line('info'), warn: line('warn') })
   let closing = false
   port.on('message', async (first: Request | 'close') => {
     // What comes now is answered when this thread has ended.

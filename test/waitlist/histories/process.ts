@@ -145,7 +145,7 @@ export function startProcess(parts: ProcessParts): Process {
     },
     claimDigest: (...all) => store().claimDigest(...all),
     settleDigest: (...all) => store().settleDigest(...all),
-    takeTurn: (...all) => store().takeTurn(...all),
+    acquireInterval: (...all) => store().acquireInterval(...all),
     prune: (...all) => store().prune(...all),
     fillMailboxes: (...all) => store().fillMailboxes(...all),
     secret: name => store().secret(name),

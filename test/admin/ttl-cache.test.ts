@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LatelyOptions, lately } from '../../src/admin/lately.ts'
+import { type TtlCacheOptions, ttlCache } from '../../src/admin/ttl-cache.ts'
 
 /** Values that take as long to make as the test says, by a clock that it moves. */
-function made(options: Partial<LatelyOptions>) {
+function made(options: Partial<TtlCacheOptions>) {
   const state = { now: 0, takes: 0, times: 0, fails: false }
-  const get = lately(
+  const get = ttlCache(
     async () => {
       state.now += state.takes
       if (state.fails) throw new Error('a failure of the test')
@@ -51,7 +51,7 @@ test('a failure is remembered like a value, which stays, and is forgotten when t
 
 test('a failure at once is forgotten as well', async () => {
   let fails = true
-  const get = lately(
+  const get = ttlCache(
     () => {
       if (fails) throw new Error('a failure of the test')
       return 'made'
@@ -65,7 +65,7 @@ test('a failure at once is forgotten as well', async () => {
 
 test('nobody waits for longer than they have patience: they get the last value', async () => {
   const first = Promise.withResolvers<string>()
-  const get = lately(() => first.promise, { fresh: 0, patience: 10 })
+  const get = ttlCache(() => first.promise, { fresh: 0, patience: 10 })
   assert.deepEqual(await get(), { value: null, at: null, failed: null })
   first.resolve('made')
   assert.equal((await get()).value, 'made')

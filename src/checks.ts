@@ -1,3 +1,4 @@
+import type { CheckResult } from './check-result.ts'
 import { challengeOf, lateness, openOutside } from './compose.ts'
 import type { Config } from './config.ts'
 import type { DomainList } from './domains/list.ts'
@@ -6,22 +7,21 @@ import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from
 import { SEEN_SECRET } from './http/seen.ts'
 import { typed } from './invocation.ts'
 import { nameOf, type RedisLocation } from './limiters/redis-url.ts'
-import { type Examination, type Operator, operatorOf } from './operator.ts'
-import { tryPublicAddress } from './public-address.ts'
+import { type Integrity, type Operator, operatorOf } from './operator.ts'
+import { checkPublicAddress } from './public-address.ts'
 import { whyEphemeral } from './stores/sqlite/ephemeral.ts'
-import type { Trial } from './trial.ts'
 import type { DeliveryCount, HeldCount } from './waitlist/counts.ts'
 import { type Log, OperatorError, type Provider } from './waitlist/ports.ts'
 
-const NO_PROVIDER: Trial = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
-const NO_DESTINATION: Trial = { what: 'destinations', is: 'ok', why: 'none' }
+const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
+const NO_DESTINATION: CheckResult = { what: 'destinations', is: 'ok', why: 'none' }
 
 /** Stands in for what all instances share, which is in the store. Nothing that it makes is given to anybody. */
 const UNSHARED = '0'.repeat(64)
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the destinations, and changes none of them. */
-export async function tryAll(config: Config): Promise<readonly Trial[]> {
+export async function checkAll(config: Config): Promise<readonly CheckResult[]> {
   const {
     redis,
     store,
@@ -33,32 +33,34 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
   const outside = [challenge, provider, ...destinations, ...channels]
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
-  const trial = async (what: string, good: string, check: Provider['check']): Promise<Trial> => {
+  const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
     // Each check has its own timeout.
     const failure = await check(new AbortController().signal)
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
   }
   try {
     const [reached, database, ...others] = await Promise.all([
-      tryPublicAddress(config, () => operator.secret(SEEN_SECRET).catch(() => null)),
+      checkPublicAddress(config, () => operator.secret(SEEN_SECRET).catch(() => null)),
       tried('database', operator.look),
       ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
-      ...(challenge === null ? [] : [trial(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
+      ...(challenge === null
+        ? []
+        : [resultOf(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
       ...(config.domains === null ? [] : [domainsIn(config.domains)]),
       provider
-        ? trial(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
+        ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
       ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
       ...destinations.map(({ name, check }) =>
-        trial(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
+        resultOf(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
       ),
-      ...channels.map(({ name, check }) => trial(name, 'a test message was posted', check)),
+      ...channels.map(({ name, check }) => resultOf(name, 'a test message was posted', check)),
     ])
     const set = [provider, ...destinations, ...channels, provider?.automation].map(each => each?.name)
-    const trials = [database, ...others, ...reached]
-    return database.is === 'ok' ? [...trials, ...(await examined(operator, set, lateness(config)))] : trials
+    const results = [database, ...others, ...reached]
+    return database.is === 'ok' ? [...results, ...(await examined(operator, set, lateness(config)))] : results
   } finally {
     await Promise.all(outside.map(each => each?.close()))
   }
@@ -69,7 +71,7 @@ export async function tryAll(config: Config): Promise<readonly Trial[]> {
  *
  * @throws {OperatorError} when no mails are set up.
  */
-export async function tryMail({ mail: settings }: Config, email: string): Promise<Trial> {
+export async function checkMail({ mail: settings }: Config, email: string): Promise<CheckResult> {
   if (settings === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
   const { mail } = await import('./destinations/mail.ts')
   const destination = mail(settings)
@@ -88,16 +90,16 @@ async function examined(
   operator: Operator,
   set: readonly (string | undefined)[],
   lateAfter: (destination: string) => number,
-): Promise<readonly Trial[]> {
+): Promise<readonly CheckResult[]> {
   try {
-    const found = await operator.examine()
+    const found = await operator.checkIntegrity()
     if (found === null) return []
     // What else a damaged file says is worth nothing.
-    if (found.damage !== null) return [...soundness(found)]
+    if (found.damage !== null) return [...integrity(found)]
     const { at, held, deliveries } = await operator.counts()
     const abandoned = deliveries.filter(({ state }) => state === 'abandoned')
     return [
-      ...soundness(found),
+      ...integrity(found),
       ...(held.length === 0 ? [] : [holding(held)]),
       ...deliveries
         .filter(({ state }) => state === 'waiting')
@@ -105,7 +107,7 @@ async function examined(
           const isSet = set.includes(each.destination)
           return waiting(each, at.getTime() - (each.oldest ?? at).getTime(), isSet ? lateAfter(each.destination) : null)
         }),
-      ...(abandoned.length === 0 ? [] : [givenUp(abandoned.reduce((sum, { count }) => sum + count, 0))]),
+      ...(abandoned.length === 0 ? [] : [abandonedDeliveries(abandoned.reduce((sum, { count }) => sum + count, 0))]),
     ]
   } catch (error) {
     return [wrong('what is stored', error)]
@@ -113,7 +115,11 @@ async function examined(
 }
 
 /** `lateAfter`: milliseconds; null: the destination is not set. */
-function waiting({ destination, count, why }: DeliveryCount, milliseconds: number, lateAfter: number | null): Trial {
+function waiting(
+  { destination, count, why }: DeliveryCount,
+  milliseconds: number,
+  lateAfter: number | null,
+): CheckResult {
   const parts = [
     `${number(count)}, the oldest for ${duration(milliseconds)}`,
     ...(lateAfter === null ? ['it is not set, so they go on waiting'] : []),
@@ -123,14 +129,14 @@ function waiting({ destination, count, why }: DeliveryCount, milliseconds: numbe
   return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
 }
 
-function holding(held: readonly HeldCount[]): Trial {
+function holding(held: readonly HeldCount[]): CheckResult {
   const total = held.reduce((sum, { count }) => sum + count, 0)
   const since = new Date(Math.min(...held.map(({ oldest }) => oldest.getTime())))
   const why = `${number(total)}, the first since ${since.toISOString().slice(0, 16)}Z; ${typed('waitlist held')} says why`
   return { what: 'held signups', is: 'note', why }
 }
 
-const givenUp = (count: number): Trial => ({
+const abandonedDeliveries = (count: number): CheckResult => ({
   what: 'given up',
   is: 'note',
   why: `${number(count)}; ${typed('waitlist deliveries list --state abandoned')} says why`,
@@ -139,7 +145,7 @@ const givenUp = (count: number): Trial => ({
 /** Bytes. With less the disk may be full before anybody has looked. */
 const LITTLE = 1024 ** 3
 
-function* soundness({ damage, orphans, unrecognised, forsaken, size, free }: Examination): Generator<Trial> {
+function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: Integrity): Generator<CheckResult> {
   yield damage === null
     ? { what: 'what is stored', is: 'ok', why: `the store is intact, and takes ${bytes(size)}` }
     : { what: 'what is stored', is: 'wrong', why: `it is damaged: ${damage}. Stop the service and restore a backup.` }
@@ -162,11 +168,11 @@ function* soundness({ damage, orphans, unrecognised, forsaken, size, free }: Exa
       why: `${number(unrecognised)} with an email_key that is not the address in lower case: they could join twice`,
     }
   }
-  if (forsaken > 0) {
+  if (staleLeases > 0) {
     yield {
       what: 'deliveries',
       is: 'wrong',
-      why: `${number(forsaken)} were under way when a process ended, and nobody has taken them over: is the service running?`,
+      why: `${number(staleLeases)} were under way when a process ended, and nobody has taken them over: is the service running?`,
     }
   }
 }
@@ -184,7 +190,7 @@ function duration(milliseconds: number): string {
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1_440)} days`
 }
 
-async function tried(what: string, look: () => Promise<string>): Promise<Trial> {
+async function tried(what: string, look: () => Promise<string>): Promise<CheckResult> {
   try {
     return { what, is: 'ok', why: await look() }
   } catch (error) {
@@ -193,7 +199,7 @@ async function tried(what: string, look: () => Promise<string>): Promise<Trial> 
 }
 
 /** Lists that block nothing, or everybody, are worth a note. */
-async function domainsIn({ blocked, allowed }: DomainFiles): Promise<Trial> {
+async function domainsIn({ blocked, allowed }: DomainFiles): Promise<CheckResult> {
   const what = 'email domains'
   try {
     const { firstDomains, warningFor } = await import('./domains/files.ts')
@@ -214,13 +220,13 @@ function counted({ size, hasEvery }: DomainList): string {
 }
 
 /** Anything but an error for the operator is a bug, and is thrown. */
-function wrong(what: string, error: unknown): Trial {
+function wrong(what: string, error: unknown): CheckResult {
   if (!(error instanceof OperatorError)) throw error
   return { what, is: 'wrong', why: error.message }
 }
 
 /** An expired certificate is wrong; one that soon will be is worth a note, since most are renewed by themselves. */
-function certificateIn(files: CertificateFiles): Trial {
+function certificateIn(files: CertificateFiles): CheckResult {
   const what = 'certificate'
   try {
     const pair = firstCertificate(files)

@@ -1,5 +1,5 @@
 /** Whether it resolves within so many milliseconds. Never rejects. */
-export async function inTime(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+export async function resolvesWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>(resolve => {
     timer = setTimeout(resolve, milliseconds, false)

@@ -9,5 +9,5 @@ export const ORPHANS =
 const LATE = 2 * LEASE
 
 /** `ago`: makes the time so many milliseconds ago, in the engine's form. */
-export const forsaken = (ago: (milliseconds: number) => string): string =>
+export const staleLeases = (ago: (milliseconds: number) => string): string =>
   `select count(*) as n from delivery where state = 'waiting' and token is not null and due_at < ${ago(LATE)}`

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { insured } from '../../src/limiters/insured.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
+import { withFallback } from '../../src/limiters/with-fallback.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
-import type { Allowance, Limiter } from '../../src/waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../../src/waitlist/ports.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const AWAY = 'the shared rate limit is away: each instance counts by itself'
 const BACK = 'the shared rate limit is used again'
 
-/** An insured limiter on a clock of the test's own; what is shared answers only when it is told to. */
+/** A limiter with a fallback, on a clock of the test's own; what is shared answers only when it is told to. */
 function scene() {
   const clock = { now: 0 }
   const { log, logged } = recordingLog()
@@ -26,7 +26,7 @@ function scene() {
     close: async () => {},
   }
   const numbers = telemetry()
-  const limiter = insured(shared, memoryLimiter(quota), log, quota.now, numbers)
+  const limiter = withFallback(shared, memoryLimiter(quota), log, quota.now, numbers)
   const lines = () => logged.splice(0).map(({ msg, why, failed }) => ({ msg, why, failed }))
 
   /** One attempt, at `at` milliseconds, and by whom it was counted. */
@@ -40,7 +40,7 @@ function scene() {
   return { clock, limiter, asked, lines, take, numbers }
 }
 
-describe('the insured limiter', () => {
+describe('the limiter with a fallback', () => {
   test('the local one answers while the shared one is away, and the shared one as soon as it is back', async () => {
     const { take, lines, numbers } = scene()
     assert.equal(await take(10_000, 'answers'), 'shared')
@@ -127,7 +127,7 @@ describe('the insured limiter', () => {
   test('both limiters are told the network', async () => {
     const { log } = recordingLog()
     const told: unknown[] = []
-    const recording = (answer: () => Promise<Allowance>): Limiter => ({
+    const recording = (answer: () => Promise<RateDecision>): Limiter => ({
       take: (...keys) => {
         told.push(keys)
         return answer()
@@ -135,7 +135,7 @@ describe('the insured limiter', () => {
       close: async () => {},
     })
     const local = recording(async () => ({ admitted: true, remaining: 1, seconds: 1 }))
-    const limiter = insured(
+    const limiter = withFallback(
       recording(() => Promise.reject(new Error('it is away'))),
       local,
       log,

@@ -5,7 +5,7 @@ import type { Desk } from './operator.ts'
 import { pendingNow } from './store.place.ts'
 
 /** What an examination finds. `longAgo`: a moment long ago, as the engine keeps it. */
-export function soundnessContract(
+export function integrityContract(
   name: string,
   open: (t: TestContext) => Promise<Desk>,
   nowhere: (t: TestContext) => Promise<Operator>,
@@ -16,8 +16,8 @@ export function soundnessContract(
       const { store, operator } = await open(t)
       await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
       await pendingNow(store, 'bob@example.com')
-      const { size, free, ...found } = (await operator.examine())!
-      assert.deepEqual(found, { damage: null, orphans: 0, unrecognised: 0, forsaken: 0 })
+      const { size, free, ...found } = (await operator.checkIntegrity())!
+      assert.deepEqual(found, { damage: null, orphans: 0, unrecognised: 0, staleLeases: 0 })
       assert.ok(size > 10_000)
       assert.ok(free === null || free.bytes > 0)
     })
@@ -32,8 +32,8 @@ export function soundnessContract(
           ` select max(number) + 10, 'webhook', ${longAgo} from contact`,
         'unchecked',
       )
-      const { orphans, unrecognised, forsaken } = (await operator.examine())!
-      assert.deepEqual({ orphans, unrecognised, forsaken }, { orphans: 1, unrecognised: 1, forsaken: 3 })
+      const { orphans, unrecognised, staleLeases } = (await operator.checkIntegrity())!
+      assert.deepEqual({ orphans, unrecognised, staleLeases }, { orphans: 1, unrecognised: 1, staleLeases: 3 })
     })
 
     test('reads a secret of the services, once they have made it', async t => {
@@ -44,7 +44,7 @@ export function soundnessContract(
     })
 
     test('finds nothing where the first start has yet to make the tables', async t => {
-      assert.equal(await (await nowhere(t)).examine(), null)
+      assert.equal(await (await nowhere(t)).checkIntegrity(), null)
     })
   })
 }

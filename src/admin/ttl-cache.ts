@@ -5,7 +5,7 @@ export interface Lately<Value> {
   readonly failed: string | null
 }
 
-export interface LatelyOptions {
+export interface TtlCacheOptions {
   /** Milliseconds for which a value is not made again. */
   readonly fresh: number
   /** The largest part of all time that may be spent on making it, from 0 to 1; without it, any. */
@@ -20,9 +20,9 @@ export interface LatelyOptions {
  * Remembers what is costly to make, so that nobody can have it made too often. All who ask meanwhile share one attempt. A
  * failure is remembered like a value.
  */
-export function lately<Value>(
+export function ttlCache<Value>(
   make: () => Value | Promise<Value>,
-  { fresh, share = 1, patience, clock = () => performance.now() }: LatelyOptions,
+  { fresh, share = 1, patience, clock = () => performance.now() }: TtlCacheOptions,
 ): () => Promise<Lately<Value>> {
   let latest: Lately<Value> = { value: null, at: null, failed: null }
   let making: Promise<void> | null = null

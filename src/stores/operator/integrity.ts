@@ -1,12 +1,12 @@
 /** Whether a store can be trusted, and whether somebody works on what it keeps. */
-export interface Soundness {
+export interface IntegrityCheck {
   /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
-  examine(): Promise<Examination | null>
+  checkIntegrity(): Promise<Integrity | null>
   /** A value that all instances share; null: none of them has made it yet. */
   secret(name: string): Promise<string | null>
 }
 
-export interface Examination {
+export interface Integrity {
   /** What the engine finds wrong in its own file; null: nothing, or it keeps that to itself (PostgreSQL). */
   readonly damage: string | null
   /** Deliveries without a contact: it was deleted by hand, without them. */
@@ -14,7 +14,7 @@ export interface Examination {
   /** Contacts that would not be recognised at their next signup, since their address was edited by hand and its key was not. */
   readonly unrecognised: number
   /** Deliveries that a process held when it ended, and that no other one has taken over since. */
-  readonly forsaken: number
+  readonly staleLeases: number
   /** Bytes that the store takes, without the log. */
   readonly size: number
   /** Bytes that are free where it is, and those without which it refuses signups; null: not known here. */

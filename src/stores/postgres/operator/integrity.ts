@@ -1,10 +1,10 @@
-import type { Soundness } from '../../operator/soundness.ts'
-import { forsaken, ORPHANS } from '../../soundness.ts'
+import { ORPHANS, staleLeases } from '../../integrity.ts'
+import type { IntegrityCheck } from '../../operator/integrity.ts'
 import { secretOf } from './erasure.ts'
 import { lend } from './open.ts'
 
-export const soundness = (url: string): Soundness => ({
-  examine: () =>
+export const integrity = (url: string): IntegrityCheck => ({
+  checkIntegrity: () =>
     lend(url, async ({ run }) => {
       const [tables] = await run<{ made: boolean }>("select to_regclass('delivery') is not null as made")
       if (!tables?.made) return null
@@ -15,7 +15,7 @@ export const soundness = (url: string): Soundness => ({
         unrecognised: await count(
           'select count(*) as n from contact where email_key <> lower(email collate "C") collate "C"',
         ),
-        forsaken: await count(forsaken(milliseconds => `now() - ${milliseconds} * interval '1 millisecond'`)),
+        staleLeases: await count(staleLeases(milliseconds => `now() - ${milliseconds} * interval '1 millisecond'`)),
         size: await count('select pg_database_size(current_database()) as n'),
         free: null,
       }

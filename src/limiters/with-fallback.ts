@@ -16,7 +16,7 @@ const QUIET = 60_000
  * An outage is two lines in the log, at its first failure and when it is over, however many attempts it affects. `failed`
  * counts the failures of the shared limiter since the line before.
  */
-export function insured(
+export function withFallback(
   shared: Limiter,
   local: Limiter,
   log: Log,
@@ -56,9 +56,9 @@ export function insured(
         sparedUntil = now() + SPARED
       }
       try {
-        const allowance = await shared.take(client, network)
+        const decision = await shared.take(client, network)
         answered()
-        return allowance
+        return decision
       } catch (error) {
         failedWith(error as Error)
         return local.take(client, network)

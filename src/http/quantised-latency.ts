@@ -6,7 +6,7 @@ const STEP = 25
  * cannot be told from outside, unless it took longer than a step. The timer is started first: how long the work takes has
  * no part in when it fires.
  */
-export function evenly<Result>(work: () => Promise<Result>): Promise<Result> {
+export function withQuantisedLatency<Result>(work: () => Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     let settle: (() => void) | undefined
     const timer = setInterval(() => {
