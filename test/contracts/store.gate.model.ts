@@ -143,5 +143,5 @@ export async function agreesWithModel(place: MakePlace, runs: number, t: TestCon
     }
   })
   await fc.assert(property, { numRuns: runs, examples: [[example]] })
-  assert.equal(seen.size, 6, [...seen].join())
+  assert.equal(seen.size, 7, [...seen].join())
 }
