@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { version } from './app/compose.ts'
 import {
   assignments,
   mailAddress,
@@ -20,11 +21,10 @@ import type { ImportOptions } from './cli/import.ts'
 import type { ContactsOptions } from './cli/list.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
-import { version } from './compose.ts'
-import { type Config, environment, keptByNpm, readConfig } from './config.ts'
+import { type Config, environment, keptByNpm, readConfig } from './config/config.ts'
 import { typed } from './invocation.ts'
-import { contactStates, deliveryStates, holdReasons } from './waitlist/contact.ts'
-import { OperatorError } from './waitlist/ports.ts'
+import { OperatorError } from './waitlist/ports/log.ts'
+import { contactStates, deliveryStates, holdReasons } from './waitlist/rules/contact.ts'
 
 // Each command loads its code on demand, so that starting the service reads no other command's.
 const program = new Command('waitlist')

@@ -7,20 +7,19 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * The parts of the house. `settings.ts`, `env-file.ts` and `misnamed.ts` belong to the configuration; `setting.ts`, with
- * `misplaced.ts`, is what every table of settings is made of; `operator.ts`, `removal.ts`, and `checks.ts` with `check-result.ts` and
- * `public-address.ts` compose, too.
+ * The parts of the house: its folders, and three files that stand beside them. How a setting is read (`config/kinds.ts`,
+ * `misplaced.ts`) is a part of its own, since adapters declare settings, too.
  */
 type Part =
   | 'main'
   | 'cli'
-  | 'compose'
+  | 'app'
   | 'admin'
   | 'charts'
   | 'pages'
   | 'telemetry'
   | 'config'
-  | 'setting'
+  | 'kinds'
   | 'invocation'
   | 'http'
   | 'listen'
@@ -35,12 +34,12 @@ type Part =
 
 /** The import law: who may import from whom (beside itself), and which packages from npm. */
 const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
-  main: { parts: ['cli', 'compose', 'config', 'invocation', 'waitlist'], packages: ['commander'] },
+  main: { parts: ['cli', 'app', 'config', 'invocation', 'waitlist'], packages: ['commander'] },
   cli: {
-    parts: ['compose', 'config', 'invocation', 'charts', 'waitlist'],
+    parts: ['app', 'config', 'invocation', 'charts', 'waitlist'],
     packages: ['pino', 'commander', 'csv-parse'],
   },
-  compose: {
+  app: {
     parts: [
       'config',
       'invocation',
@@ -59,7 +58,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   },
   config: {
     parts: [
-      'setting',
+      'kinds',
       'http',
       'stores',
       'limiters',
@@ -72,7 +71,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     ],
     packages: ['ipaddr.js'],
   },
-  setting: { parts: ['outbound'], packages: [] },
+  kinds: { parts: ['outbound'], packages: [] },
   invocation: { parts: [], packages: [] },
   admin: {
     parts: ['invocation', 'listen', 'telemetry', 'charts', 'pages', 'waitlist'],
@@ -88,7 +87,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   },
   stores: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
-  providers: { parts: ['setting', 'outbound', 'waitlist'], packages: [] },
+  providers: { parts: ['kinds', 'outbound', 'waitlist'], packages: [] },
   destinations: {
     parts: ['invocation', 'outbound', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
@@ -146,20 +145,7 @@ function importsOf(file: string, { types = true } = {}): string[] {
 
 function partOf(file: string): Part {
   const first = file.split('/')[1]!.replace(/\.ts$/, '')
-  const part =
-    (
-      {
-        settings: 'config',
-        'env-file': 'config',
-        misnamed: 'config',
-        misplaced: 'setting',
-        operator: 'compose',
-        removal: 'compose',
-        'public-address': 'compose',
-        'check-result': 'compose',
-        checks: 'compose',
-      } as Record<string, Part>
-    )[first] ?? first
+  const part = /^src\/config\/(?:kinds|misplaced)\.ts$/.test(file) ? 'kinds' : first
   assert.ok(part in law, `${file} belongs to no part of the house`)
   return part as Part
 }
@@ -175,9 +161,9 @@ const importedBy = (file: string): string[] =>
 describe('the import law', () => {
   test('the sources are found, and their imports are read', () => {
     assert.ok(sources.length > 30)
-    assert.ok(importsOf('src/compose.ts').includes('./limiters/memory.ts'), 'static')
-    assert.ok(importsOf('src/compose.ts').includes('./http/server.ts'), 'dynamic')
-    assert.ok(importsOf('src/waitlist/join.ts').includes('./signup.ts'), 'type only')
+    assert.ok(importsOf('src/app/compose.ts').includes('../limiters/memory.ts'), 'static')
+    assert.ok(importsOf('src/app/compose.ts').includes('../http/server.ts'), 'dynamic')
+    assert.ok(importsOf('src/waitlist/join.ts').includes('./rules/signup.ts'), 'type only')
   })
 
   for (const file of sources) {
@@ -216,9 +202,9 @@ describe('the import law', () => {
     assert.deepEqual([...new Set(used)].sort(), Object.keys(dependencies).sort())
   })
 
-  test('only config.ts reads the environment', () => {
+  test('only config/config.ts reads the environment', () => {
     const readers = sources.filter(file => /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?env\b|node:process/.test(code(file)))
-    assert.deepEqual(readers, ['src/config.ts'])
+    assert.deepEqual(readers, ['src/config/config.ts'])
   })
 
   test('only what composes names adapters, beside the tables of their settings', () => {
@@ -232,7 +218,7 @@ describe('the import law', () => {
         return adapters.includes(part) && part !== partOf(file)
       }),
     )
-    assert.deepEqual(naming, ['src/checks.ts', 'src/compose.ts', 'src/operator.ts', 'src/removal.ts'])
+    assert.deepEqual(naming, ['src/app/checks.ts', 'src/app/compose.ts', 'src/app/operator.ts', 'src/app/removal.ts'])
   })
 
   test('no file imports itself by way of others, types included', () => {
@@ -278,7 +264,7 @@ describe('the names of files', () => {
 test('nothing in a test is told to listen on a fixed port', () => {
   const fixed = /\.listen\(\s*[1-9]|\b(?:ADMIN_)?PORT(?:: *['"]|=)[1-9]/
   // The one reads settings and listens nowhere, the other takes the default port away.
-  const exempt = /^test\/(?:config\.|harness\/program\.test)/
+  const exempt = /^test\/(?:config\/config\.|harness\/program\.test)/
   const found = ['test', 'torture', 'bench']
     .flatMap(files)
     .filter(file => file.endsWith('.ts') && fixed.test(code(file)))

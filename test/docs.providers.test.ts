@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseEnv, promisify } from 'node:util'
-import { readConfig } from '../src/config.ts'
-import { addressRefused, providerUnreachable, savedForLater } from '../src/http/refusals.ts'
+import { readConfig } from '../src/config/config.ts'
+import { settings as ownSettings } from '../src/config/settings.ts'
+import { addressRefused, providerUnreachable, savedForLater } from '../src/http/wire/refusals.ts'
 import type { Rate } from '../src/outbound/pace.ts'
 import { type Vendor, vendorNames, vendors } from '../src/providers/catalogue.ts'
-import { settings as ownSettings } from '../src/settings.ts'
 import { sqliteStore } from '../src/stores/sqlite/store.ts'
-import { handOverSchedule, untilNext } from '../src/waitlist/retry.ts'
+import { handOverSchedule, untilNext } from '../src/waitlist/delivery/retry.ts'
 import { signup } from './contracts/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { startVendor } from './harness/vendor.ts'
@@ -170,7 +170,7 @@ test('the times are those in force', () => {
     assert.deepEqual([least, middle, most], [delay * 0.8, delay, delay * 1.2])
   }
   const probe = /one of them is tried every (\d+) seconds/.exec(flat)?.[1]
-  const source = readFileSync(join(root, 'src', 'waitlist', 'handover.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src', 'waitlist', 'delivery', 'handover.ts'), 'utf8')
   assert.ok(source.includes(`const LONGEST_PAUSE = ${probe}_000\n`), 'the probe')
   assert.ok(flat.includes(`${Number.parseInt(ownSettings.PROVIDER_TIMEOUT.default, 10)} seconds unless you set it`))
 })

@@ -1,7 +1,7 @@
 import { type Gauge, Registry } from '@prometheus-io/client'
 import { countOf, type Histogram } from '../telemetry/histogram.ts'
-import { contactStates, deliveryStates, holdReasons } from '../waitlist/contact.ts'
-import type { Counts } from '../waitlist/counts.ts'
+import type { Counts } from '../waitlist/alerts/counts.ts'
+import { contactStates, deliveryStates, holdReasons } from '../waitlist/rules/contact.ts'
 import type { Reading } from './reading.ts'
 
 export type Format = 'text' | 'OpenMetrics'

@@ -1,5 +1,5 @@
 import { marks, moment, short, ticks, type Unit, whole } from '../charts/axis.ts'
-import type { Bar } from '../waitlist/counts.ts'
+import type { Bar } from '../waitlist/alerts/counts.ts'
 import { type Html, html } from './html.ts'
 
 export interface Plot {

@@ -1,5 +1,5 @@
 import { whole } from '../charts/axis.ts'
-import type { Counts, DeliveryCount } from '../waitlist/counts.ts'
+import type { Counts, DeliveryCount } from '../waitlist/alerts/counts.ts'
 import { counted, length, megabytes } from './figures.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 

@@ -1,7 +1,7 @@
 import type { Histogram } from '../telemetry/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Counts } from '../waitlist/counts.ts'
-import type { Refusal } from '../waitlist/ports.ts'
+import type { Counts } from '../waitlist/alerts/counts.ts'
+import type { Refusal } from '../waitlist/ports/channel.ts'
 import type { ProcessReading } from './process.ts'
 
 /** All that the page and the metrics show, read at one moment: counts, never a person. */

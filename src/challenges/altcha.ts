@@ -1,6 +1,6 @@
 import { createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Challenge, Verdict, Widget } from '../waitlist/ports.ts'
+import type { Challenge, Verdict, Widget } from '../waitlist/ports/challenge.ts'
 
 export interface AltchaOptions {
   /** Any text. All instances that accept each other's challenges have the same. */

@@ -1,4 +1,5 @@
-import type { Challenge, Log } from '../waitlist/ports.ts'
+import type { Challenge } from '../waitlist/ports/challenge.ts'
+import type { Log } from '../waitlist/ports/log.ts'
 import type { ChallengeChoice } from './settings.ts'
 
 export interface ChallengeParts {

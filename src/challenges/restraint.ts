@@ -1,6 +1,6 @@
 /**
  * Whether the verifier should be asked: after a few failures in a row, only one visitor in each pause waits for it, until it
- * answers again. Unlike `Breaker` (waitlist/breaker.ts) it need not find out whether a delivery is to blame.
+ * answers again. Unlike `Breaker` (waitlist/delivery/breaker.ts) it need not find out whether a delivery is to blame.
  */
 export interface Restraint {
   /** Null: it should not be asked. */

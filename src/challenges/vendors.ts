@@ -1,5 +1,5 @@
 import { memberAt, textAt } from '../outbound/reply.ts'
-import type { Widget } from '../waitlist/ports.ts'
+import type { Widget } from '../waitlist/ports/challenge.ts'
 
 /** What a code in a verifier's answer says. */
 export type Meaning =

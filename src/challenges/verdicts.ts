@@ -1,4 +1,4 @@
-import type { Verdict } from '../waitlist/ports.ts'
+import type { Verdict } from '../waitlist/ports/challenge.ts'
 
 export interface VerdictsOptions {
   readonly most: number

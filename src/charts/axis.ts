@@ -1,4 +1,4 @@
-import type { Bar } from '../waitlist/counts.ts'
+import type { Bar } from '../waitlist/alerts/counts.ts'
 
 /** What each bar stands for. */
 export type Unit = 'minute' | 'hour' | 'day'

@@ -1,4 +1,4 @@
-import type { Bar, DeliveryCount, Stats } from '../waitlist/counts.ts'
+import type { Bar, DeliveryCount, Stats } from '../waitlist/alerts/counts.ts'
 import { type Mark, marks, short, ticks, type Unit, whole } from './axis.ts'
 import { cells, clipped, padded, plain } from './text.ts'
 

@@ -1,6 +1,6 @@
-import { bytes } from '../checks.ts'
-import type { Config } from '../config.ts'
-import { operatorOf } from '../operator.ts'
+import { bytes } from '../app/checks.ts'
+import { operatorOf } from '../app/operator.ts'
+import type { Config } from '../config/config.ts'
 import { number } from './table.ts'
 
 /** Copies the database to a new file, and says what is in it: on standard error, since the copy may be on its way to a pipe. */

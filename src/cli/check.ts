@@ -1,8 +1,8 @@
 import type { WriteStream } from 'node:tty'
+import type { CheckResult } from '../app/check-result.ts'
+import { checkAll, checkMail } from '../app/checks.ts'
 import { plain } from '../charts/text.ts'
-import type { CheckResult } from '../check-result.ts'
-import { checkAll, checkMail } from '../checks.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { paint, toJson } from './print.ts'
 
 export interface CheckOptions {

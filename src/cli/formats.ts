@@ -1,4 +1,4 @@
-import { type Contact, type Source, sourceParameters } from '../waitlist/contact.ts'
+import { type Contact, type Source, sourceParameters } from '../waitlist/rules/contact.ts'
 
 /** What `export` writes. */
 export const exportFormats = ['csv', 'json'] as const

@@ -1,4 +1,4 @@
-import { type SettingsTable, settings, type Vendor, vendorNames, vendors } from '../settings.ts'
+import { type SettingsTable, settings, type Vendor, vendorNames, vendors } from '../config/settings.ts'
 
 /** All settings, a line each, with the providers' settings under their names. */
 export function settingsHelp(): string {

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
-import type { LogFormat, LogLevel } from '../config.ts'
+import type { LogFormat, LogLevel } from '../config/config.ts'
 import { linesTo } from './lines.ts'
 
 /**

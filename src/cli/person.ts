@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import { operatorOf, type Person } from '../operator.ts'
+import { operatorOf, type Person } from '../app/operator.ts'
+import type { Config } from '../config/config.ts'
 import { fail } from './complain.ts'
 import { print, toJson } from './print.ts'
 import { missing, whole } from './show.ts'

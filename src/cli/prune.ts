@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import { operatorOf } from '../operator.ts'
+import { operatorOf } from '../app/operator.ts'
+import type { Config } from '../config/config.ts'
 import { print } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
 import { moment, number } from './table.ts'

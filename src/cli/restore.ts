@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
+import { operatorOf } from '../app/operator.ts'
+import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
-import { operatorOf } from '../operator.ts'
 import { print } from './print.ts'
 import { number } from './table.ts'
 

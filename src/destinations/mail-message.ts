@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 import type { MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
 import { escaped, filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'

@@ -1,4 +1,4 @@
-import { EMAIL_PATTERN } from '../waitlist/signup.ts'
+import { EMAIL_PATTERN } from '../waitlist/rules/signup.ts'
 import { placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
 
 /** A mail server that takes mail from us (RFC 6409). */

@@ -4,7 +4,7 @@ import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
-import type { OwnDestination } from '../waitlist/ports.ts'
+import type { OwnDestination } from '../waitlist/ports/destination.ts'
 
 export interface WebhookSettings {
   /** The receiver: http or https, with path and query; no user, no fragment. */

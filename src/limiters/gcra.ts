@@ -1,4 +1,4 @@
-import type { RateDecision } from '../waitlist/ports.ts'
+import type { RateDecision } from '../waitlist/ports/limiter.ts'
 
 export interface Quota {
   /** Attempts that a client may make at once, at least 1. */

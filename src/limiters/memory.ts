@@ -1,4 +1,4 @@
-import type { Limiter, RateDecision } from '../waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../waitlist/ports/limiter.ts'
 import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 
 export interface MemoryLimiterOptions extends Quota {

@@ -1,4 +1,4 @@
-import type { SharedPace } from '../waitlist/ports.ts'
+import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import { redisScript } from './redis-script.ts'
 import type { RedisLocation } from './redis-url.ts'
 

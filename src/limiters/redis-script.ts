@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { Redis } from 'ioredis'
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 import type { RedisLocation, RedisTls } from './redis-url.ts'
 
 /** Milliseconds for making a connection, TLS included. */

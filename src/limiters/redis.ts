@@ -1,4 +1,4 @@
-import type { Limiter } from '../waitlist/ports.ts'
+import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 import { redisScript } from './redis-script.ts'
 import type { RedisLocation } from './redis-url.ts'

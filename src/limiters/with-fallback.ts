@@ -1,5 +1,6 @@
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Limiter, Log } from '../waitlist/ports.ts'
+import type { Limiter } from '../waitlist/ports/limiter.ts'
+import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/throttle.ts'
 
 /** Milliseconds between two attempts that ask a failed limiter, so that other visitors do not wait for it. */

@@ -1,4 +1,5 @@
-import type { DeliveryResult, Failure } from '../waitlist/ports.ts'
+import type { DeliveryResult } from '../waitlist/ports/destination.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
 
 /** One event or contact is refused; the next may be accepted. */
 export type Refused = Extract<DeliveryResult, { is: 'refused' }>

@@ -1,7 +1,8 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Contact } from '../waitlist/contact.ts'
-import type { Creation, Failure } from '../waitlist/ports.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Creation } from '../waitlist/ports/provider.ts'
+import type { Contact } from '../waitlist/rules/contact.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 

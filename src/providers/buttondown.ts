@@ -1,5 +1,6 @@
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Creation, Failure } from '../waitlist/ports.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Creation } from '../waitlist/ports/provider.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 

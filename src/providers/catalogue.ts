@@ -1,4 +1,3 @@
-import type { Rate } from '../outbound/pace.ts'
 import {
   address,
   assignment,
@@ -20,7 +19,8 @@ import {
   word,
   words,
   yesOrNo,
-} from '../setting.ts'
+} from '../config/kinds.ts'
+import type { Rate } from '../outbound/pace.ts'
 
 /** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
 export interface Promises {

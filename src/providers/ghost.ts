@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
-import type { Failure } from '../waitlist/ports.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 

@@ -1,6 +1,6 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
-import type { Failure } from '../waitlist/ports.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 

@@ -1,7 +1,8 @@
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Contact } from '../waitlist/contact.ts'
-import type { Creation, Failure, Removal } from '../waitlist/ports.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Creation, Removal } from '../waitlist/ports/provider.ts'
+import type { Contact } from '../waitlist/rules/contact.ts'
 import type { SettingsOf } from './catalogue.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 

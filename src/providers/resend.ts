@@ -1,5 +1,5 @@
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Creation } from '../waitlist/ports.ts'
+import type { Creation } from '../waitlist/ports/provider.ts'
 import type { SettingsOf } from './catalogue.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 

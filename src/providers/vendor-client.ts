@@ -2,12 +2,14 @@ import type { Attempt } from '../outbound/attempt.ts'
 import type { Caller, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import type { Refused } from '../outbound/reply.ts'
-import type { Contact, JoinedEvent } from '../waitlist/contact.ts'
-import type { Creation, DeliveryResult, Failure, Removal } from '../waitlist/ports.ts'
+import type { DeliveryResult } from '../waitlist/ports/destination.ts'
+import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Creation, Removal } from '../waitlist/ports/provider.ts'
+import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
 
 /**
  * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
- * `Provider` (waitlist/ports.ts) hold for these members too.
+ * `Provider` (waitlist/ports/provider.ts) hold for these members too.
  */
 export interface VendorClient {
   createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>

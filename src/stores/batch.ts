@@ -1,5 +1,5 @@
 import type { Commits } from '../telemetry/telemetry.ts'
-import { StoreUnavailable } from '../waitlist/ports.ts'
+import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 
 /** The bounds of the queue before a store. */
 export interface Bounds {

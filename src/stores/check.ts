@@ -1,5 +1,5 @@
-import { type Admission, StoreUnavailable } from '../waitlist/ports.ts'
-import type { Signup } from '../waitlist/signup.ts'
+import { type Admission, StoreUnavailable } from '../waitlist/ports/signups.ts'
+import type { Signup } from '../waitlist/rules/signup.ts'
 
 /** Milliseconds for which a stored signup shows that others can be stored too. */
 const STORED = 1_000

@@ -1,5 +1,5 @@
-import type { HoldReason } from '../waitlist/contact.ts'
-import { type Counts, type DeliveryCount, MINUTE, QUARTER, type Span } from '../waitlist/counts.ts'
+import { type Counts, type DeliveryCount, MINUTE, QUARTER, type Span } from '../waitlist/alerts/counts.ts'
+import type { HoldReason } from '../waitlist/rules/contact.ts'
 
 /** What both engines share of counting everything (`Counts`). */
 

@@ -1,4 +1,6 @@
-import type { HoldReason } from '../waitlist/contact.ts'
+import { LONGEST_WAIT } from '../waitlist/delivery/retry.ts'
+import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports/outbox.ts'
+import type { HoldReason } from '../waitlist/rules/contact.ts'
 import {
   type Contact,
   type ContactState,
@@ -7,9 +9,7 @@ import {
   eventId,
   type Source,
   sourceParameters,
-} from '../waitlist/contact.ts'
-import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports.ts'
-import { LONGEST_WAIT } from '../waitlist/retry.ts'
+} from '../waitlist/rules/contact.ts'
 
 /** Rows of contacts and deliveries as both engines return them. */
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { emailKey } from '../waitlist/signup.ts'
+import { emailKey } from '../waitlist/rules/signup.ts'
 
 /** The name of the secret under which erased addresses are hashed. It is made at the first removal. */
 export const ERASURE = 'erasure'

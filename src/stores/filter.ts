@@ -1,4 +1,4 @@
-import { emailKey } from '../waitlist/signup.ts'
+import { emailKey } from '../waitlist/rules/signup.ts'
 import { SOURCE_LABEL } from './deliveries.ts'
 import type { ContactFilter } from './operator/contacts.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { HoldReason } from '../waitlist/contact.ts'
-import { emailKey, type Signup } from '../waitlist/signup.ts'
+import type { HoldReason } from '../waitlist/rules/contact.ts'
+import { emailKey, type Signup } from '../waitlist/rules/signup.ts'
 
 /** The gate through which new contacts pass, where some may be held. Both engines have one. */
 

@@ -1,4 +1,4 @@
-import { LEASE } from '../waitlist/ports.ts'
+import { LEASE } from '../waitlist/ports/outbox.ts'
 
 /** The parts of an examination that are the same for both engines. */
 

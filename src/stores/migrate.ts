@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 
 /** One numbered step of a schema: `0001.sql`. */
 export interface Migration {

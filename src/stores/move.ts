@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 import { type StoreLocation, storeName } from './location.ts'
 import { FIRST, forTables, type Row, type Source, type Table, type Target, tableNames } from './rows.ts'
 

@@ -1,4 +1,4 @@
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 
 /**
  * Everything a store keeps, as rows that are the same for both engines. A move copies and compares these.

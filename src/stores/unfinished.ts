@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { OperatorError } from '../waitlist/ports.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 
 /** Copies of personal data are written beside their target, which appears only when they are complete. */
 

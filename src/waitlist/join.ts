@@ -1,8 +1,8 @@
-import type { HoldReason } from './contact.ts'
-import type { HandedOver, HandOver } from './handover.ts'
-import { tick } from './loop.ts'
-import type { Store } from './ports.ts'
-import type { Signup } from './signup.ts'
+import type { HandedOver, HandOver } from './delivery/handover.ts'
+import { tick } from './delivery/loop.ts'
+import type { Store } from './ports/store.ts'
+import type { HoldReason } from './rules/contact.ts'
+import type { Signup } from './rules/signup.ts'
 
 /** The result for a visitor once the signup is recorded. `new`: its event is stored and will be delivered. */
 export type Joined =

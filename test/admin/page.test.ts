@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { page, policy } from '../../src/admin/page.ts'
 import type { Reading } from '../../src/admin/reading.ts'
 import { outcomes } from '../../src/telemetry/telemetry.ts'
-import { SOURCES } from '../../src/waitlist/counts.ts'
-import { LATE } from '../../src/waitlist/watch.ts'
+import { SOURCES } from '../../src/waitlist/alerts/counts.ts'
+import { LATE } from '../../src/waitlist/alerts/watch.ts'
 import { ago, counted, delivery, empty, few, million, uncounted } from './readings.ts'
 
 const options = { refreshes: true, timezone: 'Europe/Berlin', instance: 'process 7 on host-1' }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { problemsIn } from '../../src/admin/problems.ts'
 import type { Reading } from '../../src/admin/reading.ts'
-import type { Refusal } from '../../src/waitlist/ports.ts'
-import { LATE } from '../../src/waitlist/watch.ts'
+import { LATE } from '../../src/waitlist/alerts/watch.ts'
+import type { Refusal } from '../../src/waitlist/ports/channel.ts'
 import { ago, delivery, empty, few, million, now } from './readings.ts'
 
 const MINUTE = 60_000

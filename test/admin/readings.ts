@@ -1,7 +1,7 @@
 import type { Reading } from '../../src/admin/reading.ts'
 import { type Telemetry, telemetry } from '../../src/telemetry/telemetry.ts'
-import { type Counts, MINUTE, QUARTER, type Span } from '../../src/waitlist/counts.ts'
-import { LATE } from '../../src/waitlist/watch.ts'
+import { type Counts, MINUTE, QUARTER, type Span } from '../../src/waitlist/alerts/counts.ts'
+import { LATE } from '../../src/waitlist/alerts/watch.ts'
 
 /** What the page may be made of: nobody, a few people, and a million with all that can go wrong. */
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Siteverify, type SiteverifyParts, siteverify } from '../../src/challenges/siteverify.ts'
 import { type Meaning, meanings } from '../../src/challenges/vendors.ts'
-import { SOLUTION_MAX } from '../../src/waitlist/ports.ts'
+import { SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
 import { misbehaviours, type Received, type Said, startVendor } from '../harness/vendor.ts'
 import { HOST, type Kind, kinds, members, SECRET, SITE_KEY, startVerifier, type Verifier } from './siteverify.fake.ts'
 

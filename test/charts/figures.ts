@@ -1,4 +1,4 @@
-import { type Stats, statsOf } from '../../src/waitlist/counts.ts'
+import { type Stats, statsOf } from '../../src/waitlist/alerts/counts.ts'
 
 /** What is counted in the last hours, one number each, with one source and one destination. */
 export function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503'): Stats {

@@ -9,7 +9,7 @@ import { csvReader, type Line, readJsonLine } from '../../src/cli/import/contact
 import { entryOf } from '../../src/cli/import/entry.ts'
 import { recordsOf } from '../../src/cli/import/records.ts'
 import { LONGEST, rowsOf, textOf } from '../../src/cli/import/text.ts'
-import { OperatorError } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const now = Date.parse('2026-11-22T12:00:00Z')

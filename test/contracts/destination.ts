@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { LONGEST_QUEUE } from '../../src/outbound/caller.ts'
-import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
-import { type DeliveryResult, type Destination, LEASE } from '../../src/waitlist/ports.ts'
+import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
+import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rules/contact.ts'
 import { freePort } from '../harness/port.ts'
 import type { Said } from '../harness/vendor.ts'
 import {
@@ -95,7 +96,7 @@ const misbehaviours: Readonly<Record<string, readonly [Deed, Outcome]>> = {
 
 const huge = say({ status: 200, body: JSON.stringify({ padding: 'x'.repeat(200_000) }) })
 
-/** The promises of `Destination` (waitlist/ports.ts). */
+/** The promises of `Destination` (waitlist/ports/destination.ts). */
 export function destinationContract({ name, open, receiver, telling, can, secrets }: DestinationUnderTest): void {
   /** `deed` is done to what tells of an event; all else is answered well. */
   async function started(t: TestContext, deed: (count: number) => Deed | null) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { Limiter, RateDecision } from '../../src/waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../../src/waitlist/ports/limiter.ts'
 import { isSlow } from '../harness/slow.ts'
 
 export interface Quota {
@@ -18,7 +18,7 @@ const takeMany = async (limiter: Limiter, client: string, times: number): Promis
   return attempts
 }
 
-/** The promises of `Limiter` (waitlist/ports.ts) that hold on any clock, also one that nobody can set. */
+/** The promises of `Limiter` (waitlist/ports/limiter.ts) that hold on any clock, also one that nobody can set. */
 export function limiterContract(name: string, open: OpenLimiter): void {
   describe(`the limiter contract, kept by ${name}`, { concurrency: true }, () => {
     test('a client may make exactly `limit` attempts at once; what remains counts down to 0', async t => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Operator } from '../../src/stores/operator.ts'
-import { type Counts, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/counts.ts'
-import { OperatorError } from '../../src/waitlist/ports.ts'
+import { type Counts, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/alerts/counts.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { Desk } from './operator.ts'
 import { DAY, pendingNow } from './store.place.ts'
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
 import type { Operator } from '../../src/stores/operator.ts'
-import { LEASE, OperatorError } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { emailsOf, only, opened, type Place, pendingNow, type RunSql } from './store.place.ts'
 
 /** A place, with what an operator sees of it. */

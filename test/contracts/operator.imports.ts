@@ -3,7 +3,8 @@ import { describe, type TestContext, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
 import type { Announcement, Entry, Imported, ImportWish } from '../../src/stores/operator/imports.ts'
 import type { Operator } from '../../src/stores/operator.ts'
-import { OperatorError, type Store } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import { type RunSql, signup } from './store.place.ts'
 
 export interface Desk {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { vendors } from '../../src/providers/catalogue.ts'
-import type { Removal } from '../../src/waitlist/ports.ts'
+import type { Removal } from '../../src/waitlist/ports/provider.ts'
 import { type Asked, type Misbehaviour, misbehaviours, startVendor, tookEffect } from '../harness/vendor.ts'
 import { contactOf, opened, PATIENT, SHORT, type VendorUnderTest } from './provider.ts'
 
@@ -29,7 +29,7 @@ const classOf: Readonly<Partial<Record<Misbehaviour, Removal['is']>>> = {
   slow: 'removed',
 }
 
-/** `remove` of `Provider` (waitlist/ports.ts), held against a fake of the vendor. */
+/** `remove` of `Provider` (waitlist/ports/provider.ts), held against a fake of the vendor. */
 export function removalContract(under: VendorUnderTest): void {
   const never = new AbortController().signal
   const ada = 'ada@example.com'

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as passes } from 'node:timers/promises'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { type Promises, type VendorName, vendors } from '../../src/providers/catalogue.ts'
 import { openProvider } from '../../src/providers/open.ts'
-import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/contact.ts'
-import type { Creation, DeliveryResult, Failure, Provider } from '../../src/waitlist/ports.ts'
+import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
+import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
+import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rules/contact.ts'
 import { type Asked, type Misbehaviour, misbehaviours, type Said, startVendor, tookEffect } from '../harness/vendor.ts'
 import { convergence } from './provider.convergence.ts'
 import { removalContract } from './provider.removal.ts'
@@ -115,7 +117,7 @@ const classOf: Readonly<Record<Misbehaviour, readonly string[]>> = {
   slow: ['created'],
 }
 
-/** The promises of `Provider` (waitlist/ports.ts), and those of the catalogue, held against a fake of the vendor. */
+/** The promises of `Provider` (waitlist/ports/provider.ts), and those of the catalogue, held against a fake of the vendor. */
 export function providerContract(under: VendorUnderTest): void {
   const title = [vendors[under.vendor].title, ...(under.api === undefined ? [] : [under.api])].join(', ')
   const promises: Promises = { ...vendors[under.vendor].promises, ...under.promises }

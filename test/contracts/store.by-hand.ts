@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { LEASE, type Settlement, type Store } from '../../src/waitlist/ports.ts'
+import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import {
   DAY,
   emailsOf,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Delivery, LEASE, type Store } from '../../src/waitlist/ports.ts'
-import { LONGEST_WAIT } from '../../src/waitlist/retry.ts'
+import { LONGEST_WAIT } from '../../src/waitlist/delivery/retry.ts'
+import { type Delivery, LEASE } from '../../src/waitlist/ports/outbox.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import { isSlow } from '../harness/slow.ts'
 import {
   bare,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LEASE, type Store } from '../../src/waitlist/ports.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import {
   bare,
   DAY,

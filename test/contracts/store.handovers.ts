@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { eventId } from '../../src/waitlist/contact.ts'
-import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports.ts'
+import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import { eventId } from '../../src/waitlist/rules/contact.ts'
 import {
   bare,
   DAY,

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Contact } from '../../src/waitlist/contact.ts'
-import type { HoldRules } from '../../src/waitlist/hold.ts'
-import type { Admission, Delivery, Store } from '../../src/waitlist/ports.ts'
-import { parseSignup, type Signup } from '../../src/waitlist/signup.ts'
+import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
+import type { Admission } from '../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Contact } from '../../src/waitlist/rules/contact.ts'
+import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
+import { parseSignup, type Signup } from '../../src/waitlist/rules/signup.ts'
 
 /** What a probe sees: the contact, whether it has its event (0 or 1), and how many deliveries, hand-overs among them. */
 export interface StoredContact {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Admission, type Digest, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import type { Digest } from '../../src/waitlist/ports/outbox.ts'
+import { type Admission, StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { until } from '../harness/program.ts'
 import { byHandContract } from './store.by-hand.ts'
 import { clockContract } from './store.clock.ts'
@@ -34,7 +35,7 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result
 }
 
-/** The promises of `Store` (waitlist/ports.ts). */
+/** The promises of `Store` (waitlist/ports/store.ts). */
 export function storeContract(name: string, place: MakePlace): void {
   describe(`signups, kept by ${name}`, () => {
     test('a new address is listed now under a UUIDv7, with its event; a known one is already listed', async t => {

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import parsers from '@stoplight/spectral-parsers'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { pairsIn, stagesOf } from './dockerfile.ts'
 

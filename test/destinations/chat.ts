@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { type Chat, chat } from '../../src/destinations/chat.ts'
 import { discord } from '../../src/destinations/discord.ts'
 import { slack } from '../../src/destinations/slack.ts'
-import type { Alert } from '../../src/waitlist/ports.ts'
+import type { Alert } from '../../src/waitlist/ports/channel.ts'
 import type { Received } from '../contracts/destination.receiver.ts'
 import type { Said } from '../harness/vendor.ts'
 

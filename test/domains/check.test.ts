@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { checkAll } from '../../src/checks.ts'
-import { readConfig } from '../../src/config.ts'
+import { checkAll } from '../../src/app/checks.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 /** What `check` says of these lists. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Agent, type ServerResponse } from 'node:http'
 import { after, describe, type TestContext, test } from 'node:test'
-import { LEASE } from '../../src/waitlist/ports.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { type Deed, type Received, say, startReceiver } from '../contracts/destination.receiver.ts'
 import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { stageInstances } from '../harness/instances.ts'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
-import { type Service, start } from '../../src/compose.ts'
-import { type Config, readConfig } from '../../src/config.ts'
+import { type Service, start } from '../../src/app/compose.ts'
+import { type Config, readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from './folder.ts'
 
 export interface TestService extends Service {

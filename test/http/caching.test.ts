@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { preconditionFailed } from '../../src/http/refusals.ts'
+import { preconditionFailed } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 

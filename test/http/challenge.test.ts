@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { BODY_LIMIT } from '../../src/http/limits.ts'
-import * as refusals from '../../src/http/refusals.ts'
-import { SOLUTION_MAX } from '../../src/waitlist/ports.ts'
+import { BODY_LIMIT } from '../../src/http/wire/limits.ts'
+import * as refusals from '../../src/http/wire/refusals.ts'
+import { SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
 import {
   HOST,
   type Kind,

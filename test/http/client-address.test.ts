@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { clientAddress, networkOf, type TrustedProxies } from '../../src/http/client-address.ts'
+import { clientAddress, networkOf, type TrustedProxies } from '../../src/http/routes/client-address.ts'
 import { clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { type Client, clientOf } from '../harness/client.ts'
 import { freePort } from '../harness/port.ts'
 import { openTestServer } from '../harness/server.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientAddress, type ForwardingSign, type TrustedProxies } from '../../src/http/client-address.ts'
+import { clientAddress, type ForwardingSign, type TrustedProxies } from '../../src/http/routes/client-address.ts'
 import { clientOf } from '../harness/client.ts'
 import { complaintsIn } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'

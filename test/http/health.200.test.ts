@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { question, tellingSeen } from '../../src/http/seen.ts'
+import { question, tellingSeen } from '../../src/http/routes/seen.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { draining, unhealthy } from '../../src/http/refusals.ts'
+import { draining, unhealthy } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { altcha } from '../../src/challenges/altcha.ts'
-import { ISSUING } from '../../src/http/limits.ts'
+import { ISSUING } from '../../src/http/wire/limits.ts'
 import {
   challengeExpired,
   challengeFailed,
@@ -10,8 +10,8 @@ import {
   methodNotAllowed,
   notFound,
   tooManyChallenges,
-} from '../../src/http/refusals.ts'
-import type { Challenge } from '../../src/waitlist/ports.ts'
+} from '../../src/http/wire/refusals.ts'
+import type { Challenge } from '../../src/waitlist/ports/challenge.ts'
 import { assertRefused, clientOf, withoutScripts } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { openTestServer } from '../harness/server.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { methodNotAllowed, methodUnknown, notFound } from '../../src/http/refusals.ts'
+import { methodNotAllowed, methodUnknown, notFound } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { encoded, notJson } from '../../src/http/refusals.ts'
+import { encoded, notJson } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { exchange, send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'

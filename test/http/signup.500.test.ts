@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unavailable } from '../../src/http/refusals.ts'
+import { unavailable } from '../../src/http/wire/refusals.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { openTestServer } from '../harness/server.ts'
 

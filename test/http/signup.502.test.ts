@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { providerUnreachable } from '../../src/http/refusals.ts'
+import { providerUnreachable } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { freePort } from '../harness/port.ts'

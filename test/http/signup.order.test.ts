@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BODY_LIMIT } from '../../src/http/limits.ts'
-import * as refusals from '../../src/http/refusals.ts'
+import { BODY_LIMIT } from '../../src/http/wire/limits.ts'
+import * as refusals from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { openTestServer } from '../harness/server.ts'
 

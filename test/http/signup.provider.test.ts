@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { addressRefused, savedForLater } from '../../src/http/refusals.ts'
+import { addressRefused, savedForLater } from '../../src/http/wire/refusals.ts'
 import type { VendorFake } from '../contracts/provider.ts'
 import { assertRefused, type Client, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import type { Quota } from '../../src/limiters/gcra.ts'
 import { redisLimiter } from '../../src/limiters/redis.ts'
 import { readRedisUrl } from '../../src/limiters/redis-url.ts'
-import type { Limiter } from '../../src/waitlist/ports.ts'
+import type { Limiter } from '../../src/waitlist/ports/limiter.ts'
 import { until } from '../harness/program.ts'
 
 export interface Opened extends Quota {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { withFallback } from '../../src/limiters/with-fallback.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
-import type { Limiter, RateDecision } from '../../src/waitlist/ports.ts'
+import type { Limiter, RateDecision } from '../../src/waitlist/ports/limiter.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const AWAY = 'the shared rate limit is away: each instance counts by itself'

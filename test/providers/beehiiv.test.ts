@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Source } from '../../src/waitlist/contact.ts'
+import type { Source } from '../../src/waitlist/rules/contact.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
 import { AUTOMATION, beehiivFake, beehiivSettings, PUBLICATION, tags } from './beehiiv.fake.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BrevoClient } from '@getbrevo/brevo'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { contactOf, opened, SHORT } from '../contracts/provider.ts'
 import { type Misbehaviour, misbehaviours, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Creation } from '../../src/waitlist/ports.ts'
+import type { Creation } from '../../src/waitlist/ports/provider.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, exchanged } from '../harness/wire.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { APIClient, IdentifierType, PipelinesClient, TrackClient } from 'customerio-node'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Asked, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'

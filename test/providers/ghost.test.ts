@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { contactOf, providerContract } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
 import { said } from './ghost.contract.ts'

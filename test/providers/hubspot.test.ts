@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from '@hubspot/api-client'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { convergence } from '../contracts/provider.convergence.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'

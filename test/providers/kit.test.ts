@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { contactOf, eventOf, opened, providerContract, SHORT } from '../contracts/provider.ts'
 import { type Asked, misbehaviours, type Said, startVendor } from '../harness/vendor.ts'
 import { assertDocumented, exchanged } from '../harness/wire.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LoopsClient } from 'loops'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded, withFetchTo } from '../harness/wire.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import type { CallerSettings } from '../../src/outbound/caller.ts'
 import { vendors } from '../../src/providers/catalogue.ts'
 import { mailchimp } from '../../src/providers/mailchimp.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { type Vendor, vendorNames, vendors } from '../../src/providers/catalogue.ts'
 
 const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }

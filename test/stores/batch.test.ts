@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Bounds, groupCommit } from '../../src/stores/batch.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 
 /** A commit that the test finishes by hand, one call after the other. */
 function handCommit() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checked } from '../../src/stores/check.ts'
-import { type Admission, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { type Admission, StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 
 const listed: Admission = { is: 'listed now', contactId: '1' }
 const known: Admission = { is: 'already listed' }

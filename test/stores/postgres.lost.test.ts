@@ -5,14 +5,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  type Admission,
-  type Delivery,
-  type Digest,
-  LEASE,
-  type Settlement,
-  type Store,
-} from '../../src/waitlist/ports.ts'
+import { type Delivery, type Digest, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import type { Admission } from '../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'

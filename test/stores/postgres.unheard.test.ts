@@ -1,7 +1,8 @@
 /** A connection that is not cut, and of which nothing is heard: what was done all the same is found, or given back. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { type Delivery, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'

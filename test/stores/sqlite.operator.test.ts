@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
-import { OperatorError } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const refused = (error: unknown) => {

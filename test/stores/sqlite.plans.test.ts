@@ -11,7 +11,7 @@ import { stepping } from '../../src/stores/sqlite/outbox.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { admitting, adopt } from '../../src/stores/sqlite/signups.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { HoldRules } from '../../src/waitlist/hold.ts'
+import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
 import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 

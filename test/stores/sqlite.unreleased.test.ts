@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { OperatorError } from '../../src/waitlist/ports.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 

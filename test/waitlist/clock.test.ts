@@ -1,7 +1,7 @@
 /** The clock on the wall is set while the business goes on, which waits by the monotonic clock. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { DeliveryResult } from '../../src/waitlist/ports.ts'
+import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { outbox } from './outbox.ts'
 import { moment, scene } from './scene.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Counts, MINUTE, QUARTER, sinceYesterday, statsOf } from '../../src/waitlist/counts.ts'
+import { type Counts, MINUTE, QUARTER, sinceYesterday, statsOf } from '../../src/waitlist/alerts/counts.ts'
 
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { judgeFailure } from '../../src/waitlist/deliver.ts'
-import type { Delivery, Failure, Settlement } from '../../src/waitlist/ports.ts'
-import { eventSchedule, handOverSchedule } from '../../src/waitlist/retry.ts'
+import { judgeFailure } from '../../src/waitlist/delivery/deliver.ts'
+import { eventSchedule, handOverSchedule } from '../../src/waitlist/delivery/retry.ts'
+import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 
 const unreached: Failure = { is: 'unreached', why: 'refused' }
 const unclear: Failure = { is: 'unclear', why: 'no answer in time' }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type DeliveryResult, LEASE, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { isSlow } from '../harness/slow.ts'
 import { outbox, type Row } from './outbox.ts'
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { fillingMailboxes } from '../../src/waitlist/fill-mailboxes.ts'
-import { type Filled, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
+import type { Filled } from '../../src/waitlist/ports/upkeep.ts'
+import { fillingMailboxes } from '../../src/waitlist/upkeep/fill-mailboxes.ts'
 import { until } from '../harness/program.ts'
 import { keptLog } from './log.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Creation } from '../../src/waitlist/ports.ts'
+import type { Creation } from '../../src/waitlist/ports/provider.ts'
 import { isSlow } from '../harness/slow.ts'
 import { type Scene, scene } from './scene.ts'
 

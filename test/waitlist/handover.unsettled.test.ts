@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { join } from '../../src/waitlist/join.ts'
-import { LEASE, type Store, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { type Scene, scene, stay, TIMEOUT } from './scene.ts'
 

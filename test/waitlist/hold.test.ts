@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { ALL, candidateOf, DOMAIN_MOST, hasLink, holdReasonOf, registeredDomainOf } from '../../src/waitlist/hold.ts'
+import {
+  ALL,
+  candidateOf,
+  DOMAIN_MOST,
+  hasLink,
+  holdReasonOf,
+  registeredDomainOf,
+} from '../../src/waitlist/rules/hold.ts'
 
 const names = `
 Ada Lovelace|J.R. Smith|J.R.R. Tolkien|Dr.Who|Dr. Who|Dr.Müller|Prof.Dr. Anna Schmidt|Anna-Lena O'Neil|Jean.Pierre|jean.pierre

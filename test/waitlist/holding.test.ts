@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { HoldReason } from '../../src/waitlist/contact.ts'
-import type { Counts } from '../../src/waitlist/counts.ts'
-import { holding } from '../../src/waitlist/holding.ts'
-import { outages } from '../../src/waitlist/outages.ts'
-import type { Alert } from '../../src/waitlist/ports.ts'
+import type { Counts } from '../../src/waitlist/alerts/counts.ts'
+import { holding } from '../../src/waitlist/alerts/holding.ts'
+import { outages } from '../../src/waitlist/alerts/outages.ts'
+import type { Alert } from '../../src/waitlist/ports/channel.ts'
+import type { HoldReason } from '../../src/waitlist/rules/contact.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const HOUR = 3_600_000

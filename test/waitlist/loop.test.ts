@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Loop, loop, type Work } from '../../src/waitlist/loop.ts'
+import { type Loop, loop, type Work } from '../../src/waitlist/delivery/loop.ts'
 import { moment } from './scene.ts'
 
 const wait = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))

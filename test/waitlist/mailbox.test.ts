@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { isMailProvider, mailboxOf } from '../../src/waitlist/mailbox.ts'
+import { isMailProvider, mailboxOf } from '../../src/waitlist/rules/mailbox.ts'
 
 describe('the mailbox behind an address', () => {
   for (const [mailbox, ...addresses] of [

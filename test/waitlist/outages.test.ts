@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { handOver } from '../../src/waitlist/handover.ts'
-import { outages } from '../../src/waitlist/outages.ts'
-import {
-  type Alert,
-  type Channel,
-  type Creation,
-  type DeliveryResult,
-  type Provider,
-  type Refusal,
-  type Store,
-  StoreUnavailable,
-} from '../../src/waitlist/ports.ts'
+import { outages } from '../../src/waitlist/alerts/outages.ts'
+import { handOver } from '../../src/waitlist/delivery/handover.ts'
+import type { Alert, Channel, Refusal } from '../../src/waitlist/ports/channel.ts'
+import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
+import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../src/waitlist/ports/store.ts'
 import { scene } from './scene.ts'
 
 /** A channel that answers each message only when the test says so. */

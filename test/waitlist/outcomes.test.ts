@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { outcomes } from '../../src/waitlist/outcomes.ts'
-import { type Delivery, LEASE, type Settlement, StoreUnavailable } from '../../src/waitlist/ports.ts'
+import { outcomes } from '../../src/waitlist/delivery/outcomes.ts'
+import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { keptLog } from './log.ts'
 
 const contact = { id: 'c1', name: 'Ada', email: 'ada@example.com', state: 'pending', createdAt: new Date(0) } as const

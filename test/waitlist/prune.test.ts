@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Pruned, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { pruning } from '../../src/waitlist/prune.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
+import type { Pruned } from '../../src/waitlist/ports/upkeep.ts'
+import { pruning } from '../../src/waitlist/upkeep/prune.ts'
 import { keptLog } from './log.ts'
 
 const DAY = 86_400_000

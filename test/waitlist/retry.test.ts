@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { Contact } from '../../src/waitlist/contact.ts'
-import { judgeFailure } from '../../src/waitlist/deliver.ts'
-import type { Failure } from '../../src/waitlist/ports.ts'
+import { judgeFailure } from '../../src/waitlist/delivery/deliver.ts'
 import {
   eventSchedule,
   handOverSchedule,
@@ -12,7 +10,9 @@ import {
   untilNext,
   untilOutageEnds,
   untilTurn,
-} from '../../src/waitlist/retry.ts'
+} from '../../src/waitlist/delivery/retry.ts'
+import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { Contact } from '../../src/waitlist/rules/contact.ts'
 
 const DAY = 86_400_000
 const MIDDLE = 0.5

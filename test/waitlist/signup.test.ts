@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EMAIL_MAX, EMAIL_PATTERN, emailKey, parseSignup, type Signup } from '../../src/waitlist/signup.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, emailKey, parseSignup, type Signup } from '../../src/waitlist/rules/signup.ts'
 import { addresses } from './addresses.ts'
 
 const accepts = (body: object): boolean => !('problem' in parseSignup(body))

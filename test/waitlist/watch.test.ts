@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Counts, MINUTE } from '../../src/waitlist/counts.ts'
-import { outages } from '../../src/waitlist/outages.ts'
-import { type Alert, type Channel, StoreUnavailable } from '../../src/waitlist/ports.ts'
-import { LATE, watch } from '../../src/waitlist/watch.ts'
+import { type Counts, MINUTE } from '../../src/waitlist/alerts/counts.ts'
+import { outages } from '../../src/waitlist/alerts/outages.ts'
+import { LATE, watch } from '../../src/waitlist/alerts/watch.ts'
+import type { Alert, Channel } from '../../src/waitlist/ports/channel.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { scene, stay } from './scene.ts'
 
 const at = new Date('2026-11-21T12:00:00Z')

@@ -1,4 +1,4 @@
-import { sourceParameters } from '../../waitlist/contact.ts'
+import { sourceParameters } from '../../waitlist/rules/contact.ts'
 
 /** What `--map` can name. */
 export const mappable = ['name', 'email', 'createdAt', ...sourceParameters] as const

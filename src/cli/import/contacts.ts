@@ -1,5 +1,5 @@
-import type { Entry } from '../../operator.ts'
-import { sourceParameters } from '../../waitlist/contact.ts'
+import type { Entry } from '../../app/operator.ts'
+import { sourceParameters } from '../../waitlist/rules/contact.ts'
 import { withoutApostrophe } from '../csv.ts'
 import type { Columns, Member } from './columns.ts'
 import { entryOf, type Given } from './entry.ts'

@@ -1,7 +1,7 @@
-import type { Entry } from '../../operator.ts'
-import { type ContactState, contactStates, type HoldReason, holdReasons } from '../../waitlist/contact.ts'
-import { type Problem, parseSignup } from '../../waitlist/signup.ts'
-import { parseSource } from '../../waitlist/source.ts'
+import type { Entry } from '../../app/operator.ts'
+import { type ContactState, contactStates, type HoldReason, holdReasons } from '../../waitlist/rules/contact.ts'
+import { type Problem, parseSignup } from '../../waitlist/rules/signup.ts'
+import { parseSource } from '../../waitlist/rules/source.ts'
 
 /** A contact as a file has it: nothing is known of the values. What is empty or null is absent. */
 export interface Given {

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import { LONGEST, tooLong } from './text.ts'
 
 /** One contact's part of a CSV file. */

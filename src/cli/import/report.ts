@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import { csvField } from '../csv.ts'
 import type { Given } from './entry.ts'
 

@@ -1,6 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import { number } from '../table.ts'
 
 /** Characters of one line, or of one record with line breaks in it: it has to fit into memory. */

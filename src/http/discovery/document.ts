@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { type Answer, contentFields, fieldList, withFields } from '../answer.ts'
-import { readableAnywhere } from '../headers.ts'
-import { preconditionFailed, refuse } from '../refusals.ts'
+import { type Answer, contentFields, fieldList, withFields } from '../wire/answer.ts'
+import { readableAnywhere } from '../wire/headers.ts'
+import { preconditionFailed, refuse } from '../wire/refusals.ts'
 
 /** Bytes that do not change while the process runs, with their answers. */
 export interface Document {

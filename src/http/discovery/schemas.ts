@@ -1,7 +1,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { SOLUTION_MAX } from '../../waitlist/ports.ts'
-import { EMAIL_MAX, EMAIL_PATTERN, INVISIBLE, NAME_MAX, SPACE } from '../../waitlist/signup.ts'
-import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../challenge.ts'
+import { SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, INVISIBLE, NAME_MAX, SPACE } from '../../waitlist/rules/signup.ts'
+import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 
 /**
  * The bodies of the API in JSON Schema 2020-12, the dialect of OpenAPI 3.1. They are published unchanged, the types of the

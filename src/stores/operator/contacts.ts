@@ -1,4 +1,4 @@
-import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../../waitlist/contact.ts'
+import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../../waitlist/rules/contact.ts'
 
 /** Contacts, as the operator reads them. */
 export interface Contacts {

@@ -1,4 +1,4 @@
-import type { Counts } from '../../waitlist/counts.ts'
+import type { Counts } from '../../waitlist/alerts/counts.ts'
 
 /** What the list amounts to. */
 export interface Counting {

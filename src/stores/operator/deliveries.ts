@@ -1,4 +1,4 @@
-import type { Contact, DeliveryRecord, DeliveryState } from '../../waitlist/contact.ts'
+import type { Contact, DeliveryRecord, DeliveryState } from '../../waitlist/rules/contact.ts'
 
 /** Deliveries, as the operator sees and replays them. */
 export interface Deliveries {

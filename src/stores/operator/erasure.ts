@@ -1,4 +1,4 @@
-import type { ContactState, DeliveryState } from '../../waitlist/contact.ts'
+import type { ContactState, DeliveryState } from '../../waitlist/rules/contact.ts'
 
 /** Erases people. */
 export interface Erasure {

@@ -1,4 +1,4 @@
-import type { HoldReason } from '../../waitlist/contact.ts'
+import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { inSteps } from '../steps.ts'
 import type { ContactFilter } from './contacts.ts'
 import type { Announcement } from './imports.ts'

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { ContactState, HoldReason, Source } from '../../waitlist/contact.ts'
-import { emailKey, type Signup } from '../../waitlist/signup.ts'
+import type { ContactState, HoldReason, Source } from '../../waitlist/rules/contact.ts'
+import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { inSteps } from '../steps.ts'
 
 /** Contacts that come from a file instead of signing up. */

@@ -1,4 +1,4 @@
-import type { Pruned } from '../../waitlist/ports.ts'
+import type { Pruned } from '../../waitlist/ports/upkeep.ts'
 
 /** Deletes deliveries that are of no use any more. */
 export interface Pruning {

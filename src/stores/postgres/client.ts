@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { type Log, StoreUnavailable } from '../../waitlist/ports.ts'
+import type { Log } from '../../waitlist/ports/log.ts'
+import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { asUnavailable, hadNoEffect, isStale, isTimeout, isUnprepared, passes } from './errors.ts'
 import { requireCommits } from './server.ts'
 

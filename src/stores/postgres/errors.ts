@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../waitlist/ports.ts'
+import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 
 /** SQLSTATE (https://postgresql.org/docs/current/errcodes-appendix.html) or a code of Node's; empty for errors of `pg`. */
 const codeOf = (error: unknown): string => String((error as { code?: string }).code ?? '')

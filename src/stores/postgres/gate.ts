@@ -1,5 +1,5 @@
-import { type Candidate, candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/hold.ts'
-import type { Signup } from '../../waitlist/signup.ts'
+import { type Candidate, candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/rules/hold.ts'
+import type { Signup } from '../../waitlist/rules/signup.ts'
 import { credentialsOf, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
 import type { Query } from './client.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'

@@ -1,5 +1,5 @@
-import { mailboxOf } from '../../waitlist/mailbox.ts'
-import type { Filled } from '../../waitlist/ports.ts'
+import type { Filled } from '../../waitlist/ports/upkeep.ts'
+import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import type { Query } from './client.ts'
 
 /** Apart from the change, since it needs no lock. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Delivery, type Digest, LEASE, NAMED, type Settlement, type Store } from '../../waitlist/ports.ts'
+import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
+import type { Store } from '../../waitlist/ports/store.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import {
   CONTACT_COLUMNS,

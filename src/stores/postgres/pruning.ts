@@ -1,4 +1,4 @@
-import type { Pruned } from '../../waitlist/ports.ts'
+import type { Pruned } from '../../waitlist/ports/upkeep.ts'
 import { endedBefore } from '../operator/pruning.ts'
 import type { Query } from './client.ts'
 import { NOW } from './sql.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import { pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
 import { passes } from './errors.ts'
 import { type Facts, requireFit } from './server.ts'

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { type Log, OperatorError, StoreUnavailable } from '../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 
 /** The facts about a server, a database and a role that the store depends on. */
 export interface Facts {

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, realpathSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import { storeName } from '../location.ts'
 import {
   columnsOf,

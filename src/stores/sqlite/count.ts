@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
-import type { Counts } from '../../waitlist/counts.ts'
-import { StoreUnavailable } from '../../waitlist/ports.ts'
+import type { Counts } from '../../waitlist/alerts/counts.ts'
+import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { threadOf } from './thread.ts'
 
 /** What is counted in the file at `path`: the listed contacts, or everything, with the time in milliseconds since 1970. */

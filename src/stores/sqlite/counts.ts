@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Counts, SOURCES } from '../../waitlist/counts.ts'
+import { type Counts, SOURCES } from '../../waitlist/alerts/counts.ts'
 import {
   ASKED_WHY,
   type Counted,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/hold.ts'
-import { emailKey } from '../../waitlist/signup.ts'
+import { candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/rules/hold.ts'
+import { emailKey } from '../../waitlist/rules/signup.ts'
 import { type Credentials, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
 
 /** Prepares the statements of the gate, all for use inside an open transaction. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { mailboxOf } from '../../waitlist/mailbox.ts'
-import type { Filled } from '../../waitlist/ports.ts'
+import type { Filled } from '../../waitlist/ports/upkeep.ts'
+import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 
 /** Returns the function that looks at the next contacts, inside an open transaction. */
 export function fillingMailboxes(database: DatabaseSync): (after: number, most: number) => Filled {

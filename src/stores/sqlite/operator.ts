@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { OperatorError } from '../../waitlist/ports.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { Operator } from '../operator.ts'
 import { contacts } from './operator/contacts.ts'
 import { copies } from './operator/copies.ts'

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Counts } from '../../waitlist/counts.ts'
+import type { Counts } from '../../waitlist/alerts/counts.ts'
 import {
   type Delivery,
   type Digest,
   type DigestSettlement,
-  type Filled,
   LEASE,
   NAMED,
-  type Pruned,
   type Settlement,
-} from '../../waitlist/ports.ts'
+} from '../../waitlist/ports/outbox.ts'
+import type { Filled, Pruned } from '../../waitlist/ports/upkeep.ts'
 import {
   CONTACT_COLUMNS,
   COUNT_LISTED,

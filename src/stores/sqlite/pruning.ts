@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Pruned } from '../../waitlist/ports.ts'
+import type { Pruned } from '../../waitlist/ports/upkeep.ts'
 import { endedBefore } from '../operator/pruning.ts'
 
 /** Returns the function that looks at the next deliveries, and deletes, or only counts, those that ended before a time. */

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Log, OperatorError } from '../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
 import { whyEphemeral } from './ephemeral.ts'
 import { reasonOf } from './rights.ts'

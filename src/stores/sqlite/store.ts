@@ -1,17 +1,11 @@
 import type { Commits } from '../../telemetry/telemetry.ts'
-import type { HoldReason } from '../../waitlist/contact.ts'
-import type { HoldRules } from '../../waitlist/hold.ts'
-import {
-  type Admission,
-  type Delivery,
-  type Digest,
-  type DigestSettlement,
-  type Log,
-  type Settlement,
-  type Store,
-  StoreUnavailable,
-} from '../../waitlist/ports.ts'
-import type { Signup } from '../../waitlist/signup.ts'
+import type { Log } from '../../waitlist/ports/log.ts'
+import type { Delivery, Digest, DigestSettlement, Settlement } from '../../waitlist/ports/outbox.ts'
+import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
+import type { Store } from '../../waitlist/ports/store.ts'
+import type { HoldReason } from '../../waitlist/rules/contact.ts'
+import type { HoldRules } from '../../waitlist/rules/hold.ts'
+import type { Signup } from '../../waitlist/rules/signup.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
 import { oneAtATime } from '../counting.ts'

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
-import { type Log, OperatorError } from '../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import type { LogLine, Reply, Request, SqliteOptions } from './worker.ts'
 
 /** The thread that owns the database, as the main thread sees it. */

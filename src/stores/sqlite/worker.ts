@@ -4,7 +4,7 @@
  */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { type Log, OperatorError } from '../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'

@@ -1,4 +1,4 @@
-import type { Failure } from '../../../src/waitlist/ports.ts'
+import type { Failure } from '../../../src/waitlist/ports/failure.ts'
 import type { Time } from './time.ts'
 
 /** Everything that can happen to a call on its way, but an answer. "before" and "after" are about its effect. */

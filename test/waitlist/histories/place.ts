@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { storeBounds } from '../../../src/stores/batch.ts'
 import { sqliteOperator } from '../../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
-import type { Store } from '../../../src/waitlist/ports.ts'
+import type { Store } from '../../../src/waitlist/ports/store.ts'
 import { RECEIVER } from './receiver.ts'
 import { automationOf, type VendorName } from './vendor.ts'
 

@@ -1,17 +1,14 @@
-import { events } from '../../../src/waitlist/events.ts'
-import { handOver } from '../../../src/waitlist/handover.ts'
+import { events } from '../../../src/waitlist/delivery/events.ts'
+import { handOver } from '../../../src/waitlist/delivery/handover.ts'
+import type { Loop } from '../../../src/waitlist/delivery/loop.ts'
 import { type Joined, join } from '../../../src/waitlist/join.ts'
-import type { Loop } from '../../../src/waitlist/loop.ts'
-import {
-  type Delivery,
-  type Destination,
-  type Log,
-  type Provider,
-  type Settlement,
-  type Store,
-  StoreUnavailable,
-} from '../../../src/waitlist/ports.ts'
-import type { Signup } from '../../../src/waitlist/signup.ts'
+import type { Destination } from '../../../src/waitlist/ports/destination.ts'
+import type { Log } from '../../../src/waitlist/ports/log.ts'
+import type { Delivery, Settlement } from '../../../src/waitlist/ports/outbox.ts'
+import type { Provider } from '../../../src/waitlist/ports/provider.ts'
+import { StoreUnavailable } from '../../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../../src/waitlist/ports/store.ts'
+import type { Signup } from '../../../src/waitlist/rules/signup.ts'
 import type { Leases } from './leases.ts'
 import type { Witness } from './line.ts'
 import type { Time } from './time.ts'

@@ -1,5 +1,5 @@
-import type { DeliveryResult, Destination } from '../../../src/waitlist/ports.ts'
-import { emailKey } from '../../../src/waitlist/signup.ts'
+import type { DeliveryResult, Destination } from '../../../src/waitlist/ports/destination.ts'
+import { emailKey } from '../../../src/waitlist/rules/signup.ts'
 import { type Line, line, type Witness } from './line.ts'
 import type { Time } from './time.ts'
 

@@ -1,6 +1,7 @@
-import type { Contact, JoinedEvent } from '../../../src/waitlist/contact.ts'
-import type { Destination, Provider } from '../../../src/waitlist/ports.ts'
-import { emailKey } from '../../../src/waitlist/signup.ts'
+import type { Destination } from '../../../src/waitlist/ports/destination.ts'
+import type { Provider } from '../../../src/waitlist/ports/provider.ts'
+import type { Contact, JoinedEvent } from '../../../src/waitlist/rules/contact.ts'
+import { emailKey } from '../../../src/waitlist/rules/signup.ts'
 import { type Line, line, type Witness } from './line.ts'
 import type { Time } from './time.ts'
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Widget } from '../../../waitlist/ports.ts'
+import type { Widget } from '../../../waitlist/ports/challenge.ts'
 import type { Sample } from './commonmark.ts'
 
 /** The challenge that a form has its visitors solve. */

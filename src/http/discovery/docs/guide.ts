@@ -1,4 +1,4 @@
-import type { Widget } from '../../../waitlist/ports.ts'
+import type { Widget } from '../../../waitlist/ports/challenge.ts'
 import { paths } from '../../paths.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { SOLUTION_EXAMPLE } from '../schemas.ts'

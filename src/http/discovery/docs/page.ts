@@ -1,7 +1,7 @@
 import { Marked, type Tokens } from 'marked'
 import { colours, compact, hashSource, icon, mark, styleSheet } from '../../../pages/frame.ts'
 import { escapeHtml } from '../../../pages/html.ts'
-import type { Widget } from '../../../waitlist/ports.ts'
+import type { Widget } from '../../../waitlist/ports/challenge.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../links.ts'
 import type { OpenapiDocument } from '../openapi.ts'

@@ -1,5 +1,5 @@
-import type { Contact } from '../../../waitlist/contact.ts'
-import { emailKey } from '../../../waitlist/signup.ts'
+import type { Contact } from '../../../waitlist/rules/contact.ts'
+import { emailKey } from '../../../waitlist/rules/signup.ts'
 import {
   CONTACT_COLUMNS,
   type ContactRow,

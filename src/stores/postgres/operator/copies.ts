@@ -1,4 +1,4 @@
-import { OperatorError } from '../../../waitlist/ports.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
 import { erasureHash } from '../../erasure.ts'
 import type { Copies, Restored } from '../../operator/copies.ts'
 import { inSteps } from '../../steps.ts'

@@ -1,4 +1,4 @@
-import type { DeliveryRecord } from '../../../waitlist/contact.ts'
+import type { DeliveryRecord } from '../../../waitlist/rules/contact.ts'
 import {
   CONTACT_COLUMNS,
   type ContactRow,

@@ -1,5 +1,5 @@
-import { OperatorError } from '../../../waitlist/ports.ts'
-import { emailKey } from '../../../waitlist/signup.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
+import { emailKey } from '../../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
 import { conditionsOf, type Which } from '../../filter.ts'
 import {

@@ -1,4 +1,4 @@
-import { type Log, OperatorError } from '../../../waitlist/ports.ts'
+import { type Log, OperatorError } from '../../../waitlist/ports/log.ts'
 import { storeName } from '../../location.ts'
 import { type Postgres, postgres, type Query } from '../client.ts'
 import { reasonOf } from '../errors.ts'

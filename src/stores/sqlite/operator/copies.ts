@@ -1,6 +1,6 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { OperatorError } from '../../../waitlist/ports.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
 import type { BackedUp, Copies } from '../../operator/copies.ts'
 import { removeLeftovers, unfinishedName } from '../../unfinished.ts'
 import { publish } from '../publish.ts'

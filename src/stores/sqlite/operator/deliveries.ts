@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import type { DeliveryRecord } from '../../../waitlist/contact.ts'
+import type { DeliveryRecord } from '../../../waitlist/rules/contact.ts'
 import {
   CONTACT_COLUMNS,
   type ContactRow,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ContactState } from '../../../waitlist/contact.ts'
-import { emailKey } from '../../../waitlist/signup.ts'
+import type { ContactState } from '../../../waitlist/rules/contact.ts'
+import { emailKey } from '../../../waitlist/rules/signup.ts'
 import { FARTHEST_LEASE } from '../../deliveries.ts'
 import { ERASURE, erasureHash } from '../../erasure.ts'
 import { type Erasure, TRACE_COLUMNS, type TraceRow, type Traces, tracesOf } from '../../operator/erasure.ts'

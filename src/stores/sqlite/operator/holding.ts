@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { emailKey } from '../../../waitlist/signup.ts'
+import { emailKey } from '../../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
 import { conditionsOf, type Which } from '../../filter.ts'
 import {

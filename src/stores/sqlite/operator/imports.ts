@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { mailboxOf } from '../../../waitlist/mailbox.ts'
-import { OperatorError } from '../../../waitlist/ports.ts'
-import { emailKey } from '../../../waitlist/signup.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
+import { mailboxOf } from '../../../waitlist/rules/mailbox.ts'
+import { emailKey } from '../../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../../deliveries.ts'
 import { erasureHash } from '../../erasure.ts'
 import {

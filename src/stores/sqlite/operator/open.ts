@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../../waitlist/ports.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
 import { reasonOf } from '../rights.ts'
 import { requireReleased } from '../schema.ts'
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../../waitlist/ports.ts'
+import { OperatorError } from '../../../waitlist/ports/log.ts'
 import { ERASURE, erasureHash } from '../../erasure.ts'
 import type { Kept, Restored } from '../../operator/copies.ts'
 import { complete } from '../publish.ts'

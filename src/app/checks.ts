@@ -1,0 +1,263 @@
+import type { Config } from '../config/config.ts'
+import type { DomainList } from '../domains/list.ts'
+import type { DomainFiles } from '../domains/settings.ts'
+import { SEEN_SECRET } from '../http/routes/seen.ts'
+import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
+import { typed } from '../invocation.ts'
+import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
+import { whyEphemeral } from '../stores/sqlite/ephemeral.ts'
+import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
+import { type Log, OperatorError } from '../waitlist/ports/log.ts'
+import type { Provider } from '../waitlist/ports/provider.ts'
+import type { CheckResult } from './check-result.ts'
+import { challengeOf, lateness, openOutside } from './compose.ts'
+import { type Integrity, type Operator, operatorOf } from './operator.ts'
+import { checkPublicAddress } from './public-address.ts'
+
+const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
+const NO_DESTINATION: CheckResult = { what: 'destinations', is: 'ok', why: 'none' }
+
+/** Stands in for what all instances share, which is in the store. Nothing that it makes is given to anybody. */
+const UNSHARED = '0'.repeat(64)
+const silent: Log = { info() {}, warn() {}, error() {} }
+
+/** Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the destinations, and changes none of them. */
+export async function checkAll(config: Config): Promise<readonly CheckResult[]> {
+  const {
+    redis,
+    store,
+    server: { tls },
+  } = config
+  const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
+  const operator = await operatorOf(config)
+  const { provider, destinations, channels } = await openOutside(config)
+  const challenge = await challengeOf(config, async () => UNSHARED, silent)
+  const outside = [challenge, provider, ...destinations, ...channels]
+  const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
+  const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
+    // Each check has its own timeout.
+    const failure = await check(new AbortController().signal)
+    return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
+  }
+  try {
+    const [reached, database, ...others] = await Promise.all([
+      checkPublicAddress(config, () => operator.secret(SEEN_SECRET).catch(() => null)),
+      tried('database', operator.look),
+      ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
+      tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
+      ...(tls === null ? [] : [certificateIn(tls)]),
+      ...(challenge === null
+        ? []
+        : [resultOf(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
+      ...(config.domains === null ? [] : [domainsIn(config.domains)]),
+      provider
+        ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
+        : NO_PROVIDER,
+      ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
+      ...destinations.map(({ name, check }) =>
+        resultOf(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
+      ),
+      ...channels.map(({ name, check }) => resultOf(name, 'a test message was posted', check)),
+    ])
+    const set = [provider, ...destinations, ...channels, provider?.automation].map(each => each?.name)
+    const results = [database, ...others, ...reached]
+    return database.is === 'ok' ? [...results, ...(await examined(operator, set, lateness(config)))] : results
+  } finally {
+    await Promise.all(outside.map(each => each?.close()))
+  }
+}
+
+/**
+ * Sends a mail to an address of the operator's, as a contact gets it but with a sample name.
+ *
+ * @throws {OperatorError} when no mails are set up.
+ */
+export async function checkMail({ mail: settings }: Config, email: string): Promise<CheckResult> {
+  if (settings === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
+  const { mail } = await import('../destinations/mail.ts')
+  const destination = mail(settings)
+  try {
+    const result = await destination.try(email, new AbortController().signal)
+    const what = `mail to ${email}`
+    if (result.is !== 'delivered') return { what, is: 'wrong', why: result.why }
+    return { what, is: 'ok', why: `the server took it${result.answer ? `: ${result.answer}` : ''}` }
+  } finally {
+    await destination.close()
+  }
+}
+
+/** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
+async function examined(
+  operator: Operator,
+  set: readonly (string | undefined)[],
+  lateAfter: (destination: string) => number,
+): Promise<readonly CheckResult[]> {
+  try {
+    const found = await operator.checkIntegrity()
+    if (found === null) return []
+    // What else a damaged file says is worth nothing.
+    if (found.damage !== null) return [...integrity(found)]
+    const { at, held, deliveries } = await operator.counts()
+    const abandoned = deliveries.filter(({ state }) => state === 'abandoned')
+    return [
+      ...integrity(found),
+      ...(held.length === 0 ? [] : [holding(held)]),
+      ...deliveries
+        .filter(({ state }) => state === 'waiting')
+        .map(each => {
+          const isSet = set.includes(each.destination)
+          return waiting(each, at.getTime() - (each.oldest ?? at).getTime(), isSet ? lateAfter(each.destination) : null)
+        }),
+      ...(abandoned.length === 0 ? [] : [abandonedDeliveries(abandoned.reduce((sum, { count }) => sum + count, 0))]),
+    ]
+  } catch (error) {
+    return [wrong('what is stored', error)]
+  }
+}
+
+/** `lateAfter`: milliseconds; null: the destination is not set. */
+function waiting(
+  { destination, count, why }: DeliveryCount,
+  milliseconds: number,
+  lateAfter: number | null,
+): CheckResult {
+  const parts = [
+    `${number(count)}, the oldest for ${duration(milliseconds)}`,
+    ...(lateAfter === null ? ['it is not set, so they go on waiting'] : []),
+    ...(why === null ? [] : [`the last attempt: ${why}`]),
+  ]
+  const is = lateAfter !== null && milliseconds > lateAfter ? 'wrong' : 'ok'
+  return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
+}
+
+function holding(held: readonly HeldCount[]): CheckResult {
+  const total = held.reduce((sum, { count }) => sum + count, 0)
+  const since = new Date(Math.min(...held.map(({ oldest }) => oldest.getTime())))
+  const why = `${number(total)}, the first since ${since.toISOString().slice(0, 16)}Z; ${typed('waitlist held')} says why`
+  return { what: 'held signups', is: 'note', why }
+}
+
+const abandonedDeliveries = (count: number): CheckResult => ({
+  what: 'given up',
+  is: 'note',
+  why: `${number(count)}; ${typed('waitlist deliveries list --state abandoned')} says why`,
+})
+
+/** Bytes. With less the disk may be full before anybody has looked. */
+const LITTLE = 1024 ** 3
+
+function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: Integrity): Generator<CheckResult> {
+  yield damage === null
+    ? { what: 'what is stored', is: 'ok', why: `the store is intact, and takes ${bytes(size)}` }
+    : { what: 'what is stored', is: 'wrong', why: `it is damaged: ${damage}. Stop the service and restore a backup.` }
+  if (free !== null) {
+    const left = `${bytes(free.bytes)} left`
+    if (free.bytes < free.needed) yield { what: 'disk', is: 'wrong', why: `${left}: signups are refused` }
+    else yield { what: 'disk', is: free.bytes < LITTLE ? 'note' : 'ok', why: left }
+  }
+  if (orphans > 0) {
+    yield {
+      what: 'deliveries',
+      is: 'wrong',
+      why: `${number(orphans)} without a contact, which was deleted by hand. They do no harm; remove them with: ${REMOVE_ORPHANS}`,
+    }
+  }
+  if (unrecognised > 0) {
+    yield {
+      what: 'contacts',
+      is: 'wrong',
+      why: `${number(unrecognised)} with an email_key that is not the address in lower case: they could join twice`,
+    }
+  }
+  if (staleLeases > 0) {
+    yield {
+      what: 'deliveries',
+      is: 'wrong',
+      why: `${number(staleLeases)} were under way when a process ended, and nobody has taken them over: is the service running?`,
+    }
+  }
+}
+
+const REMOVE_ORPHANS = 'delete from delivery where contact not in (select number from contact);'
+
+const number = (count: number): string => count.toLocaleString('en')
+
+export const bytes = (count: number): string =>
+  count < LITTLE ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / LITTLE).toFixed(1)} GiB`
+
+function duration(milliseconds: number): string {
+  const minutes = Math.floor(Math.max(0, milliseconds) / 60_000)
+  if (minutes < 120) return `${minutes} min`
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1_440)} days`
+}
+
+async function tried(what: string, look: () => Promise<string>): Promise<CheckResult> {
+  try {
+    return { what, is: 'ok', why: await look() }
+  } catch (error) {
+    return wrong(what, error)
+  }
+}
+
+/** Lists that block nothing, or everybody, are worth a note. */
+async function domainsIn({ blocked, allowed }: DomainFiles): Promise<CheckResult> {
+  const what = 'email domains'
+  try {
+    const { firstDomains, warningFor } = await import('../domains/files.ts')
+    const isBlocked = await firstDomains('BLOCKED_DOMAINS_FILE', blocked)
+    const isAllowed = allowed === null ? null : await firstDomains('ALLOWED_DOMAINS_FILE', allowed)
+    const warning = warningFor(isBlocked, isAllowed)
+    if (warning !== null) return { what, is: 'note', why: warning }
+    const counts = [`${counted(isBlocked)} blocked`, ...(isAllowed === null ? [] : [`${counted(isAllowed)} allowed`])]
+    return { what, is: 'ok', why: counts.join(', ') }
+  } catch (error) {
+    return wrong(what, error)
+  }
+}
+
+function counted({ size, hasEvery }: DomainList): string {
+  if (hasEvery) return 'every domain is'
+  return size === 1 ? '1 domain is' : `${number(size)} domains are`
+}
+
+/** Anything but an error for the operator is a bug, and is thrown. */
+function wrong(what: string, error: unknown): CheckResult {
+  if (!(error instanceof OperatorError)) throw error
+  return { what, is: 'wrong', why: error.message }
+}
+
+/** An expired certificate is wrong; one that soon will be is worth a note, since most are renewed by themselves. */
+function certificateIn(files: CertificateFiles): CheckResult {
+  const what = 'certificate'
+  try {
+    const pair = firstCertificate(files)
+    const expiry = expiryOf(pair)
+    if (expiry !== null) return { what, is: expiry.isExpired ? 'wrong' : 'note', why: expiry.sentence }
+    return {
+      what,
+      is: 'ok',
+      why: `the key belongs to it, and it is valid for ${Math.floor(validFor(pair) / DAY)} days`,
+    }
+  } catch (error) {
+    return wrong(what, error)
+  }
+}
+
+/** One attempt under a name that no client has, repeated until there is a connection. */
+async function askLimiter(location: RedisLocation): Promise<string> {
+  const { redisLimiter } = await import('../limiters/redis.ts')
+  const limiter = redisLimiter({ location, limit: 1_000, window: 1, timeout: 1_000 })
+  try {
+    for (const until = performance.now() + 3_000; ; ) {
+      try {
+        await limiter.take('waitlist check')
+        return `${nameOf(location)} counts`
+      } catch (error) {
+        if (performance.now() > until) throw new OperatorError(`${nameOf(location)}: ${(error as Error).message}`)
+        await new Promise(resolve => setTimeout(resolve, 100))
+      }
+    }
+  } finally {
+    await limiter.close()
+  }
+}

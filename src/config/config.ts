@@ -1,0 +1,422 @@
+import type { ChallengeChoice } from '../challenges/settings.ts'
+import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
+import type { DomainFiles } from '../domains/settings.ts'
+import type { ServerSettings } from '../http/server.ts'
+import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
+import { isLoopback, isMetadata, isPrivate } from '../outbound/private-address.ts'
+import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
+import { type StoreLocation, storeName } from '../stores/location.ts'
+import type { HoldRules } from '../waitlist/rules/hold.ts'
+import { readEnvFile } from './env-file.ts'
+import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
+import { misnamed } from './misnamed.ts'
+import { settings, vendorNames, vendors } from './settings.ts'
+
+export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
+export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
+
+/** The configuration of the service: complete and free of contradictions. */
+export interface Config {
+  readonly server: Omit<ServerSettings, 'version' | 'trackSources'>
+  readonly store: StoreLocation
+  /** The most connections to PostgreSQL. */
+  readonly storeConnections: number
+  /** Null: each process counts attempts by itself. */
+  readonly redis: RedisLocation | null
+  /** Null: the store is the list. */
+  readonly provider: Choice | null
+  /** Milliseconds. */
+  readonly providerTimeout: number
+  /** Null: a signup is taken without a proof. */
+  readonly challenge: ChallengeChoice | null
+  /** Null: no signup is held. */
+  readonly holds: HoldRules | null
+  /** Files with email domains; null: every domain is accepted. */
+  readonly domains: DomainFiles | null
+  /** What becomes of contacts that the provider had before. */
+  readonly providerExisting: ValuesOf<typeof settings>['PROVIDER_EXISTING']
+  readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
+  readonly mail: MailSettings | null
+  /** Channels by the name of their chat; the addresses are secret. */
+  readonly channels: { readonly slack?: string | undefined; readonly discord?: string | undefined }
+  /** Milliseconds between two messages to a channel. */
+  readonly chatInterval: number
+  readonly chatNames: boolean
+  readonly eventName: string
+  /** Whether signups keep where they came from. */
+  readonly trackSources: boolean
+  /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
+  readonly keepDeliveries: number | null
+  /** A second listener, never the public one, for the operator; null: there is none. */
+  readonly admin: { readonly host: string; readonly port: number } | null
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+  /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
+  readonly warnings: readonly string[]
+}
+
+/** Either a configuration or all mistakes in the settings, one sentence each. */
+export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
+
+/** Where the settings of this process come from. */
+export interface Surroundings {
+  readonly env: Environment
+  /** The file `.env` that was read (absolute); null: there is none. */
+  readonly file: string | null
+  /** One sentence for each name that looks like a setting and is none. */
+  readonly misnamed: readonly string[]
+}
+
+/**
+ * The process's environment, which takes precedence over the file `.env` in the working directory.
+ *
+ * @throws {OperatorError} when that file cannot be read.
+ */
+export function environment(): Surroundings {
+  const file = readEnvFile()
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
+  const env = { ...file?.values, ...given }
+  const own = Object.keys(settings)
+  const known = [...own, ...vendorNames.flatMap(vendor => Object.keys(vendors[vendor].settings))]
+  const chosen = vendorNames.find(vendor => vendor === env.PROVIDER?.trim())
+  const useful = chosen === undefined ? own : [...own, ...Object.keys(vendors[chosen].settings)]
+  const unassigned = (file?.unassigned ?? [])
+    .filter(name => known.includes(name))
+    .map(name => `.env has a line with ${name} that sets nothing; write ${name}=<value>`)
+  const names = { inFile: Object.keys(file?.values ?? {}), inEnvironment: given, known, useful }
+  const prefix = chosen === undefined ? {} : { prefix: `${chosen.toUpperCase()}_` }
+  return { env, file: file?.path ?? null, misnamed: [...misnamed({ ...names, ...prefix }), ...unassigned] }
+}
+
+/**
+ * Those of a command's options that npm has kept for itself, since no `--` came before them: `npm run waitlist import
+ * --dry-run` would import. `--yes` may be meant for npm, and without it we only ask.
+ */
+export function keptByNpm(options: readonly string[]): readonly string[] {
+  if (process.env.npm_lifecycle_event !== 'waitlist') return []
+  return options.filter(option => {
+    const value = process.env[`npm_config_${option.replace(/^--/, '').replaceAll('-', '_')}`]
+    return option !== '--yes' && ![undefined, '', 'false'].includes(value)
+  })
+}
+
+/** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
+export function readConfig(env: Environment): ConfigResult {
+  const { values, mistakes: wrong, idle } = readSettings(settings, env)
+  const mistakes = [...wrong]
+
+  const certFile = values.TLS_CERT_FILE
+  const keyFile = values.TLS_KEY_FILE
+  const missing = (['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const).filter(name => given(env, name) === undefined)
+  if (missing.length === 1) {
+    mistakes.push(`${missing[0]} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
+  }
+  const tls = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
+
+  const baseUrl = values.BASE_URL ?? null
+  if (tls !== null && baseUrl?.startsWith('http:')) {
+    mistakes.push('BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set')
+  }
+  const secure = baseUrl === null ? tls !== null : baseUrl.startsWith('https:')
+  const sameSite = values.COOKIE_SAME_SITE
+  // rfc6265bis §5.7: browsers drop such a cookie unless it is Secure.
+  if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
+
+  // 0 is any free port, each time another one.
+  if (values.ADMIN_PORT && values.ADMIN_PORT === values.PORT) {
+    mistakes.push('ADMIN_PORT must not be the same as PORT: the public must not reach it')
+  }
+
+  const vendor = values.PROVIDER
+  const provider = vendor === 'none' ? null : readProvider(vendor, env, values.EVENT_NAME, mistakes)
+
+  const webhookUrl = values.WEBHOOK_URL
+  const secrets = values.WEBHOOK_SECRET
+  if (webhookUrl !== undefined && given(env, 'WEBHOOK_SECRET') === undefined) {
+    mistakes.push(
+      'WEBHOOK_SECRET is missing: what is sent to WEBHOOK_URL is signed (docs/events.md says how to make one)',
+    )
+  }
+  const webhook = webhookUrl !== undefined && secrets !== undefined ? { url: webhookUrl, secrets } : null
+
+  const challenge = readChallenge(values, env, mistakes)
+
+  const mailServer = values.SMTP_URL
+  const from = values.MAIL_FROM
+  if (mailServer !== undefined && given(env, 'MAIL_FROM') === undefined) {
+    mistakes.push('MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender')
+  }
+  const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
+
+  const config: Config = {
+    server: {
+      host: values.HOST,
+      port: values.PORT,
+      baseUrl,
+      tls,
+      proxies: values.TRUST_PROXY ?? { kind: 'none' },
+      quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
+      corsOrigins: values.CORS_ORIGINS ?? [],
+      cookie: { sameSite, secure },
+      service: values.SERVICE_NAME,
+      description: values.SERVICE_DESCRIPTION,
+      disclosesMembership: values.DISCLOSE_MEMBERSHIP,
+      holdsSignups: values.HOLD_ABOVE !== undefined || values.HOLD_SUSPICIOUS,
+      shutdownDelay: values.SHUTDOWN_DELAY,
+    },
+    store: values.DATABASE_URL,
+    storeConnections: values.DATABASE_CONNECTIONS,
+    redis: values.REDIS_URL ?? null,
+    provider,
+    providerTimeout: values.PROVIDER_TIMEOUT,
+    challenge,
+    holds: holdsOf(values, challenge !== null),
+    domains: domainsOf(values),
+    providerExisting: values.PROVIDER_EXISTING,
+    webhook,
+    mail,
+    channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
+    chatInterval: values.CHAT_INTERVAL,
+    chatNames: values.CHAT_NAMES,
+    eventName: values.EVENT_NAME,
+    trackSources: values.TRACK_SOURCES,
+    keepDeliveries: values.KEEP_DELIVERIES ?? null,
+    admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT,
+    warnings: [],
+  }
+  return mistakes.length > 0
+    ? { mistakes }
+    : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
+}
+
+/** A path other than that of the call alone. */
+const SITE_KEY = /^https?:\/\/[^/]+(?!\/siteverify$)\/./
+
+/** Where each vendor shows its secret. */
+const secretsOf: Readonly<Record<Exclude<ChallengeChoice['kind'], 'altcha'>, string>> = {
+  turnstile: 'in the Cloudflare dashboard, Turnstile, the settings of the widget, Secret key.',
+  hcaptcha: 'in the hCaptcha dashboard, Settings, Secret.',
+  friendlycaptcha: 'in the Friendly Captcha dashboard, API Keys.',
+  recaptcha: 'in the reCAPTCHA admin console, Settings, reCAPTCHA keys, Secret key.',
+  cap: 'in the dashboard of your Cap, when the site key is made.',
+}
+
+/** A challenge's settings, complete. */
+function readChallenge(
+  values: ValuesOf<typeof settings>,
+  env: Environment,
+  mistakes: string[],
+): ChallengeChoice | null {
+  const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
+  if (kind === 'none') return null
+  if (kind === 'altcha') return { kind, secret: secret ?? null, range: values.CHALLENGE_RANGE }
+  // One that is given and cannot be read is a mistake already.
+  if (given(env, 'CHALLENGE_SECRET') === undefined) {
+    mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it. Where to find it: ${secretsOf[kind]}`)
+  }
+  if (kind === 'cap') {
+    const what = 'the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53'
+    if (given(env, 'CHALLENGE_URL') === undefined) mistakes.push(`CHALLENGE_URL is missing: cap needs ${what}`)
+    else if (url !== undefined && !SITE_KEY.test(url)) mistakes.push(`CHALLENGE_URL must be ${what}`)
+  }
+  return { kind, secret: secret ?? '', url: url ?? null, score: values.CHALLENGE_SCORE }
+}
+
+/** A signup whose challenge could not be verified is held, whatever else is held. */
+function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): HoldRules | null {
+  const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
+  if (above === null && !suspicious && !asksForProof) return null
+  return { above, suspicious, window: values.HOLD_WINDOW }
+}
+
+function domainsOf(values: ValuesOf<typeof settings>): Config['domains'] {
+  const { BLOCKED_DOMAINS_FILE: blocked = null, ALLOWED_DOMAINS_FILE: allowed = null } = values
+  return blocked === null ? null : { blocked, allowed }
+}
+
+const mailSettings = (
+  server: MailSettings['server'],
+  from: MailSettings['from'],
+  values: ValuesOf<typeof settings>,
+): MailSettings => ({
+  server,
+  from,
+  subject: values.MAIL_SUBJECT,
+  textFile: values.MAIL_TEXT_FILE ?? null,
+  htmlFile: values.MAIL_HTML_FILE ?? null,
+  rate: values.MAIL_RATE,
+  service: values.SERVICE_NAME,
+  heloName: heloNameOf(values.BASE_URL ?? null, from),
+})
+
+/** The hosts on which a chat takes messages. */
+const CHAT_HOSTS = {
+  slack: /^hooks\.slack(?:-gov)?\.com$/,
+  discord: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/,
+} as const
+const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
+
+function warningsFor(
+  {
+    server,
+    store,
+    storeConnections,
+    provider,
+    challenge,
+    holds,
+    providerExisting,
+    webhook,
+    mail,
+    channels,
+    admin,
+  }: Config,
+  env: Environment,
+): readonly string[] {
+  const warnings = [...providerWarnings(provider?.vendor ?? null, providerExisting, env)]
+  if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
+    warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
+  }
+  if (holds?.above === 0) warnings.push('HOLD_ABOVE is 0: every new signup is held until you release it.')
+  if (challenge !== null) warnings.push(...challengeWarnings(challenge, server, env))
+  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
+    if (webhook === null || !host.test(new URL(webhook.url).hostname)) continue
+    warnings.push(
+      `WEBHOOK_URL is an address of ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]}, which does not understand events: ` +
+        `set ${chat.toUpperCase()}_WEBHOOK_URL to it instead.`,
+    )
+  }
+  if (webhook !== null && isMetadata(webhook.url)) {
+    warnings.push(
+      'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
+        'there. Set it to the address of your receiver.',
+    )
+  }
+  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
+    const url = channels[chat as keyof typeof CHAT_HOSTS]
+    if (url === undefined || isPrivate(url) || host.test(new URL(url).hostname)) continue
+    warnings.push(
+      `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
+        `only ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]} understands what is sent there.`,
+    )
+  }
+  if (mail !== null && mail.service === settings.SERVICE_NAME.default) {
+    warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
+  }
+  if (server.tls === null && !server.cookie.secure) {
+    warnings.push(
+      'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
+        'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
+    )
+  }
+  if (server.tls === null && server.cookie.secure && server.proxies.kind === 'none') {
+    warnings.push(
+      'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
+        'Set TRUST_PROXY (1 for a single proxy).',
+    )
+  }
+  if (server.proxies.kind === 'networks' && server.proxies.networks.some(network => network.endsWith('/0'))) {
+    warnings.push('TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.')
+  }
+  if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
+    warnings.push(
+      'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
+    )
+  }
+  if (admin !== null && !isLoopback(admin.host)) {
+    warnings.push(
+      'ADMIN_HOST is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to log ' +
+        'in there, so let only your monitoring reach it.',
+    )
+  }
+  if (store.kind === 'postgres' && !store.url.includes('sslmode=') && !isPrivate(store.url)) {
+    warnings.push(
+      'DATABASE_URL has no sslmode and a public host: names and addresses may travel in the clear. Add ' +
+        '?sslmode=verify-full.',
+    )
+  }
+  if (store.kind === 'sqlite' && String(storeConnections) !== settings.DATABASE_CONNECTIONS.default) {
+    warnings.push('DATABASE_CONNECTIONS has no effect without a DATABASE_URL of PostgreSQL.')
+  }
+  if (store.kind === 'sqlite' && store.path === ':memory:')
+    warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
+  return warnings
+}
+
+/** Characters of a key that nobody finds by trying, if they are random. */
+const UNGUESSABLE = 32
+
+/** The settings that only some challenges have. */
+const SETTINGS_OF = {
+  CHALLENGE_RANGE: ['altcha'],
+  CHALLENGE_SCORE: ['recaptcha'],
+  CHALLENGE_URL: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
+} as const
+
+function* challengeWarnings(
+  challenge: ChallengeChoice,
+  { corsOrigins, baseUrl }: Config['server'],
+  env: Environment,
+): Generator<string> {
+  const { kind } = challenge
+  for (const [name, kinds] of Object.entries(SETTINGS_OF)) {
+    if (given(env, name) !== undefined && !kinds.some(each => each === kind)) {
+      yield `${name} has no effect with CHALLENGE=${kind}.`
+    }
+  }
+  if (kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
+    yield `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to solve anything. Use a longer one, or none.`
+  }
+  // What Cap answers does not say where its challenge was solved.
+  if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {
+    yield 'Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted.'
+  }
+  if (kind !== 'altcha' && challenge.url?.startsWith('http:') && !isPrivate(challenge.url)) {
+    yield 'CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear. Use https.'
+  }
+}
+
+/** The chats that are told. */
+const namesOf = (channels: Config['channels']): string[] =>
+  Object.entries(channels).flatMap(([name, url]) => (url === undefined ? [] : [name]))
+
+function heldIn(holds: Config['holds']): Record<string, unknown> {
+  if (holds === null) return {}
+  const { above, window, suspicious } = holds
+  return {
+    ...(above !== null && { holdsAbove: `${above} in ${window / 1_000} s` }),
+    ...(suspicious && { holdsSuspicious: true }),
+  }
+}
+
+/** The configuration in force, for the log line at the start. Contains no secrets. */
+export function inForce({
+  server,
+  store,
+  redis,
+  provider,
+  challenge,
+  holds,
+  domains,
+  webhook,
+  mail,
+  channels,
+  eventName,
+}: Config): Record<string, unknown> {
+  return {
+    store: storeName(store),
+    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${server.quota.limit} attempts in ${server.quota.window} s`,
+    clients: `IPv4 address or IPv6 /64, ${server.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
+    tls: server.tls !== null,
+    provider: provider?.vendor ?? 'none',
+    ...(challenge !== null && { challenge: challenge.kind }),
+    ...heldIn(holds),
+    ...(domains !== null && { blockedDomains: domains.blocked }),
+    ...(!server.disclosesMembership && { disclosesMembership: false }),
+    webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
+    mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
+    channels: namesOf(channels).join(', ') || 'none',
+    event: eventName,
+  }
+}

@@ -1,0 +1,327 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import {
+  mailboxAllowed,
+  readMailbox,
+  readSmtpUrl,
+  readSubject,
+  smtpUrlAllowed,
+  subjectAllowed,
+} from '../destinations/mail-settings.ts'
+import { isSecret } from '../destinations/secret.ts'
+import type { TrustedProxies } from '../http/routes/client-address.ts'
+import { readRedisUrl, redisUrlAllowed } from '../limiters/redis-url.ts'
+import { httpUrl } from '../outbound/http-url.ts'
+import { isPrivate } from '../outbound/private-address.ts'
+import { vendorNames } from '../providers/catalogue.ts'
+import { readStoreLocation } from '../stores/location.ts'
+import {
+  address,
+  duration,
+  file,
+  host,
+  line,
+  listOf,
+  oneOf,
+  origin,
+  type SettingsTable,
+  whole,
+  word,
+  yesOrNo,
+} from './kinds.ts'
+
+/** `10/8` and octal parts do not mean what they seem to; IPv4-mapped peers are compared as IPv4. */
+const isNetwork = (text: string): boolean =>
+  ipaddr.isValidCIDR(text) && isIP(text.split('/')[0]!) !== 0 && !/^::ffff:/i.test(text) && !/\/0\d/.test(text)
+
+function readProxies(text: string): TrustedProxies | undefined {
+  if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
+  const networks = listOf({ read: item => (isNetwork(item) ? item : undefined) }, text)
+  return networks && { kind: 'networks', networks }
+}
+
+function readSecrets(text: string): readonly string[] | undefined {
+  const secrets = text.split(/\s+/)
+  return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
+}
+
+/** A probability. */
+const score = {
+  allowed: 'must be a number from 0 to 1',
+  read: (text: string): number | undefined =>
+    /^(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.test(text) ? Number(text) : undefined,
+}
+
+/** What chats show as the address of an incoming webhook. It is as secret as a password. */
+const chatUrl = {
+  allowed: 'must be an https address without user and fragment; http only for a private address',
+  read(text: string): string | undefined {
+    const url = httpUrl(text)
+    return url?.protocol === 'https:' || (url && isPrivate(text)) ? url.href : undefined
+  },
+}
+
+/** The settings that name a channel. */
+const CHANNELS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
+
+/**
+ * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares
+ * docs/settings.md and `.env.example` with it.
+ */
+export const settings = {
+  BASE_URL: {
+    meaning: 'Public origin of the service. Links, the catalog, the OpenAPI document and the cookie are made from it.',
+    unset: 'http://localhost:<PORT> (https with TLS)',
+    ...origin,
+  },
+  HOST: { meaning: 'Where to listen: a host name or an address; 0.0.0.0 for all.', default: 'localhost', ...host },
+  PORT: { meaning: 'TCP port; 0 takes any free one.', default: '8080', ...whole(0, 65_535) },
+  TLS_CERT_FILE: {
+    meaning: 'Certificate chain (PEM). With TLS_KEY_FILE the service speaks HTTPS itself. Reloaded when it changes.',
+    ...file,
+  },
+  TLS_KEY_FILE: { meaning: 'Private key (PEM) of the certificate.', ...file },
+  DATABASE_URL: {
+    meaning: 'Where the list is kept: a SQLite file, or a PostgreSQL database that several instances share.',
+    default: 'sqlite:./data/waitlist.db',
+    allowed:
+      'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database>, with sslmode and the like if ' +
+      'need be (docs/instances.md), and %-encoded where a part has special characters',
+    read: readStoreLocation,
+  },
+  DATABASE_CONNECTIONS: {
+    meaning: 'Connections of one instance to PostgreSQL at most.',
+    default: '10',
+    ...whole(2, 1_000),
+  },
+  REDIS_URL: {
+    meaning:
+      'Redis or Valkey where several instances count attempts, and calls to the provider, together; ' +
+      'without it each counts by itself.',
+    allowed: redisUrlAllowed,
+    read: readRedisUrl,
+  },
+  RATE_LIMIT: {
+    meaning: 'Signup attempts that one client may make at once.',
+    default: '20',
+    ...whole(1, 1_000_000),
+  },
+  RATE_LIMIT_WINDOW: {
+    meaning: 'How long it takes to refill a used-up quota, one attempt after the other.',
+    default: '10m',
+    ...duration('1s', '1d'),
+  },
+  TRUST_PROXY: {
+    meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',
+    allowed: 'must be a number of proxies (0 to 99) or a list of networks such as 10.0.0.0/8,fd00::/8',
+    read: readProxies,
+  },
+  CORS_ORIGINS: {
+    meaning: 'Landing pages on other origins that may send signups, separated by commas.',
+    allowed: 'must be a list of origins such as https://example.com,https://www.example.com',
+    read: (text: string) => listOf(origin, text),
+  },
+  COOKIE_SAME_SITE: {
+    meaning: 'SameSite of the cookie; none is for landing pages on another site and needs an https BASE_URL.',
+    default: 'lax',
+    ...oneOf('lax', 'strict', 'none'),
+  },
+  CHALLENGE: {
+    meaning: "What a visitor's browser must solve before a signup is taken (docs/bots.md).",
+    default: 'none',
+    ...oneOf('none', 'altcha', 'turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'),
+  },
+  CHALLENGE_SECRET: {
+    meaning: 'Secret of the vendor; for altcha a key of your own, or else one is made and kept in the database.',
+    needs: 'CHALLENGE',
+    ...word,
+  },
+  CHALLENGE_URL: {
+    meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
+    needs: 'CHALLENGE',
+    ...address,
+  },
+  CHALLENGE_RANGE: {
+    meaning: 'Guesses at an altcha at most; half as many on average.',
+    default: '2000',
+    needs: 'CHALLENGE',
+    ...whole(1, 1_000_000),
+  },
+  CHALLENGE_SCORE: {
+    meaning: 'The least score of reCAPTCHA v3, from 0 to 1.',
+    default: '0.5',
+    needs: 'CHALLENGE',
+    ...score,
+  },
+  HOLD_ABOVE: {
+    meaning: 'New contacts that are let in within HOLD_WINDOW; those beyond it are held until you release them.',
+    ...whole(0, 1_000_000),
+  },
+  HOLD_WINDOW: {
+    meaning: 'Length of the window.',
+    default: '1h',
+    needs: ['HOLD_ABOVE', 'HOLD_SUSPICIOUS'],
+    ...duration('1s', '1d'),
+  },
+  HOLD_SUSPICIOUS: {
+    meaning: 'Whether signups that look like those of a bot are held (docs/bots.md).',
+    default: 'false',
+    ...yesOrNo,
+  },
+  BLOCKED_DOMAINS_FILE: {
+    meaning: 'File with email domains that are not accepted, one a line. Reloaded when it changes.',
+    ...file,
+  },
+  ALLOWED_DOMAINS_FILE: {
+    meaning: 'File with email domains that are accepted although the other file has them.',
+    needs: 'BLOCKED_DOMAINS_FILE',
+    ...file,
+  },
+  DISCLOSE_MEMBERSHIP: {
+    meaning: 'Whether an answer says if the address was on the list before.',
+    default: 'true',
+    ...yesOrNo,
+  },
+  PROVIDER: {
+    meaning: 'Email tool that holds the list too; its own settings are in docs/providers.md.',
+    default: 'none',
+    ...oneOf('none', ...vendorNames),
+  },
+  PROVIDER_TIMEOUT: {
+    meaning: 'How long a signup may wait for the provider.',
+    default: '8s',
+    needs: 'PROVIDER',
+    ...duration('100ms', '20s'),
+  },
+  PROVIDER_EXISTING: {
+    meaning:
+      'What becomes of an address that the provider had before: leave changes nothing there; join adds it to the ' +
+      'lists and tags that its settings name.',
+    default: 'leave',
+    needs: 'PROVIDER',
+    ...oneOf('leave', 'join'),
+  },
+  WEBHOOK_URL: {
+    meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',
+    allowed: 'must be an http or https address without user and fragment',
+    read: (text: string) => httpUrl(text)?.href,
+  },
+  WEBHOOK_SECRET: {
+    meaning: 'Secret that signs what is sent there (whsec_…); two, separated by a space, while it is changed.',
+    needs: 'WEBHOOK_URL',
+    allowed: 'must be whsec_ and 24 to 64 bytes in base64; two of them at most, separated by a space',
+    read: readSecrets,
+  },
+  SLACK_WEBHOOK_URL: {
+    meaning: 'Incoming webhook of a Slack channel that is told how many joined (docs/events.md).',
+    ...chatUrl,
+  },
+  DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
+  CHAT_INTERVAL: {
+    meaning: 'The minimum time between two messages to a channel; all who join in between share one.',
+    default: '1m',
+    needs: CHANNELS,
+    ...duration('1s', '1d'),
+  },
+  CHAT_NAMES: {
+    meaning: 'Whether channels are told up to ten names, too. Email addresses are never told.',
+    default: 'false',
+    needs: CHANNELS,
+    ...yesOrNo,
+  },
+  SMTP_URL: {
+    meaning: 'Mail server through which every new contact is sent a welcome mail (docs/events.md).',
+    allowed: smtpUrlAllowed,
+    read: readSmtpUrl,
+  },
+  MAIL_FROM: {
+    meaning: 'Sender of the mails: an address, or Name <address>.',
+    needs: 'SMTP_URL',
+    allowed: mailboxAllowed,
+    read: readMailbox,
+  },
+  MAIL_SUBJECT: {
+    meaning: 'Their subject, in which {name}, {email} and {service} are filled in.',
+    default: '{service}: you are on the list',
+    needs: 'SMTP_URL',
+    allowed: subjectAllowed,
+    read: readSubject,
+  },
+  MAIL_TEXT_FILE: {
+    meaning: 'File with their text (UTF-8), in which the same is filled in.',
+    unset: 'a short text',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  MAIL_HTML_FILE: {
+    meaning: 'File with the same text as HTML, which is sent beside it.',
+    unset: 'the short text as HTML, unless MAIL_TEXT_FILE is set',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  MAIL_RATE: {
+    meaning: 'The most mails that one instance sends in a minute, evenly spread.',
+    default: '60',
+    needs: 'SMTP_URL',
+    ...whole(1, 6_000),
+  },
+  EVENT_NAME: {
+    meaning: 'Name of the automation event of a new contact.',
+    default: 'waitlist.joined',
+    allowed: 'must be up to 100 letters, digits, dots, dashes and underscores',
+    read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
+  },
+  SERVICE_NAME: {
+    meaning: 'Name in the health report, the self-description, the documentation, mails and chats.',
+    default: 'waitlist',
+    ...line(100),
+  },
+  SERVICE_DESCRIPTION: {
+    meaning: 'One sentence about the service, shown beside its name.',
+    default: 'Early-access waitlist',
+    ...line(500),
+  },
+  SHUTDOWN_DELAY: {
+    meaning: 'Time between the first 503 of the health report and the end of listening when stopped.',
+    default: '1s',
+    ...duration('0ms', '2s'),
+  },
+  TRACK_SOURCES: {
+    meaning:
+      'Whether utm_source, utm_medium, utm_campaign, utm_term, utm_content and ref in the query of a signup are kept.',
+    default: 'false',
+    ...yesOrNo,
+  },
+  KEEP_DELIVERIES: {
+    meaning: 'How long deliveries that arrived are kept; without it, for ever.',
+    ...duration('24h', '36500d'),
+  },
+  ADMIN_PORT: {
+    meaning:
+      'TCP port of a second listener with a page for the launch day and metrics for Prometheus; 0 takes any free one.',
+    ...whole(0, 65_535),
+  },
+  ADMIN_HOST: {
+    meaning: 'Where that port listens. Everybody who can reach it sees the counts.',
+    default: 'localhost',
+    needs: 'ADMIN_PORT',
+    ...host,
+  },
+  LOG_LEVEL: {
+    meaning: 'The least severe log lines that are written; debug has one for each request.',
+    default: 'info',
+    ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
+  },
+  LOG_FORMAT: {
+    meaning:
+      'How they are written: text is for people, json for programs; auto is text on a terminal and json elsewhere.',
+    default: 'auto',
+    ...oneOf('auto', 'json', 'text'),
+  },
+} satisfies SettingsTable
+
+export type SettingName = keyof typeof settings
+
+/** The settings of each provider. */
+export { type Vendor, vendorNames, vendors } from '../providers/catalogue.ts'
+export type { SettingsTable } from './kinds.ts'

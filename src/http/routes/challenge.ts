@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
+import type { Log } from '../../waitlist/ports/log.ts'
+import type { Signup } from '../../waitlist/rules/signup.ts'
+import { summary } from '../../waitlist/summary.ts'
+import { challengeExpired, challengeFailed, challengeMissing, type Refusal, unavailable } from '../wire/refusals.ts'
+
+/** For pages that cannot add a member to the body. */
+export const SOLUTION_FIELD = 'X-Captcha-Response'
+
+const FIELD = SOLUTION_FIELD.toLowerCase()
+
+/** Visible ASCII. Published too. */
+export const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
+
+const solutionShape = new RegExp(SOLUTION_PATTERN)
+
+const refusals: Readonly<Record<Extract<Verdict, { is: 'unsolved' }>['why'], Refusal>> = {
+  wrong: challengeFailed,
+  expired: challengeExpired,
+}
+
+export interface ProvingParts {
+  readonly challenge: Challenge
+  /** The visitor's own address; null: it is not known. */
+  addressOf(request: IncomingMessage): string | null
+  /** Aborted when a stop can no longer wait for what is asked. */
+  readonly leave: AbortSignal
+  readonly log: Log
+}
+
+/** The solution in a body or, if the body has no such member, in the header. */
+export function solutionIn(
+  body: object,
+  member: string,
+  field: string | string[] | undefined,
+): { readonly solution: string } | { readonly refusal: Refusal } {
+  const solution = Object.hasOwn(body, member) ? (body as Record<string, unknown>)[member] : field
+  if (solution === undefined || solution === null || solution === '') return { refusal: challengeMissing }
+  return typeof solution === 'string' && solutionShape.test(solution) ? { solution } : { refusal: challengeFailed }
+}
+
+/** Asks for the proof of a signup. The function it makes returns the signup with it. */
+export function proving({ challenge, addressOf, leave, log }: ProvingParts) {
+  const { name, member } = challenge
+  const refused = summary<string>((signups, reason) =>
+    log.error({ challenge: name, reason, signups }, 'signups are refused: our settings of the challenge are wrong'),
+  )
+  const unverified = summary<string>((signups, reason) =>
+    log.error({ challenge: name, reason, signups }, 'challenges cannot be verified: signups are held'),
+  )
+
+  return async (
+    request: IncomingMessage,
+    body: object,
+    signup: Signup,
+  ): Promise<{ readonly signup: Signup } | { readonly refusal: Refusal }> => {
+    const found = solutionIn(body, member, request.headers[FIELD])
+    if ('refusal' in found) return found
+    const verdict = await challenge.verify(found.solution, addressOf(request), leave)
+    switch (verdict.is) {
+      case 'solved':
+        return { signup: { ...signup, proof: verdict.proof } }
+      case 'unsolved':
+        return { refusal: refusals[verdict.why] }
+      case 'unverified':
+        unverified(verdict.why)
+        return { signup: { ...signup, unverified: true } }
+      case 'misconfigured':
+        refused(verdict.why)
+        return { refusal: unavailable }
+    }
+  }
+}

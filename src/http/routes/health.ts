@@ -1,0 +1,58 @@
+import type { Store } from '../../waitlist/ports/store.ts'
+import { resolvesWithin } from '../../waitlist/resolves-within.ts'
+import type { HealthReport } from '../discovery/schemas.ts'
+import { type Answer, fieldList, jsonAnswer, withFields } from '../wire/answer.ts'
+import { publicFields, readableAnywhere } from '../wire/headers.ts'
+import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../wire/limits.ts'
+import { draining, refuse, unhealthy } from '../wire/refusals.ts'
+
+export interface HealthParts {
+  readonly store: Pick<Store, 'check'>
+  readonly service: string
+  readonly description: string
+  isDraining(): boolean
+}
+
+/**
+ * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The
+ * store is checked at most once a second, for at most a second; `time` is always fresh, to the millisecond.
+ */
+export function healthRoute({ store, service, description, isDraining }: HealthParts) {
+  const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
+  const isAbleToStore = remembered(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
+
+  let reportedAt = 0
+  let healthy: Answer
+  const report = (able: boolean): Answer => {
+    if (!able) return withFields(refuse(unhealthy), readableAnywhere)
+    const now = Date.now()
+    if (now !== reportedAt) {
+      const report: HealthReport = { status: 'ok', service, description, time: new Date(now).toISOString() }
+      healthy = jsonAnswer(200, fields, report)
+      reportedAt = now
+    }
+    return healthy
+  }
+  return (): Answer | Promise<Answer> => {
+    if (isDraining()) return withFields(refuse(draining), readableAnywhere)
+    const able = isAbleToStore()
+    return typeof able === 'boolean' ? report(able) : able.then(report)
+  }
+}
+
+/** Asks again only when the last answer is `fresh` milliseconds old. Simultaneous callers share one answer. */
+function remembered(ask: () => Promise<boolean>, fresh: number): () => boolean | Promise<boolean> {
+  let answer: boolean | Promise<boolean> = false
+  let until = 0
+  return () => {
+    if (performance.now() < until) return answer
+    until = Number.POSITIVE_INFINITY
+    const asked = ask().then(result => {
+      until = performance.now() + fresh
+      answer = result
+      return result
+    })
+    answer = asked
+    return asked
+  }
+}

@@ -1,0 +1,158 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Outcome, Telemetry } from '../../telemetry/telemetry.ts'
+import type { Joined } from '../../waitlist/join.ts'
+import type { Limiter } from '../../waitlist/ports/limiter.ts'
+import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
+import { parseSignup, type Signup } from '../../waitlist/rules/signup.ts'
+import { parseSource } from '../../waitlist/rules/source.ts'
+import type { SignupResult } from '../discovery/schemas.ts'
+import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from '../wire/answer.ts'
+import { readJson } from '../wire/body.ts'
+import { securityFields } from '../wire/headers.ts'
+import {
+  addressRefused,
+  challengeSpent,
+  domainNotAccepted,
+  invalidSignup,
+  providerUnreachable,
+  refuse,
+  savedForLater,
+  tooManyAttempts,
+  unavailable,
+} from '../wire/refusals.ts'
+import type { proving } from './challenge.ts'
+import { withQuantisedLatency } from './quantised-latency.ts'
+
+export interface SignupParts {
+  /** Null: a signup may enter; otherwise it is refused when the promise resolves. */
+  admissionControl(): Promise<void> | null
+  join(signup: Signup): Promise<Joined>
+  readonly limiter: Limiter
+  /** Whether an answer says if the address was on the list before. */
+  readonly disclosesMembership: boolean
+  /** Asks for the proof of a signup; null: none is asked for. */
+  readonly prove: ReturnType<typeof proving> | null
+  /** Whether the domain of an address is accepted; null: every one is. */
+  readonly accepts: ((email: string) => boolean) | null
+  /** The key under which a client's attempts are counted; null when its socket is gone. */
+  clientOf(request: IncomingMessage): string | null
+  /** The key of the network that the client is in and that has a quota too. */
+  networkOf(client: string): string | undefined
+  /** The value of Set-Cookie. */
+  readonly cookie: string
+  /** Attempts and seconds. */
+  readonly quota: { readonly limit: number; readonly window: number }
+  /** Whether the query says where a signup came from. If not, it is ignored. */
+  readonly trackSources: boolean
+  /** The CORS fields of every answer. */
+  corsFields(request: IncomingMessage): FieldList
+  /** The answer after a throw. */
+  failed(error: unknown, reqId: number): Answer
+  /** Null: nothing is counted. */
+  readonly telemetry: Telemetry | null
+}
+
+const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
+
+/**
+ * `POST /api/waitlist`. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email, and where
+ * they are set, its domain and the challenge.
+ */
+export function signupRoute({
+  admissionControl,
+  join,
+  limiter,
+  disclosesMembership,
+  prove,
+  accepts,
+  clientOf,
+  networkOf,
+  cookie,
+  quota,
+  trackSources,
+  corsFields,
+  failed,
+  telemetry,
+}: SignupParts) {
+  const policy = `"signup";q=${quota.limit};w=${quota.window}`
+  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
+  const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
+  const alreadyListed = accepted({ is: 'known' })
+  /** What everybody hears if membership is not disclosed. */
+  const anybody = jsonAnswer(200, fields, { success: true, message: messages.held })
+
+  return async (request: IncomingMessage, response: ServerResponse, reqId: number): Promise<Answer> => {
+    let common = corsFields(request)
+    const end = (outcome: Outcome, answer: Answer) => {
+      if (telemetry !== null) telemetry.signups[outcome]++
+      return withFields(answer, common)
+    }
+    try {
+      const shed = admissionControl()
+      if (shed !== null) {
+        await shed
+        return end('overloaded', failed(overloaded, reqId))
+      }
+      const client = clientOf(request)
+      if (client === null) return end('failed', refuse(unavailable))
+      const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
+      if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
+      // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
+      common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
+      if (!admitted) return end('limited', refuse(tooManyAttempts(seconds)))
+
+      const body = await readJson(request, response)
+      if ('refusal' in body) return end('invalid', refuse(body.refusal))
+      const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
+      if ('problem' in parsed) return end('invalid', refuse(invalidSignup(parsed.problem)))
+      if (accepts !== null && !accepts(parsed.email)) return end('blocked', refuse(domainNotAccepted))
+      let signup = parsed
+      if (prove !== null) {
+        const proven = await prove(request, body.object, parsed)
+        if ('refusal' in proven)
+          return end(proven.refusal === unavailable ? 'failed' : 'unsolved', refuse(proven.refusal))
+        signup = proven.signup
+      }
+
+      const joined = disclosesMembership ? await join(signup) : await withQuantisedLatency(() => join(signup))
+      if (joined.is === 'spent') return end('unsolved', refuse(challengeSpent))
+      if (joined.is === 'recorded') return end('kept', anybody)
+      if (joined.is === 'kept') {
+        return end('kept', refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
+      }
+      if (joined.is === 'lost') return end('failed', refuse(unavailable))
+      if (joined.is === 'refused') return end('refused', refuse(addressRefused(joined.reason)))
+      const outcome = joined.is === 'still held' ? 'held' : joined.is
+      if (!disclosesMembership) return end(outcome, anybody)
+      return end(outcome, joined.is === 'known' ? alreadyListed : accepted(joined))
+    } catch (error) {
+      return end('failed', failed(error, reqId))
+    }
+  }
+}
+
+/** Empty if there is none. A target should have no fragment, but may (RFC 9112 §3.2). */
+function queryOf(url = ''): string {
+  const [target = ''] = url.split('#', 1)
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
+}
+
+type Accepted = Extract<Joined, { is: 'new' | 'held' | 'still held' | 'known' }>
+
+const messages: Readonly<Record<Accepted['is'], string>> = {
+  new: 'You are on the waitlist.',
+  held: 'Your signup is recorded.',
+  'still held': 'Your signup is recorded.',
+  known: 'You are already on the waitlist.',
+}
+
+function resultOf(joined: Accepted): SignupResult {
+  return {
+    success: true,
+    message: messages[joined.is],
+    contactId: joined.is === 'new' ? joined.contactId : undefined,
+    alreadyExisted: joined.is === 'known' || joined.is === 'still held',
+    automationTriggered: joined.is === 'new',
+  }
+}

@@ -1,0 +1,188 @@
+import type { ContactState, DeliveryState, HoldReason } from '../rules/contact.ts'
+
+/** What a store counts at one moment, by its own clock. Without names and addresses. */
+export interface Counts {
+  readonly at: Date
+  readonly contacts: Readonly<Record<ContactState, number>>
+  /** Those that are held, the most frequent reason first. */
+  readonly held: readonly HeldCount[]
+  /**
+   * Contacts on the list, so without those that are held, by when they signed up: minutes of the last two hours, quarters
+   * of an hour of the last 32 days before. In ascending order; what is empty is left out.
+   */
+  readonly signups: readonly Span[]
+  /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most; none without a label. */
+  readonly sources: readonly { readonly source: string; readonly count: number }[]
+  /** Contacts whose source has a label, also those that are not among the largest. */
+  readonly sourced: number
+  readonly deliveries: readonly DeliveryCount[]
+}
+
+/** Contacts that are held for one reason, and when the first and the last of them signed up. */
+export interface HeldCount {
+  readonly reason: HoldReason
+  readonly count: number
+  readonly oldest: Date
+  readonly newest: Date
+}
+
+export interface Span {
+  readonly from: Date
+  /** Milliseconds. */
+  readonly length: number
+  readonly count: number
+}
+
+/** Deliveries to one destination in one state. */
+export interface DeliveryCount {
+  readonly destination: string
+  readonly state: DeliveryState
+  readonly count: number
+  /** When the contact of the oldest one joined, or signed up if it is handed over; only of those that wait. */
+  readonly oldest: Date | null
+  /** How one of the attempts ended; null: none did. */
+  readonly why: string | null
+}
+
+/** Sources that are counted each for itself. */
+export const SOURCES = 20
+
+/** Milliseconds. */
+export const MINUTE = 60_000
+export const QUARTER = 15 * MINUTE
+const HOUR = 60 * MINUTE
+
+/** What became of the list lately, as the owner of a list asks. A day begins at midnight in `timezone`. */
+export interface Stats {
+  readonly at: Date
+  /** An IANA name such as `Europe/Berlin`. */
+  readonly timezone: string
+  /** Contacts: those that are listed and those that are pending. */
+  readonly total: number
+  readonly listed: number
+  readonly pending: number
+  /** Contacts that are held: they are not among the others. */
+  readonly held: number
+  /** Signups since midnight. */
+  readonly today: number
+  /** Signups of today and the six days before. */
+  readonly last7Days: number
+  /** Signups of today and the 29 days before. */
+  readonly last30Days: number
+  /** The last 60 minutes, 48 hours and 30 days, in ascending order; the last one is under way. */
+  readonly perMinute: readonly Bar[]
+  readonly perHour: readonly Bar[]
+  readonly perDay: readonly (Bar & { readonly day: string })[]
+  readonly sources: Counts['sources']
+  readonly sourced: number
+  readonly deliveries: Counts['deliveries']
+}
+
+/** Signups from then on, until the next one begins. */
+export interface Bar {
+  readonly from: Date
+  readonly count: number
+}
+
+const MINUTES = 60
+const HOURS = 48
+const DAYS = 30
+
+export function statsOf(counts: Counts, timezone: string): Stats {
+  const { at, contacts, signups, sources, sourced, deliveries } = counts
+  const local = localTime(timezone)
+  const now = at.getTime()
+  const minute = now - (now % MINUTE)
+  // Clocks that are a little apart: what is ahead of now is of now.
+  const within = (froms: readonly number[]): Bar[] => {
+    const sums = froms.map(() => 0)
+    let i = 0
+    for (const { from, count } of signups) {
+      while (i + 1 < froms.length && froms[i + 1]! <= from.getTime()) i++
+      if (froms[i]! <= from.getTime()) sums[i]! += count
+    }
+    return froms.map((from, i) => ({ from: new Date(from), count: sums[i]! }))
+  }
+  const days = lastDays(local, now)
+  const perDay = within(days.map(({ from }) => from)).map((bar, i) => ({ day: days[i]!.day, ...bar }))
+  const ofDays = (count: number) => perDay.slice(-count).reduce((sum, day) => sum + day.count, 0)
+  return {
+    at,
+    timezone,
+    total: contacts.listed + contacts.pending,
+    ...contacts,
+    today: ofDays(1),
+    last7Days: ofDays(7),
+    last30Days: ofDays(30),
+    perMinute: within(last(MINUTES, minute, MINUTE)),
+    perHour: within(last(HOURS, minute - (local(now).minutes % 60) * MINUTE, HOUR)),
+    perDay,
+    sources,
+    sourced,
+    deliveries,
+  }
+}
+
+/**
+ * By how many signups today is ahead of yesterday. Until `by`, the last quarter of an hour, since older signups are counted by
+ * quarters; null: neither day has any until then.
+ */
+export function sinceYesterday({ at, signups }: Counts, { perDay }: Stats): { by: Date; ahead: number } | null {
+  const [yesterday, today] = perDay.slice(-2).map(({ from }) => from.getTime()) as [number, number]
+  const by = quarter(at.getTime())
+  const until = (from: number) =>
+    signups.reduce((sum, { from: time, count }) => {
+      return sum + (time.getTime() >= from && time.getTime() < from + by - today ? count : 0)
+    }, 0)
+  const [before, now] = [until(yesterday), until(today)]
+  return before + now === 0 ? null : { by: new Date(by), ahead: now - before }
+}
+
+/** The beginnings of as many spans, in ascending order; `from` is that of the last one. */
+const last = (count: number, from: number, length: number): number[] =>
+  Array.from({ length: count }, (_, i) => from - (count - 1 - i) * length)
+
+/** `day` as in ISO 8601; `minutes` since midnight by the clock on the wall. */
+interface LocalTime {
+  readonly day: string
+  readonly minutes: number
+}
+
+function localTime(timezone: string): (time: number) => LocalTime {
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone: timezone,
+    calendar: 'iso8601',
+    numberingSystem: 'latn',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  return time => {
+    const [year, month, day, hour, minute] = format.format(time).match(/\d+/g)!
+    return { day: `${year}-${month}-${day}`, minutes: Number(hour) * 60 + Number(minute) }
+  }
+}
+
+/**
+ * The last days and when each began, in ascending order. All clocks of today are apart from UTC by quarters of an hour,
+ * and are set at one. So each day is looked for at the quarters around where it began if no clock was set.
+ */
+function lastDays(local: (time: number) => LocalTime, now: number): { day: string; from: number }[] {
+  const days: { day: string; from: number }[] = []
+  let end = now + 1
+  while (days.length < DAYS) {
+    const { day, minutes } = local(end - 1)
+    let from = quarter(end - 1) - Math.floor(minutes / 15) * QUARTER
+    // A day in which a clock was set back or forward began earlier or later than its clock says.
+    while (local(from).day !== day) from += QUARTER
+    while (local(from - 1).day === day) from -= QUARTER
+    days.unshift({ day, from })
+    end = from
+  }
+  return days
+}
+
+const quarter = (time: number): number => time - (time % QUARTER)

@@ -1,0 +1,78 @@
+import type { Store } from '../ports/store.ts'
+import { resolvesWithin } from '../resolves-within.ts'
+import type { Outages } from './outages.ts'
+
+export interface WatchParts {
+  readonly store: Pick<Store, 'check' | 'counts'>
+  readonly outages: Pick<Outages, 'store' | 'late'>
+  /** Milliseconds after which what waits for a destination is late. */
+  lateAfter(destination: string): number
+}
+
+export interface Watch {
+  start(): void
+  stop(): void
+  /** Looks once whether the store takes signups. */
+  atStore(): Promise<void>
+  /** Looks once whether something has waited for too long. */
+  atOutbox(): Promise<void>
+}
+
+/** Milliseconds between two looks at the store, each of which may cost a commit. */
+const STORE_EVERY = 30_000
+/** Milliseconds in which a store that takes signups has answered. */
+const STORE_TIMEOUT = 10_000
+/** Milliseconds between two looks at what waits, each of which may cost a second of a processor. */
+const OUTBOX_EVERY = 300_000
+/** Milliseconds after which what waits is late, unless it is meant to wait. Receivers that restart are back long before. */
+export const LATE = 60 * 60_000
+
+/**
+ * Finds out what no visitor and no attempt may show in time: that the store is stuck, and that deliveries age. Either must
+ * be seen twice in a row, since a database restarts within seconds, and what is replayed is old from the start.
+ */
+export function watch({ store, outages, lateAfter }: WatchParts): Watch {
+  let tookLast = true
+  let oldLast: ReadonlySet<string> = new Set()
+
+  async function atStore(): Promise<void> {
+    const takes = await resolvesWithin(store.check(), STORE_TIMEOUT)
+    if (takes || !tookLast) outages.store(takes)
+    tookLast = takes
+  }
+
+  async function atOutbox(): Promise<void> {
+    // A store that cannot count is news of its own.
+    const counts = await store.counts().catch(() => null)
+    if (counts === null) return
+    const { at, deliveries } = counts
+    const age = (oldest: Date | null) => (oldest === null ? 0 : at.getTime() - oldest.getTime())
+    const old = deliveries.filter(({ destination, oldest }) => age(oldest) > lateAfter(destination))
+    const names = old.map(({ destination }) => destination)
+    outages.late(new Set(names.filter(name => oldLast.has(name))))
+    oldLast = new Set(names)
+  }
+
+  const timers: NodeJS.Timeout[] = []
+  return {
+    atStore,
+    atOutbox,
+    start() {
+      timers.push(repeated(atStore, STORE_EVERY), repeated(atOutbox, OUTBOX_EVERY))
+    },
+    stop() {
+      for (const timer of timers) clearInterval(timer)
+    },
+  }
+}
+
+/** Never twice at the same time. */
+function repeated(look: () => Promise<void>, every: number): NodeJS.Timeout {
+  let looking = false
+  return setInterval(async () => {
+    if (looking) return
+    looking = true
+    await look()
+    looking = false
+  }, every).unref()
+}

@@ -1,0 +1,214 @@
+import type { Refusal } from '../ports/channel.ts'
+import type { DeliveryResult } from '../ports/destination.ts'
+import type { Failure } from '../ports/failure.ts'
+import type { Log } from '../ports/log.ts'
+import type { Delivery, Leased, Settlement } from '../ports/outbox.ts'
+import type { Creation } from '../ports/provider.ts'
+import { StoreUnavailable } from '../ports/signups.ts'
+import { summary } from '../summary.ts'
+import { abandonments } from './abandoned.ts'
+import { type Breaker, breaker } from './breaker.ts'
+import { type Claims, type Leases, leases } from './leases.ts'
+import { type Loop, loop } from './loop.ts'
+import { type Outcomes, outcomes } from './outcomes.ts'
+import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
+
+export interface OutboxParts<Item extends Leased = Delivery> {
+  readonly store: Claims<Item>
+  readonly log: Log
+  /** Called when an event was created. */
+  readonly announce: () => void
+  /** Called when the log was told that the destination is out, for what reason, or that it answers again. */
+  readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number
+  /** From 0 to 1. */
+  readonly random?: () => number
+}
+
+/** What distinguishes one kind of delivery from another: where it goes, and what an answer means. */
+export interface Kind<Result extends Creation | DeliveryResult, Item extends Leased> {
+  /** The destination. */
+  readonly name: string
+  /** What the log calls the destination, and what it says about the deliveries during an outage. */
+  readonly called: string
+  readonly meanwhile: string
+  readonly schedule: Schedule
+  readonly concurrency: number
+  /** The longest time between two trials of a destination that does not answer, in milliseconds. */
+  readonly longestPause: number
+  /** Whether another attempt may be made when the outcome of the previous one is unknown. */
+  mayRepeat(delivery: Item): boolean
+  /** `mayBegin` is called when it is the attempt's turn, since an outage may have begun while it waited. */
+  tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean, forVisitor: boolean): Promise<Result>
+  /** What an answer other than a failure means for the delivery. */
+  judge(result: Exclude<Result, Failure>, delivery: Item): Settlement
+  /** What the log says to identify it. */
+  about(delivery: Item): object
+}
+
+export interface Outbox<Result, Item extends Leased> {
+  /** Attempts the deliveries that are due. */
+  readonly loop: Loop
+  readonly breaker: Breaker
+  readonly claim: Leases<Item>['claim']
+  readonly settle: Outcomes<Item>['settle']
+  readonly settled: Outcomes<Item>['settled']
+  /** Makes one attempt for a leased delivery. `stops`: of the loop; absent: it is for a visitor. Rejects only when the store does. */
+  attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
+}
+
+export interface Attempted<Result> {
+  /** Null: the destination was not called. */
+  readonly result: Result | null
+  readonly settlement: Settlement
+  /** Whether the lease still held. */
+  readonly stored: boolean
+}
+
+/** What the log says about one delivery. */
+interface Details {
+  readonly destination: string
+  readonly attempt: number
+  readonly why: string
+  readonly again?: string
+}
+
+/** Milliseconds between two claims when nothing wakes the loop. */
+const REST = 1_000
+/** The hard limit of one attempt in milliseconds, well within the lease. The destination's own timeouts are shorter. */
+const LONGEST_ATTEMPT = 40_000
+
+/**
+ * One destination's part of the outbox: claims due deliveries under a lease, calls outside any transaction, and settles
+ * with the lease's token. Any number may run at the same time, in any number of processes.
+ */
+export function outbox<Result extends Creation | DeliveryResult, Item extends Leased>(
+  kind: Kind<Result, Item>,
+  { store, log, announce, onStateChange, clock = () => performance.now(), random = Math.random }: OutboxParts<Item>,
+): Outbox<Result, Item> {
+  const { name: destination, concurrency } = kind
+  const state = breaker({ ...kind, log, clock, onStateChange, closed: () => background.wake() })
+  const own = leases(store, clock)
+  const { claim } = own
+  const { settle, settled } = outcomes({ store: own, destination, log, announce })
+  const streak = abandonments(clock)
+
+  async function attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
+    own.begin(delivery)
+    const mayRepeat = kind.mayRepeat(delivery)
+    // A stop may cut off what begins now, and not everything may be repeated.
+    const mayBegin = () => mayRepeat || !stops?.()
+    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin, stops === undefined)
+    const settlement = judge(result, delivery)
+    streak.note(settlement)
+    say(settlement, delivery)
+    return { result, settlement, stored: await settle(delivery, settlement) }
+  }
+
+  async function tell(
+    delivery: Item,
+    leave: AbortSignal,
+    isWanted: () => boolean,
+    forVisitor: boolean,
+  ): Promise<Result> {
+    const isTrial = state.begin()
+    const mayBegin = () => isWanted() && (isTrial || state.refusal() === null)
+    try {
+      return await kind.tell(delivery, leave, mayBegin, forVisitor)
+    } catch (error) {
+      // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
+      return { is: 'unclear', why: `a bug: ${error}` } as Result
+    }
+  }
+
+  function judge(result: Result | null, delivery: Item): Settlement {
+    if (result === null) {
+      return { is: 'abandoned', why: 'an earlier attempt may have arrived, and a second one would not be recognised' }
+    }
+    const blame = state.note(result, delivery.number)
+    if (isFailure(result)) return judgeFailure(result, delivery, kind, blame, random())
+    return kind.judge(result as Exclude<Result, Failure>, delivery)
+  }
+
+  function say(settlement: Settlement, delivery: Item): void {
+    if (!('why' in settlement) || settlement.is === 'removed') return
+    const details = { destination, ...kind.about(delivery), attempt: delivery.attempts + 1, why: settlement.why }
+    if (settlement.is === 'abandoned') sayAbandoned(details)
+    // The breaker logs an outage in one line; there is none for each delivery.
+    else if (!settlement.uncounted) sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
+  }
+
+  const sayAbandoned = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.error(last, 'a delivery was given up; it can be replayed')
+    else log.error({ destination, deliveries, why: last.why }, 'deliveries were given up; they can be replayed')
+  }, clock)
+  const sayFailed = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.warn(last, 'a delivery failed')
+    else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
+  }, clock)
+
+  const background = loop<Item>({
+    async take(most) {
+      const permitted = streak.permits(state.permits(most))
+      return permitted === 0 ? [] : claim(destination, permitted)
+    },
+    async do(delivery, leave, stops) {
+      try {
+        const { settlement, stored } = await attempt(delivery, leave, stops)
+        if (settlement.is !== 'removed' || !stored) return
+        const message = `${kind.called} refuses the address of a saved signup: the signup is dropped`
+        log.warn({ destination, ...kind.about(delivery), why: settlement.why }, message)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        // A store that refuses outcomes must take these before it is given more.
+        await settled(leave)
+      }
+    },
+    concurrency,
+    timeout: LONGEST_ATTEMPT,
+    rest: REST,
+    failed: error => log.error({ destination, why: String(error) }, 'the outbox does not work'),
+  })
+
+  return { loop: background, breaker: state, claim, settle, settled, attempt }
+}
+
+const isFailure = (result: Creation | DeliveryResult): result is Failure =>
+  result.is === 'unreached' || result.is === 'unclear' || result.is === 'misconfigured'
+
+/**
+ * What a failure means for a delivery of any kind:
+ *
+ * | failure                    | the delivery                                                       |
+ * |----------------------------|--------------------------------------------------------------------|
+ * | not sent                   | is due again in seconds; the attempt does not count                |
+ * | during an outage           | is due again within half a minute; the attempt does not count      |
+ * | while others succeed       | waits for the next attempt of its schedule, or is given up after the last |
+ * | unclear and not repeatable | is given up: the operator decides                                  |
+ *
+ * An attempt that may have taken effect leaves doubt.
+ */
+export function judgeFailure<Item extends Leased>(
+  failure: Failure,
+  delivery: Item,
+  { schedule, mayRepeat }: Pick<Kind<never, Item>, 'schedule' | 'mayRepeat'>,
+  blame: 'destination' | 'delivery',
+  random: number,
+): Settlement {
+  const { why } = failure
+  const tookEffect = failure.is === 'unclear' || ('tookEffect' in failure && failure.tookEffect === true)
+  const doubt = delivery.doubt || tookEffect
+  if (tookEffect && !mayRepeat({ ...delivery, doubt })) {
+    return { is: 'abandoned', why: `${why}; it may have arrived, and a second one would not be recognised` }
+  }
+  if ('notSent' in failure && failure.notSent) {
+    return { is: 'waiting', wait: untilTurn(random), doubt, why, uncounted: true }
+  }
+  const own = untilNext(schedule, delivery.attempts + 1, random)
+  if (blame === 'destination') {
+    return { is: 'waiting', wait: untilOutageEnds(own, random), doubt, why, uncounted: true }
+  }
+  if (own === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
+  return { is: 'waiting', wait: own, doubt, why }
+}

@@ -1,0 +1,97 @@
+import type { Channel } from '../ports/channel.ts'
+import type { DeliveryResult } from '../ports/destination.ts'
+import type { Digest, DigestSettlement, Leased } from '../ports/outbox.ts'
+import type { Store } from '../ports/store.ts'
+import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
+import type { Claims } from './leases.ts'
+import { eventSchedule } from './retry.ts'
+
+/** Deliveries in one digest, since with SQLite signups wait while they are leased. The rest comes in the next one. */
+const MOST = 10_000
+/** Milliseconds. Nobody waits for it, so trials may be rare. */
+const LONGEST_PAUSE = 300_000
+/** Milliseconds between two looks at the store while a digest is too near. Another process may end its own sooner. */
+const LOOK = 2_000
+/** Milliseconds. A message goes without the total rather than late. */
+const COUNT_TIMEOUT = 5_000
+
+export interface DigestsParts extends Omit<OutboxParts, 'store'> {
+  readonly store: Pick<Store, 'claimDigest' | 'settleDigest' | 'countListed'>
+  readonly channel: Channel
+  /** The least milliseconds between two digests. */
+  readonly distance: number
+  readonly withNames: boolean
+}
+
+/** One attempt at a digest. */
+interface Attempt extends Leased {
+  readonly digest: Digest
+}
+
+/**
+ * Tells a channel of all who joined since the last time, in one message.
+ *
+ * | answer    | the deliveries of the digest                                               |
+ * |-----------|----------------------------------------------------------------------------|
+ * | delivered | are done                                                                   |
+ * | refused   | are given up                                                               |
+ * | a failure | see `judgeFailure`; the next digest has them again, and those who came since |
+ *
+ * A chat does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message
+ * says how many of those it counts may have been counted before.
+ */
+export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
+  const { store, channel, distance, withNames, clock = () => performance.now() } = parts
+  let attempts = 0
+  let lookAt = Number.NEGATIVE_INFINITY
+
+  const claims: Claims<Attempt> = {
+    async claim(name) {
+      // Each signup wakes the loop, which need not ask the store each time.
+      if (clock() < lookAt) return []
+      const digest = await store.claimDigest(name, MOST, distance)
+      if (typeof digest === 'number') lookAt = clock() + Math.min(digest, LOOK)
+      if (digest === null || typeof digest === 'number') return []
+      // Each has a number of its own: it is the channel that fails, not one of the deliveries.
+      return [{ number: ++attempts, token: digest.token, attempts: digest.attempts, doubt: false, digest }]
+    },
+    settle: ({ digest }, settlement) => store.settleDigest(digest, settlement as DigestSettlement, distance),
+  }
+
+  let counting = false
+  /** Null also while an earlier count has not ended, so that there is never more than one. */
+  async function total(): Promise<number | null> {
+    if (counting) return null
+    counting = true
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise<null>(resolve => {
+      timer = setTimeout(resolve, COUNT_TIMEOUT, null)
+    })
+    const counted = store
+      .countListed()
+      .catch(() => null)
+      .finally(() => {
+        counting = false
+      })
+    return Promise.race([counted, late]).finally(() => clearTimeout(timer))
+  }
+
+  const kind: Kind<DeliveryResult, Attempt> = {
+    name: channel.name,
+    concurrency: 1,
+    called: channel.title,
+    meanwhile: 'what it is told is kept and told later',
+    schedule: eventSchedule,
+    longestPause: LONGEST_PAUSE,
+    mayRepeat: () => true,
+    async tell({ digest: { deliveries, doubtful, names } }, leave) {
+      const people = deliveries.length
+      // After the claim, so that it counts them too.
+      const news = { is: 'joined', people, doubtful, names: withNames ? names : [], total: await total() } as const
+      return channel.tell(news, leave)
+    },
+    judge: result => (result.is === 'delivered' ? result : { is: 'abandoned', why: result.why }),
+    about: ({ digest }) => ({ deliveries: digest.deliveries.length }),
+  }
+  return outbox(kind, { ...parts, store: claims })
+}

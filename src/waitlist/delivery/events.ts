@@ -1,0 +1,45 @@
+import type { DeliveryResult, Destination } from '../ports/destination.ts'
+import type { Delivery } from '../ports/outbox.ts'
+import { joinedEvent } from '../rules/contact.ts'
+import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
+import { eventSchedule } from './retry.ts'
+
+/** Milliseconds. No visitor waits for these destinations, so trials may be rare. */
+const LONGEST_PAUSE = 300_000
+
+export interface EventsParts extends OutboxParts {
+  readonly destination: Destination
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/**
+ * Delivers events to one destination.
+ *
+ * | answer    | the delivery                                  |
+ * |-----------|-----------------------------------------------|
+ * | delivered | is done                                       |
+ * | refused   | is given up: the event would be refused again |
+ * | gone      | is given up, and nothing more is sent there   |
+ * | a failure | see `judgeFailure`                            |
+ */
+export function events({ destination, now = Date.now, ...parts }: EventsParts): Outbox<DeliveryResult, Delivery> {
+  const { name, concurrency, repeatable } = destination
+  const kind: Kind<DeliveryResult, Delivery> = {
+    name,
+    concurrency,
+    called: 'the destination',
+    meanwhile: 'events are kept and delivered later',
+    about: ({ contact }) => ({ contact: contact.id }),
+    schedule: eventSchedule,
+    longestPause: LONGEST_PAUSE,
+    // Clocks may differ, so the age could come out negative.
+    mayRepeat: ({ contact: { event } }) => Math.max(0, now() - (event?.at.getTime() ?? 0)) < repeatable,
+    tell: ({ contact }, leave, mayBegin) => destination.deliver(joinedEvent(contact), leave, mayBegin),
+    judge(result) {
+      if (result.is === 'delivered') return result
+      return { is: 'abandoned', why: result.why }
+    },
+  }
+  return outbox(kind, parts)
+}

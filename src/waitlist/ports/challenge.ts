@@ -1,0 +1,54 @@
+import type { Proof } from '../rules/signup.ts'
+import type { Failure } from './failure.ts'
+
+/** What a solution is worth. */
+export type Verdict =
+  /** The store sees to it that a proof is good for one address. */
+  | { readonly is: 'solved'; readonly proof: Proof }
+  | { readonly is: 'unsolved'; readonly why: 'wrong' | 'expired' }
+  /** The verifier could not be asked: the signup is held. `why` is for the log. */
+  | { readonly is: 'unverified'; readonly why: string }
+  /** Our own secret or settings are refused: no signup can be taken. `why` is for the log. */
+  | { readonly is: 'misconfigured'; readonly why: string }
+
+/** What puts a solution into a form, for pages that have one. */
+export interface Widget {
+  /** Whose it is. */
+  readonly title: string
+  /** HTML: what loads it. */
+  readonly script: string
+  /** HTML: its place in the form. What an operator has to fill in begins with `your-`. */
+  readonly element: string
+  /** What the field of its solution begins with until there is one; otherwise the field is empty. */
+  readonly pending?: string
+  /** JavaScript: makes it ask for a new solution. */
+  readonly reset: string
+}
+
+/** Asks visitors to solve something that costs a bot more than them. */
+export interface Challenge {
+  readonly name: string
+
+  /** The member of a signup's body that has the solution, as the vendor's widget names it. */
+  readonly member: string
+
+  /** For the documentation. */
+  readonly widget: Widget
+
+  /** A new challenge as JSON, where this service makes them; null: the widget gets them from its vendor. */
+  readonly issue: (() => Promise<string>) | null
+
+  /**
+   * Judges a solution: 1..`SOLUTION_MAX` characters. `address` is that of the visitor, if it is known. `leave` aborts the
+   * call. Never rejects.
+   */
+  verify(solution: string, address: string | null, leave: AbortSignal): Promise<Verdict>
+
+  /** Tries secret and settings: null when all is good. Changes nothing and never rejects. */
+  check(leave: AbortSignal): Promise<Failure | null>
+
+  close(): Promise<void>
+}
+
+/** Characters of a solution. Vendors document up to 2,048; those of some are longer. */
+export const SOLUTION_MAX = 8_192

@@ -1,0 +1,44 @@
+import type { Counts } from '../alerts/counts.ts'
+
+/** What else the running service asks of the store. */
+export interface Upkeep {
+  /**
+   * Looks at the next `most` deliveries after number `after`, and deletes those that were delivered more than `age`
+   * milliseconds ago, by the store's clock. `counting`: it deletes none, and says how many it would.
+   */
+  prune(age: number, after: number, most: number, counting?: boolean): Promise<Pruned>
+
+  /**
+   * Looks at the next `most` contacts after number `after`, and stores the mailbox behind each address (`mailboxOf`) where
+   * another one is stored, or none. It waits for no signup, and signups hardly for it: a contact that is just being changed
+   * is left as it is.
+   */
+  fillMailboxes(after: number, most: number): Promise<Filled>
+
+  /** A random value that all instances share, 64 hexadecimal digits, made when it is first asked for. */
+  secret(name: string): Promise<string>
+
+  /** Counts the contacts that are listed now, without holding up signups. It may take seconds. */
+  countListed(): Promise<number>
+
+  /** Counts everything, of one moment, without holding up signups. It may take seconds. All who ask meanwhile share it. */
+  counts(): Promise<Counts>
+}
+
+/** What was deleted of some deliveries. */
+export interface Pruned {
+  readonly looked: number
+  readonly deleted: number
+  /** How many of them had been given up. */
+  readonly abandoned: number
+  /** The number of the last that was looked at; null: there are no more. */
+  readonly last: number | null
+}
+
+/** What was found of some contacts. */
+export interface Filled {
+  /** Contacts that have another mailbox now. */
+  readonly filled: number
+  /** The number of the last that was looked at; null: there are no more. */
+  readonly last: number | null
+}

@@ -1,0 +1,95 @@
+/** The words of the glossary in `waitlist/README.md` as types. */
+
+/**
+ * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and kept back until the operator
+ * releases it. `listed`: on the list. Without a provider a contact is `listed` at once.
+ */
+export const contactStates = ['pending', 'held', 'listed'] as const
+export type ContactState = (typeof contactStates)[number]
+
+/**
+ * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact. The worst counts, so
+ * that to release those whose verifier was away lets in nobody with a link:
+ *
+ * - `link-in-name`: its name has an address, a link or an encoded word in it, which a mail would carry to a stranger.
+ * - `same-mailbox`: another spelling of an address that is known already, with dots or after a plus.
+ * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
+ * - `unverified`: the verifier of its challenge could not be asked.
+ * - `above-limit`: as many as the operator's limit were let in within the window.
+ */
+export const holdReasons = ['link-in-name', 'same-mailbox', 'domain-burst', 'unverified', 'above-limit'] as const
+export type HoldReason = (typeof holdReasons)[number]
+
+/** A person on the list. */
+export interface Contact {
+  /** UUIDv7 (RFC 9562 §5.7), lower case, given by the store. */
+  readonly id: string
+  readonly name: string
+  /** As first typed. Addresses are compared in ASCII lower case. */
+  readonly email: string
+  readonly state: ContactState
+  /** Why it is held; absent in any other state. */
+  readonly heldFor?: HoldReason | undefined
+  /** When the signup was recorded. */
+  readonly createdAt: Date
+  /** Where the signup came from; absent if that is not known. */
+  readonly source?: Source | undefined
+  /** The provider's id for this contact, if it gave one. */
+  readonly providerId?: string | undefined
+  /** "This contact joined": created in the transaction that lists it. Absent if the provider knew the contact before. */
+  readonly event?: ContactEvent | undefined
+}
+
+/** The query parameters that say where a signup came from: those of campaigns, and a code of who referred it. */
+export const sourceParameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'ref'] as const
+
+/** Where a signup came from: at least one parameter, each 1..100 code points, cleaned like a name. */
+export type Source = { readonly [Parameter in (typeof sourceParameters)[number]]?: string }
+
+/** What a source is counted and found by; null: it names neither. */
+export const sourceLabel = (source: Source | undefined): string | null => source?.utm_source ?? source?.ref ?? null
+
+export interface ContactEvent {
+  /** The name that automations know it by, such as `waitlist.joined`. */
+  readonly name: string
+  readonly at: Date
+}
+
+/** A contact's event, as sent to destinations. */
+export interface JoinedEvent extends ContactEvent {
+  /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
+  readonly id: string
+  readonly contact: Contact
+}
+
+/** A contact has at most one event, so the contact's id names it. */
+export const eventId = (contact: Pick<Contact, 'id'>): string => `evt_${contact.id}`
+
+/** What destinations are sent for a contact that has an event. */
+export function joinedEvent(contact: Contact): JoinedEvent {
+  if (contact.event === undefined) throw new Error('this contact has no event')
+  return { id: eventId(contact), ...contact.event, contact }
+}
+
+/** `waiting` until it is due, `delivered`, or `abandoned`: given up with a reason, until the operator replays it. */
+export const deliveryStates = ['waiting', 'delivered', 'abandoned'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+/** A delivery as the operator sees it in a list: without the contact's name and address. */
+export interface DeliveryRecord {
+  /** Identifies it; counted from 1. */
+  readonly number: number
+  readonly contactId: string
+  /** Null for a hand-over, whose contact has no event yet. */
+  readonly eventId: string | null
+  readonly destination: string
+  readonly state: DeliveryState
+  /** Attempts since it was created or replayed, not counting those during an outage. */
+  readonly attempts: number
+  /** When it is due; during an attempt, when its lease ends. */
+  readonly due: Date
+  /** How the last attempt ended. */
+  readonly why: string | null
+  /** When it was delivered or abandoned. */
+  readonly settledAt: Date | null
+}

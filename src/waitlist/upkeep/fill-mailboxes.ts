@@ -1,0 +1,76 @@
+import type { Loop } from '../delivery/loop.ts'
+import { pause } from '../pause.ts'
+import type { Log } from '../ports/log.ts'
+import type { Store } from '../ports/store.ts'
+
+export interface FillParts {
+  readonly store: Pick<Store, 'fillMailboxes'>
+  readonly log: Pick<Log, 'info' | 'warn'>
+  /** Milliseconds between two steps. */
+  readonly rest?: number
+  /** Milliseconds from the end of a pass to the next one. */
+  readonly every?: number
+  /** Milliseconds after which a step is tried again that failed. */
+  readonly retry?: number
+}
+
+/** Contacts of one step. Signups wait for it. */
+const PAGE = 100
+/** Milliseconds. */
+const REST = 20
+/** Milliseconds: a day. */
+const EVERY = 86_400_000
+/** Milliseconds. */
+const RETRY = 60_000
+
+/**
+ * Finds the mailboxes of contacts that were stored without one, or by an older rule: at the start, and every day for what
+ * an import or another instance has added since that was not told to watch them. No place is kept, since a pass that has
+ * nothing to change only reads; so each instance makes its own, and a restart begins again.
+ */
+export function fillingMailboxes({
+  store,
+  log,
+  rest = REST,
+  every = EVERY,
+  retry = RETRY,
+}: FillParts): Pick<Loop, 'start' | 'stop'> {
+  const leaving = new AbortController()
+  const { signal: leave } = leaving
+  let running: Promise<void> | undefined
+
+  async function run(): Promise<void> {
+    let [after, filled] = [0, 0]
+    while (!leave.aborted) {
+      try {
+        const step = await store.fillMailboxes(after, PAGE)
+        filled += step.filled
+        after = step.last ?? 0
+        if (step.last !== null) {
+          await pause(rest, leave)
+          continue
+        }
+        if (filled > 0) log.info({ contacts: filled }, 'the mailboxes of earlier contacts are known now')
+        filled = 0
+        await pause(every, leave)
+      } catch (error) {
+        if (leave.aborted) return
+        log.warn(
+          { why: String(error) },
+          'the mailboxes of earlier contacts could not be looked up; this is tried again',
+        )
+        await pause(retry, leave)
+      }
+    }
+  }
+
+  return {
+    start() {
+      running ??= run()
+    },
+    async stop() {
+      leaving.abort()
+      await running
+    },
+  }
+}

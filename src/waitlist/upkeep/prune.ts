@@ -1,0 +1,85 @@
+import { type Loop, loop } from '../delivery/loop.ts'
+import { pause } from '../pause.ts'
+import type { Log } from '../ports/log.ts'
+import type { Store } from '../ports/store.ts'
+import type { Pruned } from '../ports/upkeep.ts'
+
+export interface PruneParts {
+  readonly store: Pick<Store, 'acquireInterval' | 'prune'>
+  /** Milliseconds for which deliveries are kept that were delivered. */
+  readonly keep: number
+  readonly log: Log
+  /** Milliseconds between two steps. */
+  readonly rest?: number
+  /** Milliseconds since 1970, and milliseconds that only grow. */
+  readonly clock?: () => number
+  readonly monotonic?: () => number
+}
+
+const DAY = 86_400_000
+/** Milliseconds between two looks, and at most for one: then it goes on at the next. */
+const EVERY = 3_600_000
+/** Milliseconds. A little less, so that nobody finds its own turn too near. */
+const DISTANCE = EVERY - 60_000
+/** Deliveries that one step looks at. Signups wait for it, and each claim takes far fewer. */
+const PAGE = 500
+/** Milliseconds: 2,500 deliveries a second, which costs next to nothing. Counting costs less. */
+const REST = 200
+const COUNTING_REST = 20
+/** Milliseconds by which the clock may be corrected during a look. */
+const LEAP = 60_000
+/** The log warns before more than a tenth of all deliveries, and this many, are deleted. */
+const FEW = 10
+
+/**
+ * Deletes what was delivered long ago, once an hour. Of several instances one does it. A wrong clock must not delete
+ * history: after a leap, or a time without any service, which looks the same, it waits for an hour, and for another one
+ * after the log has warned of unusually many.
+ */
+export function pruning(parts: PruneParts): Loop {
+  const { store, keep, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
+  const days = keep / DAY
+  /** Where the last look ended. */
+  let place = 0
+  let told = 0
+  const offset = () => clock() - monotonic()
+
+  return loop<'all'>({
+    concurrency: 1,
+    timeout: EVERY,
+    rest: EVERY,
+    take: async () => ((await store.acquireInterval('prune', DISTANCE, EVERY)) ? ['all'] : []),
+    async do(_, leave) {
+      const began = offset()
+      const mayGoOn = () => !leave.aborted && Math.abs(offset() - began) <= LEAP
+      let [looked, old, deleted] = [0, 0, 0]
+      for (let after: number | null = 0; after !== null; ) {
+        if (!mayGoOn()) return
+        const step: Pruned = await store.prune(keep, after, PAGE, true)
+        looked += step.looked
+        old += step.deleted
+        after = step.last
+        if (after !== null) await pause(Math.min(rest, COUNTING_REST), leave)
+      }
+      if (old - told > FEW + looked / 10) {
+        told = old
+        const counts = { deliveries: old, of: looked, days }
+        log.warn(counts, 'by the clock, unusually many deliveries are old: they are deleted in an hour')
+        return
+      }
+      try {
+        while (mayGoOn()) {
+          const step = await store.prune(keep, place, PAGE)
+          deleted += step.deleted
+          place = step.last ?? 0
+          if (step.last === null) break
+          await pause(rest, leave)
+        }
+      } finally {
+        if (place === 0) told = 0
+        if (deleted > 0) log.info({ deliveries: deleted, days }, 'deliveries that ended long ago were deleted')
+      }
+    },
+    failed: error => log.warn({ why: String(error) }, 'deliveries that ended long ago were not deleted'),
+  })
+}

@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Config, readConfig } from '../../src/config/config.ts'
+import { type SettingName, settings } from '../../src/config/settings.ts'
+
+type Environment = Record<string, string>
+
+function configured(env: Environment): Config {
+  const result = readConfig(env)
+  assert.ok('config' in result, JSON.stringify(result))
+  return result.config
+}
+
+function mistakes(env: Environment): readonly string[] {
+  const result = readConfig(env)
+  assert.ok('mistakes' in result, 'these settings should be refused')
+  return result.mistakes
+}
+
+const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
+const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
+
+/** For each setting: texts that are refused. Each holds a word that must not be repeated. */
+const refused: Partial<Record<SettingName, readonly string[]>> = {
+  BASE_URL: [
+    'seCret',
+    'ftp://seCret',
+    'https://seCret/path',
+    'https://user:seCret@host',
+    'https://host?seCret',
+    '//seCret',
+  ],
+  HOST: ['se\u0007Cret', 'seCret'.repeat(50), 'seCret:80', 'http://seCret', 'seCret/', '8080', '[::1]'],
+  PORT: ['seCret', '-1', '65536', '80.5', '1e3', '0x50', '８０'],
+  CHALLENGE: ['seCret', 'ALTCHA', 'captcha'],
+  CHALLENGE_SECRET: ['two seCrets', 'seCret'.repeat(100)],
+  CHALLENGE_URL: ['seCret', 'ftp://seCret', 'https://host/?seCret'],
+  CHALLENGE_RANGE: ['seCret', '0', '1000001'],
+  CHALLENGE_SCORE: ['seCret', '-0.1', '1.1', '.5'],
+  HOLD_ABOVE: ['seCret', '-1', '1000001'],
+  HOLD_WINDOW: ['seCret', '0', '3600', '86401s'],
+  HOLD_SUSPICIOUS: ['seCret', 'yes'],
+  DISCLOSE_MEMBERSHIP: ['seCret', 'no'],
+  DATABASE_URL: [
+    'seCret',
+    'sqlite:',
+    'sqlite://seCret/list',
+    './seCret.db',
+    'mysql://user:seCret@host/list',
+    'postgres://user:seCret@host',
+    'postgres://user:seCret@host/',
+    'postgres://user:seCret@host/list/more',
+    'postgres://user:se#Cret@host/list',
+    'postgres://user:se/Cret@host/list',
+    'postgres:///list',
+    'postgres://user:seCret@host/list?sslmode=yes',
+    'postgres://user:seCret@host/list?sslmod=require',
+    'postgres://user:seCret@host,other/list',
+  ],
+  DATABASE_CONNECTIONS: ['1', '1001', '-5', 'many'],
+  REDIS_URL: ['seCret', 'http://seCret', 'redis://', 'redis://me:seCret@host/a', 'redis+sentinel://me:seCret@a/b'],
+  RATE_LIMIT: ['seCret', '0', '-5', '1.5', '1000001', 'Infinity'],
+  RATE_LIMIT_WINDOW: ['seCret', '0', '600', '0s', '25h', '1500ms', '1.5m', '10 m', '10min', '10M', '1h30m', 'm'],
+  TRUST_PROXY: ['seCret', 'true', '100', '-1', '10.0.0.1', '10.0.0.0/33', '10.0.0.0/8,seCret', '10.0.0.0/8,', '::/129'],
+  CORS_ORIGINS: ['seCret', '*', 'null', 'https://seCret/path', 'https://a.example,seCret', 'https://a.example,'],
+  COOKIE_SAME_SITE: ['seCret', 'LAX', 'off'],
+  PROVIDER: ['seCret', 'Loops', 'loops,kit'],
+  PROVIDER_TIMEOUT: ['seCret', '8000', '99ms', '21s', '1d'],
+  PROVIDER_EXISTING: ['seCret', 'JOIN', 'true'],
+  WEBHOOK_URL: ['seCret', 'ftp://seCret', 'https://user:seCret@host/', 'https://host/#seCret'],
+  WEBHOOK_SECRET: ['seCret', 'whsec_seCret', `whsec_${'A'.repeat(24)}`, `whsec_${'A'.repeat(92)}`, `${secret} seCret`],
+  SLACK_WEBHOOK_URL: ['seCret', 'http://hooks.slack.com/services/seCret', 'https://u:seCret@hooks.slack.com/'],
+  DISCORD_WEBHOOK_URL: ['seCret', 'http://discord.com/api/webhooks/1/seCret', 'https://discord.com/#seCret'],
+  CHAT_INTERVAL: ['seCret', '60', '0s', '2d'],
+  CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
+  SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
+  MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
+  MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
+  KEEP_DELIVERIES: ['seCret', '0', '30', '23h', '36501d', '90000001ms'],
+  TRACK_SOURCES: ['seCret', 'yes', '1'],
+  ADMIN_HOST: [`se\nCret`],
+  ADMIN_PORT: ['seCret', '65536', '-1'],
+  MAIL_RATE: ['seCret', '0', '6001'],
+  EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
+  SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
+  SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
+  SHUTDOWN_DELAY: ['seCret', '1000', '2001ms', '-1s'],
+  LOG_LEVEL: ['seCret', 'INFO', 'all'],
+  LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
+}
+
+describe('the configuration', () => {
+  test('with nothing set it is complete: every default of the design', () => {
+    assert.deepEqual(configured({}), {
+      server: {
+        host: 'localhost',
+        port: 8080,
+        baseUrl: null,
+        tls: null,
+        proxies: { kind: 'none' },
+        quota: { limit: 20, window: 600 },
+        corsOrigins: [],
+        cookie: { sameSite: 'lax', secure: false },
+        service: 'waitlist',
+        description: 'Early-access waitlist',
+        disclosesMembership: true,
+        holdsSignups: false,
+        shutdownDelay: 1_000,
+      },
+      store: { kind: 'sqlite', path: './data/waitlist.db' },
+      storeConnections: 10,
+      redis: null,
+      provider: null,
+      providerTimeout: 8_000,
+      providerExisting: 'leave',
+      challenge: null,
+      holds: null,
+      domains: null,
+      webhook: null,
+      channels: { slack: undefined, discord: undefined },
+      chatInterval: 60_000,
+      chatNames: false,
+      mail: null,
+      eventName: 'waitlist.joined',
+      trackSources: false,
+      keepDeliveries: null,
+      admin: null,
+      logLevel: 'info',
+      logFormat: 'auto',
+      warnings: configured({}).warnings,
+    })
+  })
+
+  test('every documented default is what its own rule allows', () => {
+    for (const [name, setting] of Object.entries(settings)) {
+      if (!('default' in setting)) continue
+      assert.notEqual(setting.read(setting.default), undefined, name)
+      assert.deepEqual(configured({ [name]: setting.default }), configured({}), name)
+    }
+  })
+
+  for (const [name, texts] of Object.entries(refused)) {
+    test(`${name}: what is not allowed is refused, with what is, and is not repeated`, () => {
+      const { allowed } = settings[name as SettingName]
+      for (const text of texts) {
+        const [told = '', ...more] = mistakes({ [name]: text })
+        assert.deepEqual(
+          [told.split(/; (?=it |name |for )/)[0], more],
+          [`${name} ${allowed}`, []],
+          JSON.stringify(text),
+        )
+        assert.doesNotMatch(mistakes({ [name]: text }).join(), /se.?Cret/)
+      }
+    })
+  }
+
+  const elsewhere: readonly (readonly [name: SettingName, text: string, clue: RegExp])[] = [
+    ['DATABASE_URL', 'redis://me:seCret@host', /; it looks like an address of Redis, which belongs in REDIS_URL$/],
+    ['REDIS_URL', 'postgres://me:seCret@host/list', /; it looks like .* PostgreSQL, which belongs in DATABASE_URL$/],
+    ['SMTP_URL', 'whsec_seCret', /belongs in WEBHOOK_SECRET$/],
+    ['WEBHOOK_SECRET', 'https://seCret.example/hook', /; it looks like the address of a receiver, .* WEBHOOK_URL$/],
+    ['WEBHOOK_URL', 'whsec_seCret', /; it looks like a secret, which belongs in WEBHOOK_SECRET$/],
+    ['WEBHOOK_URL', 'smtps://me:seCret@host', /belongs in SMTP_URL$/],
+    ['WEBHOOK_URL', 'seCret.example/hook', /; its https:\/\/ is missing$/],
+    ['WEBHOOK_SECRET', 'https://hooks.slack.com/services/seCret', /belongs in SLACK_WEBHOOK_URL$/],
+    ['HOST', '8080', /; it looks like a port, which belongs in PORT$/],
+    ['HOST', 'https://seCret.example', /; it looks like the public address, which belongs in BASE_URL$/],
+    ['ADMIN_HOST', '9464', /belongs in ADMIN_PORT$/],
+    ['PORT', '0.0.0.0', /; it looks like a host, which belongs in HOST$/],
+    ['PORT', 'seCret.example:80', /belongs in HOST$/],
+    ['PORT', '::', /belongs in HOST$/],
+    ['ADMIN_PORT', 'localhost', /belongs in ADMIN_HOST$/],
+    ['ADMIN_PORT', 'tcp://10.0.0.7:80', /; Kubernetes and Docker set it .* so set it yourself$/],
+    ['BASE_URL', 'seCret.example', /; its https:\/\/ is missing$/],
+    ['BASE_URL', 'localhost:8080', /; its https:\/\/ is missing$/],
+    ['CORS_ORIGINS', '*', /; name each one that may send signups$/],
+    ['TRUST_PROXY', 'true', /; for a single proxy set 1$/],
+    ['TLS_KEY_FILE', '-----BEGIN PRIVATE KEY-----\nseCret', /path of a file; it looks like what is in the file$/],
+  ]
+  for (const [name, text, clue] of elsewhere) {
+    test(`${name}=${text.split('\n')[0]} is refused with a word on what was meant`, () => {
+      const told = mistakes({ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem', [name]: text })
+      assert.equal(told.length, 1)
+      assert.match(told[0]!, clue)
+      assert.doesNotMatch(told[0]!, /seCret/)
+    })
+  }
+
+  test('a value of the right kind that is wrong in itself gets no such word', () => {
+    for (const [name, text] of [
+      ['DATABASE_URL', 'postgres://me@host'],
+      ['REDIS_URL', 'redis://'],
+      ['SMTP_URL', 'smtp://me:x@host/path'],
+      ['WEBHOOK_SECRET', 'whsec_x'],
+      ['SLACK_WEBHOOK_URL', 'http://hooks.slack.com/services/x'],
+      ['BASE_URL', 'https://a.example/path'],
+      ['PORT', '80.5'],
+      ['PORT', '70000'],
+    ] as const) {
+      assert.deepEqual(mistakes({ [name]: text }), [`${name} ${settings[name].allowed}`])
+    }
+  })
+
+  test('every setting that has a rule was tried', () => {
+    const anything = [
+      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
+      ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE'],
+    ]
+    assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
+  })
+
+  test('all mistakes are told at once, each beginning with its variable', () => {
+    const wrong = Object.fromEntries(Object.entries(refused).map(([name, texts]) => [name, texts[0]!]))
+    const told = mistakes({ ...wrong, TLS_KEY_FILE: 'key.pem' })
+    const named = told.map(mistake => mistake.split(' ')[0])
+    assert.deepEqual([...named].sort(), [...Object.keys(refused), 'TLS_CERT_FILE'].sort())
+    assert.doesNotMatch(told.join(), /se.?Cret/)
+  })
+
+  test('an empty value and one of spaces count as unset; spaces around a value do not matter', () => {
+    for (const name of Object.keys(settings)) {
+      assert.deepEqual(configured({ [name]: '' }), configured({}), name)
+      assert.deepEqual(configured({ [name]: ' \t' }), configured({}), name)
+    }
+    assert.equal(configured({ PORT: ' 9000 ' }).server.port, 9_000)
+  })
+
+  test('what is no setting is not looked at', () => {
+    assert.deepEqual(
+      configured({ PATH: '/bin', HOME: '/root', __proto__: 'x', toString: 'y' } as never),
+      configured({}),
+    )
+  })
+
+  test('values are read as meant', () => {
+    assert.equal(
+      configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).server.baseUrl,
+      'https://waitlist.example.com',
+    )
+    assert.equal(configured({ PORT: '0' }).server.port, 0)
+    const { store } = configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
+    assert.deepEqual(store, { kind: 'sqlite', path: '/var/lib/list.db' })
+    assert.deepEqual(configured({ DATABASE_URL: 'sqlite::memory:' }).store, { kind: 'sqlite', path: ':memory:' })
+    for (const url of ['postgres://db/list', 'postgresql://me:p%40ss@[::1]:6432/list?sslmode=verify-full']) {
+      assert.deepEqual(configured({ DATABASE_URL: url }).store, { kind: 'postgres', url })
+    }
+    const redis = { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null }
+    assert.deepEqual(configured({ REDIS_URL: 'redis://redis/2' }).redis, redis)
+    assert.deepEqual(configured({ TRUST_PROXY: '0' }).server.proxies, { kind: 'none' })
+    assert.deepEqual(configured({ TRUST_PROXY: '2' }).server.proxies, { kind: 'hops', hops: 2 })
+    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).server.proxies, {
+      kind: 'networks',
+      networks: ['10.0.0.0/8', 'fd00::/8'],
+    })
+    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).server.corsOrigins, [
+      'https://a.example',
+      'http://localhost:3000',
+    ])
+    assert.deepEqual(configured({ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: secret }).webhook, {
+      url: 'https://hook.example/a?b=c',
+      secrets: [secret],
+    })
+    assert.deepEqual(
+      configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` }).webhook?.secrets,
+      [secret, secret],
+    )
+    const slack = 'https://hooks.slack.com/services/T0/B0/x'
+    const discord = 'http://127.0.0.1:8000/api/webhooks/1/x?thread_id=2'
+    assert.deepEqual(configured({ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }).channels, {
+      slack,
+      discord,
+    })
+    assert.equal(configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }).chatInterval, 3_600_000)
+    for (const [text, milliseconds] of [
+      ...[
+        ['0', 0],
+        ['0ms', 0],
+        ['500ms', 500],
+        ['2s', 2_000],
+      ],
+    ] as const) {
+      assert.equal(configured({ SHUTDOWN_DELAY: text }).server.shutdownDelay, milliseconds, text)
+    }
+    assert.equal(configured({ RATE_LIMIT_WINDOW: '1d' }).server.quota.window, 86_400)
+    assert.equal(configured({ KEEP_DELIVERIES: '30d' }).keepDeliveries, 30 * 86_400_000)
+    assert.equal(configured({ KEEP_DELIVERIES: '36h' }).keepDeliveries, 36 * 3_600_000)
+    assert.deepEqual(configured(tls).server.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+  })
+
+  test('the cookie is Secure exactly when the public address is https', () => {
+    const secure = { sameSite: 'lax', secure: true }
+    assert.deepEqual(configured(tls).server.cookie, secure)
+    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).server.cookie, secure)
+    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).server.cookie.secure, false)
+  })
+})
+
+describe('contradictions', () => {
+  const cases: [what: string, env: Environment, mistake: RegExp][] = [
+    ['a certificate without a key', { TLS_CERT_FILE: 'cert.pem' }, /^TLS_KEY_FILE is missing/],
+    ['a key without a certificate', { TLS_KEY_FILE: 'key.pem' }, /^TLS_CERT_FILE is missing/],
+    [
+      'an http address with TLS',
+      { ...tls, BASE_URL: 'http://waitlist.example.com' },
+      /^BASE_URL must start with https/,
+    ],
+    [
+      'a webhook without a secret',
+      { WEBHOOK_URL: 'http://localhost/' },
+      /^WEBHOOK_SECRET is missing.*docs\/events\.md/,
+    ],
+    [
+      'a verifier without a secret',
+      { CHALLENGE: 'hcaptcha' },
+      /^CHALLENGE_SECRET is missing: hcaptcha needs it\. Where to find it: in the hCaptcha dashboard/,
+    ],
+    [
+      'a Cap without its address',
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x' },
+      /^CHALLENGE_URL is missing: cap needs the address of your Cap with the site key, such as https:/,
+    ],
+    [
+      'a Cap without a site key',
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x', CHALLENGE_URL: 'https://cap.example.com/siteverify' },
+      /^CHALLENGE_URL must be the address of your Cap with the site key/,
+    ],
+    [
+      'a Cap at no address',
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x', CHALLENGE_URL: 'foo' },
+      /^CHALLENGE_URL must be an http/,
+    ],
+    ['a secret of two words', { CHALLENGE: 'hcaptcha', CHALLENGE_SECRET: 'two words' }, /^CHALLENGE_SECRET must be/],
+    ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
+    ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
+  ]
+  for (const [what, env, mistake] of cases) {
+    test(`${what} is refused`, () => {
+      const told = mistakes(env)
+      assert.equal(told.length, 1)
+      assert.match(told[0]!, mistake)
+    })
+  }
+
+  test('the same settings are fine where they agree', () => {
+    const https = { BASE_URL: 'https://waitlist.example.com' }
+    configured({ ...tls, ...https })
+    configured({ ...https, COOKIE_SAME_SITE: 'none' })
+    configured({ COOKIE_SAME_SITE: 'strict' })
+  })
+})
