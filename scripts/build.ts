@@ -6,4 +6,4 @@ const target = process.argv[2] ?? 'dist'
 rmSync(target, { recursive: true, force: true })
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', target], { stdio: 'inherit' })
 // What is read at run time, which the compiler does not copy.
-cpSync('src', target, { recursive: true, filter: path => !/\.(?:ts|md)$/.test(path) })
+cpSync('src', target, { recursive: true, filter: path => !path.endsWith('.ts') })

@@ -91,7 +91,7 @@ test('the schedule in docs/events.md is the one in force', () => {
   assert.equal(inForce.length, 9, 'up to ten times')
   assert.equal(Math.floor(inForce.reduce((a, b) => a + b) / 3_600_000), 75)
   const minutes = Number(/in the end every (\d+) minutes/.exec(flat)?.[1])
-  const source = readFileSync(join(root, 'src', 'waitlist', 'events.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src', 'waitlist', 'delivery', 'events.ts'), 'utf8')
   assert.ok(source.includes(`const LONGEST_PAUSE = ${minutes * 60}_000\n`), 'an outage')
 })
 

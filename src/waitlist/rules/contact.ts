@@ -1,4 +1,4 @@
-/** The words of the glossary in `waitlist/README.md` as types. */
+/** The words of the glossary in docs/engineering/glossary.md as types. */
 
 /**
  * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and kept back until the operator
