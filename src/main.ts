@@ -11,14 +11,14 @@ import {
   wholeNumber,
 } from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
-import { complain, fail, MISUSED } from './cli/complain.ts'
+import { complain, fail, MISUSED } from './cli/console.ts'
+import type { ContactsOptions } from './cli/contacts.ts'
 import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
 import type { ExportOptions } from './cli/export.ts'
 import { exportFormats, listFormats } from './cli/formats.ts'
 import type { DecideOptions, HeldOptions } from './cli/held.ts'
 import { settingsHelp } from './cli/help.ts'
 import type { ImportOptions } from './cli/import.ts'
-import type { ContactsOptions } from './cli/list.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
 import { type Config, environment, keptByNpm, readConfig } from './config/config.ts'
@@ -87,7 +87,7 @@ filtered(program.command('list').description('the contacts that were added last;
   .option('--json', 'one JSON object a line')
   .addHelpText('after', examples('list', 'list --search example.com --since 24h', 'list --state pending --json'))
   .action(async (options: ContactsOptions) =>
-    (await import('./cli/list.ts')).listContacts(configured().config, options),
+    (await import('./cli/contacts.ts')).listContacts(configured().config, options),
   )
 
 program
@@ -97,7 +97,7 @@ program
   .option('--json', 'one JSON object')
   .addHelpText('after', examples('show ada@example.com'))
   .action(async (address: string, options: { json?: true }) =>
-    (await import('./cli/show.ts')).showContact(configured().config, address, options),
+    (await import('./cli/contacts.ts')).showContact(configured().config, address, options),
   )
 
 program
@@ -107,7 +107,7 @@ program
   )
   .argument('<address>', 'the email address', mailAddress)
   .addHelpText('after', examples('person ada@example.com > ada.json'))
-  .action(async (address: string) => (await import('./cli/person.ts')).showPerson(configured().config, address))
+  .action(async (address: string) => (await import('./cli/contacts.ts')).showPerson(configured().config, address))
 
 filtered(program.command('export').description('write contacts to standard output'))
   .addOption(
@@ -213,7 +213,7 @@ program
   )
   .addHelpText('after', examples('prune', 'prune --older-than 30d'))
   .action(async ({ olderThan }: { olderThan: Date }) =>
-    (await import('./cli/prune.ts')).pruneDeliveries(configured().config, olderThan),
+    (await import('./cli/deliveries.ts')).pruneDeliveries(configured().config, olderThan),
   )
 
 program
@@ -231,7 +231,7 @@ program
     'the backup; none after pg_restore, when erased people have to be taken out of the database again',
   )
   .addHelpText('after', examples('restore waitlist-backup.db'))
-  .action(async (file: string | undefined) => (await import('./cli/restore.ts')).restore(configured().config, file))
+  .action(async (file: string | undefined) => (await import('./cli/backup.ts')).restore(configured().config, file))
 
 program
   .command('move')

@@ -1,3 +1,4 @@
+import { whole } from '../charts/axis.ts'
 import { escapeHtml } from '../pages/html.ts'
 
 /** HTML that is safe where an element may stand: whatever was filled in is escaped. */
@@ -35,3 +36,45 @@ export function bounded(text: string, longest: number): string {
 
 /** Words that are not ours, such as a source that anybody can type: without effect on what stands around them. */
 export const words = (text: string, longest: number): Html => html`<bdi>${bounded(text, longest)}</bdi>`
+
+const percent = new Intl.NumberFormat('en', { style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1 })
+
+/** "12.3%"; nothing, of nothing. */
+export const share = (part: number, all: number): string => (all === 0 ? '' : percent.format(part / all))
+
+/** "1 contact", "1,204 contacts" */
+export const counted = (number: number, one: string, more: string): string =>
+  `${whole(number)} ${number === 1 ? one : more}`
+
+/** "14:05:09", or "14:05" in short */
+export function clock(date: Date, timeZone: string, timeStyle: 'medium' | 'short' = 'medium'): Html {
+  const shown = date.toLocaleTimeString('en-GB', { timeZone, timeStyle })
+  return html`<time datetime="${date.toISOString()}">${shown}</time>`
+}
+
+/** "20 Nov, 14:05" */
+export function moment(date: Date, timeZone: string): Html {
+  const options = { timeZone, day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
+  return html`<time datetime="${date.toISOString()}">${date.toLocaleString('en-GB', options)}</time>`
+}
+
+const units = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const
+
+/** "3 d 4 h", "5 min", "0 s": of milliseconds, the largest unit, and of days and hours the next one. */
+export function length(milliseconds: number): string {
+  const largest = units.findIndex(([unit]) => milliseconds >= unit)
+  if (largest === -1) return '0 s'
+  const [[unit, name], next] = [units[largest]!, units[largest + 1]]
+  const rest = largest < 2 ? Math.floor((milliseconds % unit) / next![0]) : 0
+  return `${Math.floor(milliseconds / unit)} ${name}${rest === 0 ? '' : ` ${rest} ${next![1]}`}`
+}
+
+const sizes = new Intl.NumberFormat('en', { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
+
+/** "512 MB" */
+export const megabytes = (bytes: number): string => sizes.format(bytes / 1_000_000)

@@ -1,5 +1,5 @@
 import { type Gauge, Registry } from '@prometheus-io/client'
-import { countOf, type Histogram } from '../telemetry/histogram.ts'
+import { countOf, type Histogram } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
 import { contactStates, deliveryStates, holdReasons } from '../waitlist/rules/contact.ts'
 import type { Reading } from './reading.ts'

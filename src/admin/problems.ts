@@ -1,6 +1,6 @@
 import { whole } from '../charts/axis.ts'
 import type { Counts, DeliveryCount } from '../waitlist/alerts/counts.ts'
-import { counted, length, megabytes } from './figures.ts'
+import { counted, length, megabytes } from './html.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 
 /** What needs the owner. */

@@ -1,4 +1,6 @@
-export interface Lately<Value> {
+import { within } from '../waitlist/timers.ts'
+
+export interface Cached<Value> {
   /** The newest value, and when it was made; null: there is none yet. Why the newest attempt failed; null: it did not. */
   readonly value: Value | null
   readonly at: Date | null
@@ -12,7 +14,7 @@ export interface TtlCacheOptions {
   readonly share?: number
   /** Milliseconds that somebody who asks waits for a new value, before the last one must do. */
   readonly patience: number
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
 }
 
@@ -23,8 +25,8 @@ export interface TtlCacheOptions {
 export function ttlCache<Value>(
   make: () => Value | Promise<Value>,
   { fresh, share = 1, patience, clock = () => performance.now() }: TtlCacheOptions,
-): () => Promise<Lately<Value>> {
-  let latest: Lately<Value> = { value: null, at: null, failed: null }
+): () => Promise<Cached<Value>> {
+  let latest: Cached<Value> = { value: null, at: null, failed: null }
   let making: Promise<void> | null = null
   let staleAt = Number.NEGATIVE_INFINITY
 
@@ -45,12 +47,7 @@ export function ttlCache<Value>(
     making ??= renew().finally(() => {
       making = null
     })
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, patience)
-    })
-    await Promise.race([making, late])
-    clearTimeout(timer)
+    await within(making, patience, undefined)
     return latest
   }
 }

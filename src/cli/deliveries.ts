@@ -2,11 +2,10 @@ import { operatorOf } from '../app/operator.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'
-import { fail, misused } from './complain.ts'
+import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
-import { print, toJson } from './print.ts'
+import { type Columns, facts, MOST, moment, number, print, table, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
-import { type Columns, facts, MOST, moment, number, table } from './table.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -99,3 +98,17 @@ export async function replayDeliveries(
 }
 
 const counted = (count: number): string => (count === 1 ? '1 delivery is' : `${count} deliveries are`)
+
+/** Deletes the deliveries that ended before then. If it is stopped half-way, the next call deletes the rest. */
+export async function pruneDeliveries(config: Config, before: Date): Promise<void> {
+  const operator = await operatorOf(config)
+  const bar = progressOn(process.stderr)
+  const { deleted, abandoned } = await operator
+    .prune(before, (done, total) => {
+      if (total > MANY) bar.show({ phase: 'pruning', done: Math.min(done, total), total })
+    })
+    .finally(bar.end)
+  const which = deleted === 1 ? '1 delivery' : `${number(deleted)} deliveries`
+  const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been given up`
+  await print([`${which} that ended before ${moment(before)} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
+}

@@ -2,13 +2,10 @@ import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../ap
 import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
-import { fail } from './complain.ts'
-import { csvField } from './csv.ts'
-import { csvColumns, csvState, type ExportFormat, exported } from './formats.ts'
-import { inChunks, print, toJson } from './print.ts'
+import { fail, untilStopped } from './console.ts'
+import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
+import { inChunks, number, print, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
-import { untilStopped } from './stopping.ts'
-import { number } from './table.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat

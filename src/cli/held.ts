@@ -4,13 +4,10 @@ import { providerTitle } from '../app/removal.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
-import { fail, misused } from './complain.ts'
-import { confirmed, mayAsk } from './confirm.ts'
+import { confirmed, fail, mayAsk, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
-import { print, toJson } from './print.ts'
+import { type Columns, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
 import { MANY, progressOn } from './progress.ts'
-import { untilStopped } from './stopping.ts'
-import { type Columns, moment, moreThan, number, table } from './table.ts'
 
 /** Which held signups a command is about. */
 export interface WhichHeld {
@@ -24,9 +21,6 @@ export interface HeldOptions extends WhichHeld {
   readonly limit: number
   readonly json?: true
 }
-
-/** Contacts in memory at once. */
-const MOST = 10_000
 
 /** Writes how many signups are held, for what and from where, and those added last: for people, or as one JSON object. */
 export async function listHeld(config: Config, { limit, json, ...chosen }: HeldOptions): Promise<void> {

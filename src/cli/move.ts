@@ -1,11 +1,9 @@
 import { type Moved, moveTo, storeName } from '../app/operator.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
-import { fail } from './complain.ts'
-import { print } from './print.ts'
+import { fail, untilStopped } from './console.ts'
+import { number, print } from './print.ts'
 import { progressOn } from './progress.ts'
-import { untilStopped } from './stopping.ts'
-import { number } from './table.ts'
 
 /**
  * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
+import { cells, padded, plain } from '../charts/text.ts'
 
 /** Writes to standard output at its reader's speed. */
 export async function print(texts: Iterable<string> | AsyncIterable<string>): Promise<void> {
@@ -44,3 +45,34 @@ const escaped = (text: string): string =>
 /** A value on a line; with `indent` on several, for people. What strangers typed controls nothing, and stays the same value. */
 export const toJson = (value: unknown, indent = 0): string =>
   `${JSON.stringify(value, null, indent).replaceAll(CONTROLLING, escaped)}\n`
+
+/** Records in memory at once. */
+export const MOST = 10_000
+
+/** For each column its heading and what it has of a record. As a table nothing controls the terminal, whatever a stranger has typed. */
+export type Columns<T> = Readonly<Record<string, (record: T) => string>>
+
+export function* table<T>(columns: Columns<T>, records: readonly T[]): Generator<string> {
+  const rows = [Object.keys(columns), ...records.map(record => Object.values(columns).map(text => plain(text(record))))]
+  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, cells(row[i]!)), 0))
+  for (const row of rows) {
+    yield `${row
+      .map((text, i) => padded(text, widths[i]!))
+      .join('  ')
+      .trimEnd()}\n`
+  }
+}
+
+/** What is known of one record, a line each. */
+export const facts = (known: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${plain(text)}\n`)
+
+/** With separators of thousands. */
+export const number = (count: number): string => count.toLocaleString('en')
+
+/** Below a table. An import adds contacts that signed up before others. */
+export const moreThan = (count: number): string =>
+  `There are more than these ${number(count)}, which were added last; --limit shows them.\n`
+
+/** In UTC, to the second. */
+export const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')

@@ -1,4 +1,4 @@
-import { number } from './table.ts'
+import { number } from './print.ts'
 
 /** `done` and `total` count rows. */
 interface Progress {

@@ -1,10 +1,8 @@
 import { operatorOf, type Traces } from '../app/operator.ts'
 import { providerTitle, removeAtProvider } from '../app/removal.ts'
 import type { Config } from '../config/config.ts'
-import { fail, misused } from './complain.ts'
-import { confirmed, mayAsk } from './confirm.ts'
-import { print } from './print.ts'
-import { moment } from './table.ts'
+import { confirmed, fail, mayAsk, misused } from './console.ts'
+import { moment, print } from './print.ts'
 
 export interface RemoveOptions {
   readonly atProvider?: true

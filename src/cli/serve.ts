@@ -6,8 +6,7 @@ import { operatorOf } from '../app/operator.ts'
 import { type Config, inForce } from '../config/config.ts'
 import { vendorNames } from '../config/settings.ts'
 import { typed } from '../invocation.ts'
-import { linesTo } from './lines.ts'
-import { openLog } from './log.ts'
+import { linesTo, openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { httpUrl } from '../outbound/http-url.ts'
+import { httpUrl } from '../outbound/addresses.ts'
 import { misplaced } from './misplaced.ts'
 
 /** How a text is read. */

@@ -11,8 +11,7 @@ import {
 import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/routes/client-address.ts'
 import { readRedisUrl, redisUrlAllowed } from '../limiters/redis-url.ts'
-import { httpUrl } from '../outbound/http-url.ts'
-import { isPrivate } from '../outbound/private-address.ts'
+import { httpUrl, isPrivate } from '../outbound/addresses.ts'
 import { vendorNames } from '../providers/catalogue.ts'
 import { readStoreLocation } from '../stores/location.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Log } from '../waitlist/ports/log.ts'
-import { throttle } from '../waitlist/throttle.ts'
+import { throttle } from '../waitlist/quiet-log.ts'
 
 /** Milliseconds between two attempts that ask a failed limiter, so that other visitors do not wait for it. */
 const SPARED = 1_000

@@ -7,8 +7,7 @@ import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
 import { lookup } from './lookup.ts'
 import { MARGIN, pace, type Rate } from './pace.ts'
-import { memberAt, type Reply } from './reply.ts'
-import { retryAfter } from './retry-after.ts'
+import { memberAt, type Reply, retryAfter } from './reply.ts'
 
 export interface Call {
   /** Its purpose, for the log: "create a contact". Never contains what a visitor sent. */

@@ -1,5 +1,5 @@
 import { type Environment, given, readSettings } from '../config/kinds.ts'
-import { isMetadata, isPrivate } from '../outbound/private-address.ts'
+import { isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { type SettingsOf, type Vendor, type VendorName, vendorNames, vendors } from './catalogue.ts'
 
 /** A vendor and the values of its settings. */

@@ -1,6 +1,3 @@
-import { type Durations, durations } from './durations.ts'
-import { type Histogram, histogram, observe } from './histogram.ts'
-
 /**
  * What the parts of the service count and measure since the start: each part adds to its own numbers, and the page and the
  * metrics read them. It exists only if there is an `ADMIN_PORT`. Never about a person.
@@ -103,3 +100,79 @@ export const telemetry = (): Telemetry => ({
   commits: commits(),
   calls: zeros(results),
 })
+
+/** Observations counted in fixed buckets: plain numbers, which those who measure add to and those who report read. */
+export interface Histogram {
+  /** The inclusive upper bound of each bucket, ascending. */
+  readonly bounds: readonly number[]
+  /** How many observations each bucket has, those of the buckets below not among them; one more for what exceeds all. */
+  readonly counts: number[]
+  sum: number
+}
+
+export const histogram = (bounds: readonly number[]): Histogram => ({
+  bounds,
+  counts: new Array<number>(bounds.length + 1).fill(0),
+  sum: 0,
+})
+
+export function observe(histogram: Histogram, value: number): void {
+  const { bounds, counts } = histogram
+  let bucket = 0
+  while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+  counts[bucket]!++
+  histogram.sum += value
+}
+
+export const countOf = ({ counts }: Histogram): number => counts.reduce((sum, count) => sum + count, 0)
+
+/** How long requests took, in seconds, by route, method and status: as many as there are, and so a bounded number. */
+export interface Durations {
+  /** `route` is one of those that it was made with; null: it has none. Methods that are not registered count as `_OTHER`. */
+  note(route: string | null, method: string, status: number, seconds: number): void
+  all(): readonly Duration[]
+}
+
+export interface Duration {
+  readonly route: string | null
+  readonly method: string
+  readonly status: number
+  readonly seconds: Histogram
+}
+
+/** Seconds. From half a millisecond, since an answer takes about that. */
+const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** OpenTelemetry, semantic conventions for HTTP: those of RFC 9110, PATCH and QUERY; all others have one name. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'] as const
+const OTHER = '_OTHER'
+
+export function durations(): Durations {
+  /** For each route and method, histograms by status. */
+  const routes = new Map<string | null, Map<string, Map<number, Histogram>>>()
+
+  function methodsOf(route: string | null): Map<string, Map<number, Histogram>> {
+    const methods = new Map([...METHODS, OTHER].map(name => [name, new Map<number, Histogram>()]))
+    routes.set(route, methods)
+    return methods
+  }
+  function histogramOf(statuses: Map<number, Histogram>, status: number): Histogram {
+    const seconds = histogram(BOUNDS)
+    statuses.set(status, seconds)
+    return seconds
+  }
+
+  return {
+    note(route, method, status, seconds) {
+      const methods = routes.get(route) ?? methodsOf(route)
+      const statuses = methods.get(method) ?? methods.get(OTHER)!
+      observe(statuses.get(status) ?? histogramOf(statuses, status), seconds)
+    },
+    all: () =>
+      [...routes].flatMap(([route, methods]) =>
+        [...methods].flatMap(([method, statuses]) =>
+          [...statuses].map(([status, seconds]) => ({ route, method, status, seconds })),
+        ),
+      ),
+  }
+}

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 
-const lines = new URL('../../src/cli/lines.ts', import.meta.url).href
+const lines = new URL('../../src/cli/log.ts', import.meta.url).href
 const COUNT = 30_000
 /** Writes many lines, and another when it is told that there is room. */
 const code = `

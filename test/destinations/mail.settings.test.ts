@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { mail } from '../../src/destinations/mail.ts'
 import { type MailSettings, readMailbox, readSmtpUrl, readSubject } from '../../src/destinations/mail-settings.ts'
 import { escaped, filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
-import { isLoopback } from '../../src/outbound/private-address.ts'
+import { isLoopback } from '../../src/outbound/addresses.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 

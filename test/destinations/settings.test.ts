@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { isSecret } from '../../src/destinations/secret.ts'
-import { isMetadata, isPrivate } from '../../src/outbound/private-address.ts'
+import { isMetadata, isPrivate } from '../../src/outbound/addresses.ts'
 
 describe('the settings of the webhook', () => {
   test('a secret is whsec_ and 24 to 64 bytes in base64, and every such one can sign', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { retryAfter } from '../../src/outbound/retry-after.ts'
+import { retryAfter } from '../../src/outbound/reply.ts'
 
 const now = Date.parse('2026-11-21T12:00:00.250Z')
 const YEAR = 365 * 86_400_000

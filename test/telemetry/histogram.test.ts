@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countOf, histogram, observe } from '../../src/telemetry/histogram.ts'
+import { countOf, histogram, observe } from '../../src/telemetry/telemetry.ts'
 
 const BOUNDS = [0.001, 0.01, 0.1, 1]
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { summary } from '../../src/waitlist/summary.ts'
+import { summary } from '../../src/waitlist/quiet-log.ts'
 
 test('the first is told at once, what follows within ten seconds is counted, and the count is told in any case', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { throttle } from '../../src/waitlist/throttle.ts'
+import { throttle } from '../../src/waitlist/quiet-log.ts'
 
 test('the first line is written at once, the next when the quiet time is over, counted from the last line', () => {
   let now = 5

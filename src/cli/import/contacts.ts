@@ -1,10 +1,23 @@
 import type { Entry } from '../../app/operator.ts'
-import { sourceParameters } from '../../waitlist/rules/contact.ts'
-import { withoutApostrophe } from '../csv.ts'
+import {
+  type ContactState,
+  contactStates,
+  type HoldReason,
+  holdReasons,
+  sourceParameters,
+} from '../../waitlist/rules/contact.ts'
+import { type Problem, parseSignup } from '../../waitlist/rules/signup.ts'
+import { parseSource } from '../../waitlist/rules/source.ts'
+import { withoutApostrophe } from '../formats.ts'
 import type { Columns, Member } from './columns.ts'
-import { entryOf, type Given } from './entry.ts'
 import type { CsvRecord, JsonLine } from './records.ts'
-import type { BadLine } from './report.ts'
+
+/** What is wrong with a line. */
+export interface BadLine {
+  readonly line: number
+  /** Without what the line says. */
+  readonly reason: string
+}
 
 /** One line: a contact, or why it is none. */
 export type Line = Entry | { readonly bad: BadLine; readonly given: Given }
@@ -49,4 +62,72 @@ function givenIn(fields: readonly string[], columns: Columns, isOurs: boolean): 
     createdAt: text('createdAt'),
     source,
   }
+}
+
+/** A contact as a file has it: nothing is known of the values. What is empty or null is absent. */
+export interface Given {
+  readonly id?: unknown
+  readonly name?: unknown
+  readonly email?: unknown
+  readonly state?: unknown
+  readonly heldFor?: unknown
+  readonly createdAt?: unknown
+  readonly source?: unknown
+}
+
+/** UUIDv7 (RFC 9562 §5.7) as we write it. */
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** Reads one contact by the rules for a signup. A problem never repeats what was given. */
+export function entryOf({ id, name, email, state, heldFor, createdAt, source }: Given, now: number): Entry | Problem {
+  const signup = parseSignup({ name, email })
+  if ('problem' in signup) return signup
+  if (!isAbsent(id) && !(typeof id === 'string' && UUID.test(id))) {
+    return { problem: 'id must be a UUID of version 7 in lower case' }
+  }
+  if (!isAbsent(state) && !contactStates.includes(state as ContactState)) {
+    return { problem: `state must be ${oneOf(contactStates)}` }
+  }
+  if (state === 'held' ? !holdReasons.includes(heldFor as HoldReason) : !isAbsent(heldFor)) {
+    return { problem: `heldFor belongs to a contact that is held, and must be ${oneOf(holdReasons)}` }
+  }
+  const time = isAbsent(createdAt) ? undefined : timeOf(createdAt)
+  if (time !== undefined && !(time >= 0 && time <= now + DAY)) {
+    return { problem: 'createdAt must be a time such as 2026-11-22T09:30:00Z, from 1970 until now' }
+  }
+  if (!isAbsent(source) && typeof source !== 'object') return { problem: 'source must be an object' }
+  return {
+    signup,
+    id: isAbsent(id) ? undefined : (id as string),
+    state: isAbsent(state) ? 'listed' : (state as ContactState),
+    heldFor: isAbsent(heldFor) ? undefined : (heldFor as HoldReason),
+    createdAt: time === undefined ? undefined : new Date(time),
+    source: sourceOf((source ?? {}) as object),
+  }
+}
+
+/** "a, b or c". */
+const oneOf = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === ''
+
+/** Milliseconds. Clocks differ, and local times are up to 14 hours ahead. */
+const DAY = 86_400_000
+
+const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,9})?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/i
+
+/** Milliseconds since 1970 for a time in ISO 8601, or as tools write it; in UTC unless it has an offset. Otherwise NaN. */
+function timeOf(given: unknown): number {
+  const [, day, minute = '00:00', second = ':00', zone = 'Z'] =
+    (typeof given === 'string' && TIME.exec(given.trim())) || []
+  // A day that does not exist would be taken for one of the next month.
+  if (day === undefined || new Date(`${day}T00:00Z`).getUTCDate() !== Number(day.slice(8))) return Number.NaN
+  const [, hours, minutes = '00'] = /^([+-]\d\d):?(\d\d)?$/.exec(zone) ?? []
+  return Date.parse(`${day}T${minute}${second.slice(0, 7)}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`)
+}
+
+/** Cleaned like the source of a signup. */
+function sourceOf(given: object): Entry['source'] {
+  const values = Object.entries(given).filter(([, value]) => typeof value === 'string' && value !== '')
+  return values.length === 0 ? undefined : parseSource(new URLSearchParams(values).toString())
 }

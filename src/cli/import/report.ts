@@ -1,14 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { OperatorError } from '../../waitlist/ports/log.ts'
-import { csvField } from '../csv.ts'
-import type { Given } from './entry.ts'
-
-/** What is wrong with a line. */
-export interface BadLine {
-  readonly line: number
-  /** Without what the line says. */
-  readonly reason: string
-}
+import { csvField } from '../formats.ts'
+import type { BadLine, Given } from './contacts.ts'
 
 /** Bad lines that are kept for the report; the file of `--report` has all of them. */
 const KEPT = 1_000

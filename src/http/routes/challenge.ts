@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
 import type { Log } from '../../waitlist/ports/log.ts'
+import { summary } from '../../waitlist/quiet-log.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
-import { summary } from '../../waitlist/summary.ts'
 import { challengeExpired, challengeFailed, challengeMissing, type Refusal, unavailable } from '../wire/refusals.ts'
 
 /** For pages that cannot add a member to the body. */

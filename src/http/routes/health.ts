@@ -1,5 +1,5 @@
 import type { Store } from '../../waitlist/ports/store.ts'
-import { resolvesWithin } from '../../waitlist/resolves-within.ts'
+import { resolvesWithin } from '../../waitlist/timers.ts'
 import type { HealthReport } from '../discovery/schemas.ts'
 import { type Answer, fieldList, jsonAnswer, withFields } from '../wire/answer.ts'
 import { publicFields, readableAnywhere } from '../wire/headers.ts'

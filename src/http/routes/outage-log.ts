@@ -1,6 +1,6 @@
 import type { Log } from '../../waitlist/ports/log.ts'
 import type { StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import { summary } from '../../waitlist/summary.ts'
+import { summary } from '../../waitlist/quiet-log.ts'
 
 /**
  * Logs that signups are refused because of the store, in one line for ten seconds: an outage under load must not fill the

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Drop, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Log } from '../../waitlist/ports/log.ts'
-import { throttle } from '../../waitlist/throttle.ts'
+import { throttle } from '../../waitlist/quiet-log.ts'
 import type { NodeServer } from './listener.ts'
 import { CUT } from './unread.ts'
 

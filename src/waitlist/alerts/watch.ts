@@ -1,5 +1,5 @@
 import type { Store } from '../ports/store.ts'
-import { resolvesWithin } from '../resolves-within.ts'
+import { resolvesWithin } from '../timers.ts'
 import type { Outages } from './outages.ts'
 
 export interface WatchParts {

@@ -2,7 +2,7 @@ import type { Refusal } from '../ports/channel.ts'
 import type { DeliveryResult } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
 import type { Creation } from '../ports/provider.ts'
-import { throttle } from '../throttle.ts'
+import { throttle } from '../quiet-log.ts'
 
 /**
  * Whether a destination answers. There is one for each destination and process. An outage is noted here and not in the

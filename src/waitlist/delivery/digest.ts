@@ -2,6 +2,7 @@ import type { Channel } from '../ports/channel.ts'
 import type { DeliveryResult } from '../ports/destination.ts'
 import type { Digest, DigestSettlement, Leased } from '../ports/outbox.ts'
 import type { Store } from '../ports/store.ts'
+import { within } from '../timers.ts'
 import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
 import type { Claims } from './leases.ts'
 import { eventSchedule } from './retry.ts'
@@ -63,17 +64,13 @@ export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
   async function total(): Promise<number | null> {
     if (counting) return null
     counting = true
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<null>(resolve => {
-      timer = setTimeout(resolve, COUNT_TIMEOUT, null)
-    })
     const counted = store
       .countListed()
       .catch(() => null)
       .finally(() => {
         counting = false
       })
-    return Promise.race([counted, late]).finally(() => clearTimeout(timer))
+    return within(counted, COUNT_TIMEOUT, null)
   }
 
   const kind: Kind<DeliveryResult, Attempt> = {

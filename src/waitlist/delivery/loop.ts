@@ -1,4 +1,4 @@
-import { throttle } from '../throttle.ts'
+import { throttle } from '../quiet-log.ts'
 
 /** Recurring work, such as due deliveries. */
 export interface Work<Item> {

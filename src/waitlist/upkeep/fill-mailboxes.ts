@@ -1,7 +1,7 @@
 import type { Loop } from '../delivery/loop.ts'
-import { pause } from '../pause.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
+import { pause } from '../timers.ts'
 
 export interface FillParts {
   readonly store: Pick<Store, 'fillMailboxes'>

@@ -1,8 +1,8 @@
 import { type Loop, loop } from '../delivery/loop.ts'
-import { pause } from '../pause.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import type { Pruned } from '../ports/upkeep.ts'
+import { pause } from '../timers.ts'
 
 export interface PruneParts {
   readonly store: Pick<Store, 'acquireInterval' | 'prune'>

@@ -1,0 +1,130 @@
+import { type ContactFilter, operatorOf, type Person } from '../app/operator.ts'
+import type { Config } from '../config/config.ts'
+import { typed } from '../invocation.ts'
+import { type Contact, type DeliveryRecord, eventId, sourceLabel } from '../waitlist/rules/contact.ts'
+import { fail, misused } from './console.ts'
+import { exported } from './formats.ts'
+import { type Columns, facts, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
+
+export interface ContactsOptions extends ContactFilter {
+  readonly limit: number
+  readonly json?: true
+}
+
+/** Writes the contacts that were added last to standard output, as a table or as JSON with one object a line, as an export has it. */
+export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
+  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export')} writes any number.`)
+  // One more than requested, to know whether there are more.
+  const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
+  const shown = found.slice(0, limit)
+  if (shown.length === 0) return fail('There are no such contacts.')
+  if (json) return print(shown.map(contact => toJson(exported(contact))))
+  const more = found.length > limit ? [moreThan(limit)] : []
+  return print([...table(columns, shown), ...more])
+}
+
+const columns: Columns<Contact> = {
+  'signed up': ({ createdAt }) => moment(createdAt),
+  state: ({ state }) => state,
+  name: ({ name }) => name,
+  address: ({ email }) => email,
+  source: ({ source }) => sourceLabel(source) ?? '',
+}
+
+/** Writes one contact with its history and deliveries to standard output. */
+export async function showContact(config: Config, address: string, { json }: { readonly json?: true }): Promise<void> {
+  const { contact, deliveries, erasedAt } = await (await operatorOf(config)).person(address)
+  if (contact === undefined) return fail(missing(address, erasedAt))
+  if (json) return print([toJson({ ...whole(contact), deliveries })])
+  const { id, name, email, state, heldFor, createdAt, providerId, event } = contact
+  return print([
+    ...facts({
+      id,
+      name,
+      address: email,
+      state: states[state],
+      ...(heldFor && { 'held for': heldFor }),
+      ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
+      'signed up': moment(createdAt),
+      joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact)}` : withoutEvent[state],
+      source: sourceIn(contact),
+      ...(providerId !== undefined && { 'provider id': providerId }),
+    }),
+    '\n',
+    ...(deliveries.length === 0 ? ['There are no deliveries.\n'] : table(deliveryColumns, deliveries)),
+  ])
+}
+
+const states = {
+  pending: 'pending: the provider has not confirmed it yet',
+  held: 'held: nobody is told of it until it is released',
+  listed: 'listed',
+}
+const withoutEvent = {
+  pending: 'not yet',
+  held: 'not yet',
+  listed: 'without an event: imported, or known to the provider before',
+}
+
+const sourceIn = ({ source = {} }: Contact): string =>
+  Object.entries(source)
+    .map(each => each.join('='))
+    .join(', ') || 'not known'
+
+const deliveryColumns: Columns<DeliveryRecord> = {
+  delivery: ({ number }) => String(number),
+  state: ({ state }) => state,
+  destination: ({ destination }) => destination,
+  attempts: ({ attempts }) => String(attempts),
+  'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
+  why: ({ why }) => why ?? '',
+}
+
+/** Everything about a contact, as JSON has it. */
+export function whole(contact: Contact) {
+  const { id, name, email, state, heldFor, createdAt, source, providerId, event } = contact
+  return {
+    id,
+    name,
+    email,
+    state,
+    heldFor,
+    createdAt,
+    source,
+    providerId,
+    event: event && { id: eventId(contact), ...event },
+  }
+}
+
+export const missing = (address: string, erasedAt: Person['erasedAt']): string =>
+  `There is no contact with the address ${address}.${erasedAt ? ` It was erased at ${moment(erasedAt)}.` : ''}`
+
+/**
+ * Writes everything that is stored about one person to standard output, as one JSON object: also if only their erasure
+ * is known. Without anything it fails.
+ */
+export async function showPerson(config: Config, address: string): Promise<void> {
+  const person = await (await operatorOf(config)).person(address)
+  const { contact, deliveries, erasedAt } = person
+  if (contact === undefined && erasedAt === undefined) return fail(missing(address, erasedAt))
+  const known = {
+    address,
+    contact: contact === undefined ? null : whole(contact),
+    deliveries,
+    erasedAt: erasedAt ?? null,
+    copies: copiesOf(person, config),
+  }
+  return print([toJson(known, 2)])
+}
+
+/** Where else the contact is, as far as is known here. */
+function copiesOf({ contact, deliveries }: Person, { provider }: Pick<Config, 'provider'>): object[] {
+  const { state, providerId = null } = contact ?? {}
+  const there = providerId !== null || (state === 'listed' && provider !== null)
+  return [
+    ...(there ? [{ at: provider?.vendor ?? 'a former provider', contactId: providerId }] : []),
+    ...deliveries
+      .filter(({ state }) => state === 'delivered')
+      .map(({ destination, settledAt }) => ({ at: destination, since: settledAt })),
+  ]
+}
