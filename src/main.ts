@@ -267,7 +267,7 @@ deliveries
   .command('replay')
   .description('attempt deliveries again, as if they were new')
   .argument('[numbers...]', 'from the list', (text, before: number[] = []) => [...before, wholeNumber(text)])
-  .option('-a, --abandoned', 'all that were given up')
+  .option('-a, --abandoned', 'all that were abandoned')
   .option('-d, --destination <name>', 'with --abandoned: only those to this destination')
   .addHelpText('after', examples('deliveries replay 17 18', 'deliveries replay --abandoned --destination webhook'))
   .action(async (numbers: number[] | undefined, options: ReplayOptions) =>

@@ -162,7 +162,7 @@ ${[drawn('wide', { width, height, text: 12 }), drawn('narrow', { width: 320, hei
 </figure>`
 }
 
-/** How much of all that is, as a bar beside the number. The least is still to be seen. */
+/** A part of all as a bar beside its number. A tiny part is still visible. */
 const meter = (part: number, all: number): Html =>
   html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="part" width="${part === 0 ? 0 : Math.max(0.5, Math.round((1000 * part) / all) / 10)}" height="4"/></svg>`
 

@@ -69,7 +69,7 @@ const COUNTED = 5_000
 const COUNTING = 0.02
 /** Milliseconds between two questions whether a signup could be stored, which may cost a commit; and how long one may take. */
 const TRIED = 30_000
-const TRIAL = 1_000
+const TRY_TIMEOUT = 1_000
 const MEASURED = 5_000
 
 /** Returns the function that reads everything. It never rejects, and takes little more than a second. */
@@ -81,7 +81,10 @@ export function reader(parts: Readable): () => Promise<Reading> {
     share: COUNTING,
     patience: PATIENCE,
   })
-  const trying = ttlCache(() => resolvesWithin(store.check(), TRIAL), { fresh: TRIED, patience: TRIAL + PATIENCE })
+  const trying = ttlCache(() => resolvesWithin(store.check(), TRY_TIMEOUT), {
+    fresh: TRIED,
+    patience: TRY_TIMEOUT + PATIENCE,
+  })
   const measuring = ttlCache(() => freeSpaceOf(folder), { fresh: MEASURED, patience: PATIENCE })
 
   return async () => {

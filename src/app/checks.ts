@@ -138,7 +138,7 @@ function holding(held: readonly HeldCount[]): CheckResult {
 }
 
 const abandonedDeliveries = (count: number): CheckResult => ({
-  what: 'given up',
+  what: 'abandoned',
   is: 'note',
   why: `${number(count)}; ${typed('waitlist deliveries list --state abandoned')} says why`,
 })

@@ -19,34 +19,34 @@ const THRESHOLD = 3
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
 
-/** `clock` counts milliseconds and never goes back. */
+/** `clock` is monotonic, in milliseconds. */
 export function restraint(clock: () => number = () => performance.now()): Restraint {
   let failures = 0
   let pause = FIRST_PAUSE
-  let trialAt = 0
+  let probeAt = 0
 
   const answers = () => failures < THRESHOLD
 
-  const ending = (isTrial: boolean) => (answered: boolean) => {
+  const ending = (isProbe: boolean) => (answered: boolean) => {
     if (answered) {
       failures = 0
       pause = FIRST_PAUSE
-    } else if (++failures === THRESHOLD || isTrial) {
+    } else if (++failures === THRESHOLD || isProbe) {
       // The others were under way already: they fail together.
-      trialAt = clock() + pause
+      probeAt = clock() + pause
       pause = Math.min(2 * pause, LONGEST_PAUSE)
     }
   }
   const ended = ending(false)
-  const trialEnded = ending(true)
+  const probeEnded = ending(true)
 
   return {
     begin() {
       if (answers()) return { isDue: answers, ended }
-      if (clock() < trialAt) return null
-      // The trial may hang, so the others do not wait for its end.
-      trialAt = clock() + pause
-      return { isDue: () => true, ended: trialEnded }
+      if (clock() < probeAt) return null
+      // The probe may hang, so the others do not wait for its end.
+      probeAt = clock() + pause
+      return { isDue: () => true, ended: probeEnded }
     },
   }
 }

@@ -12,6 +12,6 @@ export type ChallengeChoice =
       readonly secret: string
       /** Null: the vendor's own. */
       readonly url: string | null
-      /** The least score, where the vendor gives one. */
+      /** The minimum score, where the vendor gives one. */
       readonly score: number
     }

@@ -53,7 +53,7 @@ type Judgement =
  * That a token is good for one address is up to the store, for which its hash is the nonce of the proof.
  */
 export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }: SiteverifyParts): Challenge {
-  const { kind, secret, score: least } = choice
+  const { kind, secret, score: minimum } = choice
   const vendor: Vendor = vendors[kind]
   const { origin, pathname } = new URL(addressOf(choice))
   const key = vendor.key === undefined ? {} : { [vendor.key]: secret }
@@ -99,7 +99,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
         if (host !== null && hosts.length > 0 && !hosts.includes(host)) {
           return refuseForeign(`${host} is in neither CORS_ORIGINS nor BASE_URL`)
         }
-        if (score !== null && score < least) return unsolved('wrong')
+        if (score !== null && score < minimum) return unsolved('wrong')
         return { is: 'solved', proof: { nonce, expires: new Date(Date.now() + REPEATABLE) } }
       }
       case 'secret':

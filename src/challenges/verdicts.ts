@@ -4,7 +4,7 @@ export interface VerdictsOptions {
   readonly most: number
   /** Milliseconds for which a solved one is remembered. */
   readonly lifetime: number
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
 }
 

@@ -141,7 +141,7 @@ function deliveryLines({ at, deliveries }: Stats, { width, paint }: Page): strin
   ]
 }
 
-/** What waits and what was given up, and why. */
+/** What waits and what was abandoned, and why. */
 function reason(
   { state, oldest, why }: DeliveryCount,
   at: Date,

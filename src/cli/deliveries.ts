@@ -109,6 +109,6 @@ export async function pruneDeliveries(config: Config, before: Date): Promise<voi
     })
     .finally(bar.end)
   const which = deleted === 1 ? '1 delivery' : `${number(deleted)} deliveries`
-  const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been given up`
+  const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been abandoned`
   await print([`${which} that ended before ${moment(before)} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
 }

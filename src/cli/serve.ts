@@ -64,7 +64,7 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
     log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
   }
   if (abandoned > 0) {
-    log.warn({ abandoned }, `events were given up: see ${typed('waitlist deliveries list --state abandoned')}`)
+    log.warn({ abandoned }, `events were abandoned: see ${typed('waitlist deliveries list --state abandoned')}`)
   }
 }
 

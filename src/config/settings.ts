@@ -147,7 +147,7 @@ export const settings = {
     ...whole(1, 1_000_000),
   },
   CHALLENGE_SCORE: {
-    meaning: 'The least score of reCAPTCHA v3, from 0 to 1.',
+    meaning: 'The minimum score of reCAPTCHA v3, from 0 to 1.',
     default: '0.5',
     needs: 'CHALLENGE',
     ...score,

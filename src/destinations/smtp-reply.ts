@@ -41,9 +41,9 @@ const CODES_ABOUT_US = new Set([421, 500, 502, 503, 504, 521, 530, 534, 535, 538
  * | any other 4xx                                           | unreached: is tried again                              |
  * | 5xx to the connection, EHLO, STARTTLS, AUTH, MAIL FROM  | misconfigured: waits with all others                   |
  * | 5xx to RCPT TO or DATA about us (550 5.7.1, 553 5.1.8)  | misconfigured                                          |
- * | any other 5xx to these (550 5.1.1, 552 5.2.2, 554 5.6.0) | refused: is given up                                   |
+ * | any other 5xx to these (550 5.1.1, 552 5.2.2, 554 5.6.0) | refused: is abandoned                                   |
  *
- * A mail is held back rather than given up where a reply can mean both, since servers say late what is about the sender.
+ * A mail is held back rather than abandoned where a reply can mean both, since servers say late what is about the sender.
  * Visitors choose recipients: one that a server cannot find, or does not want yet, must not hold up the others.
  */
 export function judgeRefusal(no: SmtpRefusal): Judgement {

@@ -4,7 +4,7 @@ import { both, gcra, networkQuota, type Quota } from './gcra.ts'
 export interface MemoryLimiterOptions extends Quota {
   /** The most clients and networks that are remembered; 100,000 take about 15 MB. */
   readonly clients?: number
-  /** Milliseconds on a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
 }
 

@@ -12,7 +12,7 @@ export type Leave = () => void
 
 /** The clock of a pace; tests step their own. */
 export interface Clock {
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds; monotonic. */
   now(): number
   /** Calls `run` after about `wait` milliseconds, unless the returned function is called first. */
   after(wait: number, run: () => void): () => void

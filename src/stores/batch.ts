@@ -57,7 +57,7 @@ export interface BatchesOptions<Item, Answer> {
   readonly took?: () => number
   /** Null: nothing is measured. */
   readonly measured?: Commits | null | undefined
-  /** Milliseconds on a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
 }
 

@@ -16,7 +16,7 @@ export interface Checked {
 interface CheckedOptions {
   /** Whether a known address costs a synced commit too. */
   readonly syncsKnown?: boolean
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
 }
 

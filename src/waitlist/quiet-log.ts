@@ -5,7 +5,7 @@ const QUIET = 10_000
  * Keeps what happens again and again from filling the log. The first time, `line` is called at once. What follows within
  * ten seconds is counted, and `line` is then called once, with the last one's details.
  *
- * `clock` counts milliseconds and never goes back.
+ * `clock` is monotonic, in milliseconds.
  */
 export function summary<Details>(
   line: (count: number, last: Details) => void,
@@ -36,7 +36,7 @@ export function summary<Details>(
  * first time, and then once `quiet` milliseconds have passed since the last line. Callers that report how often
  * something happened keep their own count.
  *
- * `clock` counts milliseconds and never goes back.
+ * `clock` is monotonic, in milliseconds.
  */
 export function throttle(quiet: number, clock: () => number = () => performance.now()): () => boolean {
   let quietUntil = Number.NEGATIVE_INFINITY

@@ -50,7 +50,7 @@ describe('the list on a terminal', () => {
     assert.equal(line, 'Acme        22 Nov 2026, 12:13 America/…')
   })
 
-  test('says what waits and why, and what was given up', () => {
+  test('says what waits and why, and what was abandoned', () => {
     const lines = report('Acme', statsIn([3], 'hn', 'HTTP 401: \u001b[31mno\u202e\n key'), { width: 80, paint })
     const from = lines.findIndex(line => line.startsWith('Deliveries'))
     assert.deepEqual(

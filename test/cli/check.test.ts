@@ -139,11 +139,11 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     )
   })
 
-  test('what was given up is worth a note, and no failure', async t => {
+  test('what was abandoned is worth a note, and no failure', async t => {
     const { sql, check } = await listed(t)
     await sql("update delivery set state = 'abandoned', settled_at = due_at")
     const { ok, told } = await check()
-    assert.deepEqual([ok, told('given up')!.is], [true, 'note'])
-    assert.match(told('given up')!.why!, /^1; npm run -s waitlist -- deliveries list --state abandoned says why/)
+    assert.deepEqual([ok, told('abandoned')!.is], [true, 'note'])
+    assert.match(told('abandoned')!.why!, /^1; npm run -s waitlist -- deliveries list --state abandoned says why/)
   })
 })

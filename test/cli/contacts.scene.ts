@@ -21,7 +21,7 @@ export async function run(t: TestContext, cwd: string, args: string[], env: Reco
 
 /**
  * A folder with `data/waitlist.db`, where the program looks by default, open in a store. Ada is listed, her webhook
- * delivered and her mail given up; Bob is pending; Cyd joined in 1970 with a source and a name that is no good guest on a
+ * delivered and her mail abandoned; Bob is pending; Cyd joined in 1970 with a source and a name that is no good guest on a
  * terminal; Bob and gone@example.com were erased in 1970, and Bob has come back.
  */
 export async function scene(t: TestContext): Promise<{ readonly cwd: string; readonly store: Store }> {

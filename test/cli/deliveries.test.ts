@@ -323,7 +323,7 @@ test('signups go on during a replay of a million, and health stays good', {
   assert.equal(await program.end('SIGTERM'), 0)
 })
 
-/** A folder with `data/waitlist.db`, in which so many deliveries were given up. */
+/** A folder with `data/waitlist.db`, in which so many deliveries were abandoned. */
 async function manyAbandoned(t: TestContext, count: number) {
   const { cwd, path, store } = await prepared(t)
   await store.close()

@@ -9,7 +9,7 @@ import { logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const DAY = 86_400_000
 
-/** Three deliveries ended 100 days ago, one of them given up, and one 40 days ago. */
+/** Three deliveries ended 100 days ago, one of them abandoned, and one 40 days ago. */
 async function listed(t: TestContext) {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
@@ -33,7 +33,7 @@ async function listed(t: TestContext) {
 }
 
 describe('deliveries that ended', { concurrency: true, timeout: 60_000 }, () => {
-  test('waitlist prune deletes those of 90 days, or as it is told, and says how many had been given up', async t => {
+  test('waitlist prune deletes those of 90 days, or as it is told, and says how many had been abandoned', async t => {
     const { cwd, left } = await listed(t)
     const prune = async (...args: string[]) => {
       const program = spawnProgram(t, {}, { cwd, args: ['prune', ...args] })
@@ -41,14 +41,14 @@ describe('deliveries that ended', { concurrency: true, timeout: 60_000 }, () => 
       assert.equal(program.stderr(), '')
       return program.stdout().replace(/\d{4}-\d\d-\d\dT[\d:]+Z/, 'then')
     }
-    assert.equal(await prune(), '3 deliveries that ended before then were deleted, 1 of which had been given up.\n')
+    assert.equal(await prune(), '3 deliveries that ended before then were deleted, 1 of which had been abandoned.\n')
     assert.equal(await left(), 1)
     assert.equal(await prune(), '0 deliveries that ended before then were deleted.\n')
     assert.equal(await prune('--older-than', '30d'), '1 delivery that ended before then was deleted.\n')
     assert.equal(await left(), 0)
   })
 
-  test('with KEEP_DELIVERIES the service does it by itself, if one looked an hour ago, but for what was given up', async t => {
+  test('with KEEP_DELIVERIES the service does it by itself, if one looked an hour ago, but for what was abandoned', async t => {
     const { cwd, left, turn } = await listed(t)
     const env = { PORT: '0', HOST: '127.0.0.1' }
     const without = await runProgram(t, env, { cwd })

@@ -99,7 +99,7 @@ export function holdingContract(
       assert.equal((await desk.operator.discard({ addresses: [] }, course)).done, 0, 'nobody is not everybody')
     })
 
-    test('a domain says which, in any case and without those below it', async t => {
+    test('a domain says which, case-insensitive and without those below it', async t => {
       const desk = await make(t)
       const store = await opened(desk.place, t, { holds })
       const emails = ['a@Mail.Example', 'b@mail.example', 'c@sub.mail.example', 'd@mail.example.org']

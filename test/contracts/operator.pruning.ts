@@ -29,7 +29,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
       await join(store, 'ada', 'bob', 'cyd')
       await end(store, 'webhook', 2, delivered)
       await end(store, 'webhook', 1, abandoned)
-      // Given up, and not at its end.
+      // Abandoned, and not at its end.
       await store.settle(await pendingNow(store, 'dot@example.com'), abandoned)
       clock.pass(10 * DAY)
       await end(store, 'crm', 1, delivered)
@@ -50,7 +50,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
       assert.equal((await sql('select 1 from contact')).length, 4)
     })
 
-    test('a service does the same, some deliveries at a time, but for what was given up; it can count them first', async t => {
+    test('a service does the same, some deliveries at a time, but for what was abandoned; it can count them first', async t => {
       const { operator, store } = await history(t)
       const none = { deleted: 0, abandoned: 0, last: null }
       assert.deepEqual(await store.prune(11 * DAY, 0, 50), { ...none, looked: 7 })

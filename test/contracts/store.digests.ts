@@ -126,7 +126,7 @@ export function digestContract(name: string, make: MakePlace): void {
       assert.equal(await store.settleDigest(again, delivered, DISTANCE), false, 'the token is used up')
     })
 
-    test('one that was given up is kept with the reason, and keeps its distance', async t => {
+    test('one that was abandoned is kept with the reason, and keeps its distance', async t => {
       const { place, store } = await open(t, make)
       await joins(store, 'Ada', 'Grace')
       const why = 'HTTP 400'

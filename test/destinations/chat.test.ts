@@ -250,7 +250,7 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
 describe('what a channel makes of an answer', { concurrency: 4, timeout: 60_000 }, () => {
   for (const fake of fakes) {
     for (const [what, said] of Object.entries(fake.refusals)) {
-      test(`${fake.chat.title}: ${what} is misconfigured, so nobody is given up; the log says why`, async t => {
+      test(`${fake.chat.title}: ${what} is misconfigured, so nobody is abandoned; the log says why`, async t => {
         const { url } = await startReceiver(t, () => said)
         const outcome = await channelAt(t, fake, url).tell(joined(1), never)
         assert.equal(outcome.is, 'misconfigured')

@@ -138,7 +138,7 @@ test('the commands in docs/events.md work as they stand there', {
     const headers = { 'content-type': 'application/json' }
     assert.equal((await fetch(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
   }
-  await until(() => program.stdout().split('a delivery was given up').length === 3)
+  await until(() => program.stdout().split('a delivery was abandoned').length === 3)
   assert.equal(await program.end('SIGTERM'), 0)
   for (const one of received) new Webhook(secret).verify(one.text, { ...one.headers })
 

@@ -189,7 +189,7 @@ describe('Plunk', { timeout: 60_000 }, () => {
     assert.equal(fake.starts('ada@example.com'), 1)
   })
 
-  test('an event that failed with 500 is given up, since Plunk keeps its key, and a replay starts it once the key is free', async t => {
+  test('an event that failed with 500 is abandoned, since Plunk keeps its key, and a replay starts it once the key is free', async t => {
     const { fake, provider } = await started(t)
     fake.breakOnce('/v1/track')
     assert.equal((await provider.automation!.deliver(event, never)).is, 'unclear')

@@ -144,7 +144,7 @@ describe('a breaker opens', () => {
 })
 
 describe('while a breaker is open', () => {
-  test('there is one trial at its time: after a second, then after twice as long, up to the longest pause', () => {
+  test('there is one probe at its time: after a second, then after twice as long, up to the longest pause', () => {
     const here = bench(8 * SECOND)
     here.attempts(5, down)
     for (const pause of [1, 2, 4, 8, 8, 8]) {
@@ -156,7 +156,7 @@ describe('while a breaker is open', () => {
     }
   })
 
-  test('the trial is under way: nobody else is, until the next one, which does not wait for a trial that hangs', () => {
+  test('the probe is under way: nobody else is, until the next one, which does not wait for a probe that hangs', () => {
     const here = bench()
     here.attempts(5, down)
     here.clock.now += SECOND
@@ -182,12 +182,12 @@ describe('while a breaker is open', () => {
     here.attempt(delivered)
     assert.deepEqual([isOpen(here), here.closings()], [true, 0])
     here.clock.now += MINUTE
-    assert.equal(here.permits(4), 1, 'one trial, and not a crowd')
+    assert.equal(here.permits(4), 1, 'one probe, and not a crowd')
     here.attempt(delivered)
     assert.deepEqual([here.permits(4), here.closings()], [4, 1])
   })
 
-  test('each trial may be asked to wait again', () => {
+  test('each probe may be asked to wait again', () => {
     const here = bench()
     for (let i = 0; i < 3; i++) {
       here.attempt(asking(MINUTE))
@@ -264,7 +264,7 @@ describe('one delivery that alone fails', () => {
     assert.equal(isOpen(here), true)
   })
 
-  test('one that is to blame itself is no trial for the others: the next one is', () => {
+  test('one that is to blame itself is no probe for the others: the next one is', () => {
     const here = bench()
     here.attempt(refusing, POISON)
     here.attempt(delivered)

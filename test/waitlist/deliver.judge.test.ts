@@ -39,7 +39,7 @@ describe('what a failure means for a delivery', () => {
       const { why } = failure
 
       if (failure !== notSent) {
-        test(`${what}, while others succeed: it waits for its next attempt, and is given up after the last`, () => {
+        test(`${what}, while others succeed: it waits for its next attempt, and is abandoned after the last`, () => {
           for (const [attempts, wait] of [
             [0, 5_000],
             [5, 36_000_000],
@@ -67,7 +67,7 @@ describe('what a failure means for a delivery', () => {
         })
       }
 
-      test(`${what}, where a second one would not be recognised: it is given up if it may have arrived`, () => {
+      test(`${what}, where a second one would not be recognised: it is abandoned if it may have arrived`, () => {
         for (const blame of ['destination', 'delivery'] as const) {
           const settlement = settled(failure, { doubt, blame, mayRepeat: false })
           assert.equal(settlement.is, leavesDoubt(failure) ? 'abandoned' : 'waiting')

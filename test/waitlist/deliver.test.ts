@@ -77,7 +77,7 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     )
   })
 
-  test('what is refused for good is given up at once, with the reason, and not a word of the person', async t => {
+  test('what is refused for good is abandoned at once, with the reason, and not a word of the person', async t => {
     const here = await outbox(t)
     await here.joins()
     await here.joins()
@@ -86,7 +86,7 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.deepEqual(states(here.rows()), ['abandoned', 'abandoned'])
     assert.equal(here.rows()[0]!.why, 'answered with 422')
     const { level, message, details } = here.lines[0]!
-    assert.deepEqual([level, message], ['error', 'a delivery was given up; it can be replayed'])
+    assert.deepEqual([level, message], ['error', 'a delivery was abandoned; it can be replayed'])
     const id = here.told[0]!.id.replace('evt_', '')
     assert.deepEqual(details, { destination: 'webhook', contact: id, attempt: 1, why: 'answered with 422' })
   })
@@ -104,7 +104,7 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.ok(asked >= 100 && asked <= 200, `${asked} in 20 seconds`)
     assert.ok(here.lines.length >= 2 && here.lines.length <= 4)
     const { level, message, details } = here.lines[1]!
-    assert.deepEqual([level, message], ['error', 'deliveries were given up; they can be replayed'])
+    assert.deepEqual([level, message], ['error', 'deliveries were abandoned; they can be replayed'])
     const { deliveries, ...rest } = details as { deliveries: number }
     assert.ok(deliveries > 100)
     assert.deepEqual(rest, { destination: 'webhook', why: 'answered with 422' })
@@ -292,7 +292,7 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
   const outages: readonly DeliveryResult[] = [unreached, unclear, { is: 'misconfigured', why: 'answered with 401' }]
 
   for (const outage of outages) {
-    test(`of a week (${outage.is}) gives nothing up: all is told within half a minute of the next trial`, {
+    test(`of a week (${outage.is}) abandons nothing: all is told within half a minute of the next probe`, {
       skip: outage !== unreached && !isSlow && 'it runs in .ci/run, as the same with another failure',
     }, async t => {
       const here = await outbox(t)
@@ -337,7 +337,7 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
     )
   })
 
-  test('where it asks to be left alone for an hour, one trial a minute is made', async t => {
+  test('where it asks to be left alone for an hour, one probe a minute is made', async t => {
     const here = await outbox(t)
     const loop = here.to(() => ({ is: 'unreached', why: '429', retryAfter: HOUR }), { concurrency: 1 })
     for (let i = 0; i < 5; i++) await here.joins()

@@ -224,13 +224,13 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     assert.equal(here.told.length, 2, 'the token of the dead one is void')
   })
 
-  test('a long outage: one line in the log, rare trials, nobody given up, one message at the end', async t => {
+  test('a long outage: one line in the log, rare probes, nobody abandoned, one message at the end', async t => {
     const here = await scene(t)
     let isOut = true
     const loop = here.process({}, async () => (isOut ? unreached : { is: 'delivered' }))
     await here.joins(5)
     await here.pass(3_600, loop)
-    assert.ok(here.told.length < 30, `${here.told.length} trials in an hour`)
+    assert.ok(here.told.length < 30, `${here.told.length} probes in an hour`)
     await here.joins(5)
     isOut = false
     const before = here.told.length
@@ -274,7 +274,7 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     assert.deepEqual(here.news().slice(1), [joined(2, 2)])
   })
 
-  test('one that is refused for good is given up with its reason, and told when the operator replays it', async t => {
+  test('one that is refused for good is abandoned with its reason, and told when the operator replays it', async t => {
     const here = await scene(t)
     here.answers.push({ is: 'refused', why: 'tell the chat: too long' })
     const loop = here.process()
@@ -288,7 +288,7 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     const [line] = here.lines
     assert.deepEqual(
       [line?.message, (line?.details as { deliveries: number } | undefined)?.deliveries],
-      ['a delivery was given up; it can be replayed', 4],
+      ['a delivery was abandoned; it can be replayed', 4],
     )
     assert.equal((await sqliteOperator(here.path).replay({ abandoned: true })).replayed, 4)
     // The operator works by the clock of the machine.

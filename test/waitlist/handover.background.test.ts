@@ -98,7 +98,7 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     await here.pass(300)
     here.provider.answer = () => up
     here.clock.now += 10_000
-    assert.equal((await here.visit('eve@example.com')).is, 'new', 'a visitor makes the trial')
+    assert.equal((await here.visit('eve@example.com')).is, 'new', 'a visitor makes the probe')
     await here.pass(30)
     assert.deepEqual([listed(here), born(here), here.announced()], [36, 36, 36])
   })
@@ -283,7 +283,7 @@ test('many that are refused for reasons of their own hold up nobody, once one wa
   for (let i = 0; i < 20; i++) await here.visit(`odd-${i}@example.com`)
   assert.deepEqual(await here.visit('first@example.com'), { is: 'kept', because: 'misconfigured' })
   await here.pass(5 * MINUTE)
-  assert.equal(listed(here), 1, 'a trial among the others')
+  assert.equal(listed(here), 1, 'a probe among the others')
   const before = here.asked.length
   for (let i = 0; i < 60; i++) {
     assert.equal((await here.visit(`visitor-${i}@example.com`)).is, 'new')

@@ -14,7 +14,7 @@ const AT_LEAST = 256
  * resolves, at the end of the turn: a refusal at once would bring the next attempt into the same turn, and those who were
  * admitted are answered at its end.
  *
- * `clock` counts milliseconds and never goes back.
+ * `clock` is monotonic, in milliseconds.
  */
 export function overload(
   isBehind: () => boolean,

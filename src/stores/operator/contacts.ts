@@ -30,7 +30,7 @@ export interface ContactFilter {
   readonly state?: ContactState | undefined
   /** Why they are held, of those who are. */
   readonly heldFor?: HoldReason | undefined
-  /** Of the address, without its subdomains, in any case. */
+  /** Of the address, without its subdomains; case-insensitive. */
   readonly domain?: string | undefined
   /** What `sourceLabel` returns. */
   readonly source?: string | undefined

@@ -50,7 +50,7 @@ export interface Backlog {
   readonly pending: number
   /** Waiting deliveries by destination. `why`: how one of their attempts ended, if there was any. */
   readonly waiting: Readonly<Record<string, { readonly count: number; readonly why: string | null }>>
-  /** Deliveries that were given up. */
+  /** Deliveries that were abandoned. */
   readonly abandoned: number
 }
 

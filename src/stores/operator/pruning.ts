@@ -13,8 +13,8 @@ export interface Pruning {
 export type PruneProgress = (done: number, total: number) => void
 
 /**
- * What may be pruned: not the hand-over of somebody who is pending, which is not at its end even if it was given up. What
- * was given up is the owner's to replay, so only `byHand`. `before` is SQL.
+ * What may be pruned: not the hand-over of somebody who is pending, which is not at its end even if it was abandoned. What
+ * was abandoned is the owner's to replay, so only `byHand`. `before` is SQL.
  */
 export const endedBefore = (before: string, byHand: boolean): string =>
   `delivery.state ${byHand ? "<> 'waiting'" : "= 'delivered'"} and settled_at < ${before}` +

@@ -1,12 +1,12 @@
 import type { Settlement } from '../ports/outbox.ts'
 
-/** After `MANY` deliveries given up in a row, `FEW` are attempted in each `INTERVAL` of milliseconds. */
+/** After `MANY` deliveries abandoned in a row, `FEW` are attempted in each `INTERVAL` of milliseconds. */
 const MANY = 50
 const FEW = 10
 const INTERVAL = 1_000
 
 /**
- * Slows down a destination whose deliveries are given up one after the other. It answers, so the breaker stays closed, but
+ * Slows down a destination whose deliveries are abandoned one after the other. It answers, so the breaker stays closed, but
  * its operator may be about to repair it. The first delivery that arrives ends this.
  */
 export function abandonments(clock: () => number) {

@@ -9,8 +9,8 @@ import { throttle } from '../quiet-log.ts'
  * rows that met it, so a million rows need no rewriting when it ends.
  *
  * It opens after five failures in a row, when credentials are refused, and when the other side asks us to wait or is
- * gone. While it is open, only trials are attempted, one for each pause. Any answer closes it, but not before the wait is
- * over that the other side asked for, of which we keep a minute: it may ask for a day by mistake.
+ * gone. While it is open, only probes are sent, one after each pause. Any answer closes it, but not before the end of a
+ * wait that the other side asked for, of which we keep a minute: it may ask for a day by mistake.
  *
  * When only one delivery has failed, the fault may be its own, so it does not hold up the others: the next delivery
  * shows which it was. Deliveries that were refused while another one was accepted are to blame themselves from then on,
@@ -21,9 +21,9 @@ export interface Breaker {
   permits(most: number): number
   /** Why no visitor should wait for an attempt now; null: an attempt may be made. */
   refusal(): Refusal | null
-  /** Why it is open, also while a trial is due; null: it is closed. */
+  /** Why it is open, also while a probe is due; null: it is closed. */
   outage(): Refusal | null
-  /** An attempt begins. True: it is a trial. */
+  /** An attempt begins. True: it is a probe. */
   begin(): boolean
   /** An attempt for this delivery ended. Returns what to blame for a failure: the destination or perhaps the delivery. */
   note(result: Creation | DeliveryResult, delivery: number): 'destination' | 'delivery'
@@ -35,22 +35,22 @@ export interface BreakerParts {
   /** What the log calls it, and what it says about its deliveries while the breaker is open. */
   readonly called: string
   readonly meanwhile: string
-  /** The longest time between two trials, in milliseconds. */
+  /** The longest time between two probes, in milliseconds. */
   readonly longestPause: number
   readonly log: Log
   /** Called when it closes, so that due deliveries are attempted again. */
   readonly closed: () => void
   /** Called when the log was told that an outage began, for what reason, or that it ended. */
   readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock: () => number
 }
 
 /** Failures in a row. */
 const THRESHOLD = 5
-/** Milliseconds until the first trial. Each further pause is twice as long. */
+/** Milliseconds until the first probe. Each further pause is twice as long. */
 const FIRST_PAUSE = 1_000
-/** The longest time until the next trial when the other side asks us to wait, whatever it asks for, in milliseconds. */
+/** The longest time until the next probe when the other side asks us to wait, whatever it asks for, in milliseconds. */
 const LONGEST_ASKED = 60_000
 /** Milliseconds without claims after a call hit our own limits: other deliveries would hit them too. */
 const TURN = 5_000
@@ -63,7 +63,7 @@ interface Outage {
   because: Refusal
   /** The other side asked us to wait, so the delivery is certainly not at fault. */
   asked: boolean
-  /** Milliseconds until the next trial. */
+  /** Milliseconds until the next probe. */
   pause: number
   /** The reasons that have been logged. */
   readonly told: Set<Refusal>
@@ -78,8 +78,8 @@ export function breaker(parts: BreakerParts): Breaker {
   let answeredLast = false
   /** Not null while the breaker is open. */
   let outage: Outage | null = null
-  /** When the next trial may begin. */
-  let trialAt = 0
+  /** When the next probe may begin. */
+  let probeAt = 0
   /** The end of the wait that the other side asked for. */
   let heldUntil = Number.NEGATIVE_INFINITY
   let turnAt = Number.NEGATIVE_INFINITY
@@ -95,7 +95,7 @@ export function breaker(parts: BreakerParts): Breaker {
       outage.asked ||= asked
       outage.pause = Math.min(2 * outage.pause, longestPause, asked ? LONGEST_ASKED : Number.POSITIVE_INFINITY)
     }
-    trialAt = Math.max(clock() + outage.pause, heldUntil)
+    probeAt = Math.max(clock() + outage.pause, heldUntil)
     tell(outage, why)
   }
 
@@ -133,7 +133,7 @@ export function breaker(parts: BreakerParts): Breaker {
 
   function refusal(): Refusal | null {
     const held = holding()
-    return held !== null && clock() < trialAt ? held.because : null
+    return held !== null && clock() < probeAt ? held.because : null
   }
 
   return {
@@ -144,8 +144,8 @@ export function breaker(parts: BreakerParts): Breaker {
       return holding() === null ? most : 1
     },
     begin() {
-      // This attempt may hang, so the next trial does not wait for its end.
-      if (outage !== null) trialAt = Math.max(clock() + outage.pause, heldUntil)
+      // This attempt may hang, so the next probe does not wait for its end.
+      if (outage !== null) probeAt = Math.max(clock() + outage.pause, heldUntil)
       return holding() !== null
     },
     note(result, delivery) {
@@ -162,8 +162,8 @@ export function breaker(parts: BreakerParts): Breaker {
             return 'delivery'
           }
           if (result.is === 'misconfigured' && poison.has(delivery)) {
-            // It says nothing about the others, so the next one is a trial, too.
-            trialAt = Math.min(trialAt, Math.max(clock(), heldUntil))
+            // It says nothing about the others, so the next one is a probe, too.
+            probeAt = Math.min(probeAt, Math.max(clock(), heldUntil))
             return 'delivery'
           }
           const asked = 'retryAfter' in result ? result.retryAfter : undefined

@@ -20,7 +20,7 @@ export interface OutboxParts<Item extends Leased = Delivery> {
   readonly announce: () => void
   /** Called when the log was told that the destination is out, for what reason, or that it answers again. */
   readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
   /** From 0 to 1. */
   readonly random?: () => number
@@ -35,7 +35,7 @@ export interface Kind<Result extends Creation | DeliveryResult, Item extends Lea
   readonly meanwhile: string
   readonly schedule: Schedule
   readonly concurrency: number
-  /** The longest time between two trials of a destination that does not answer, in milliseconds. */
+  /** The longest time between two probes of a destination that does not answer, in milliseconds. */
   readonly longestPause: number
   /** Whether another attempt may be made when the outcome of the previous one is unknown. */
   mayRepeat(delivery: Item): boolean
@@ -112,8 +112,8 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
     isWanted: () => boolean,
     forVisitor: boolean,
   ): Promise<Result> {
-    const isTrial = state.begin()
-    const mayBegin = () => isWanted() && (isTrial || state.refusal() === null)
+    const isProbe = state.begin()
+    const mayBegin = () => isWanted() && (isProbe || state.refusal() === null)
     try {
       return await kind.tell(delivery, leave, mayBegin, forVisitor)
     } catch (error) {
@@ -140,8 +140,8 @@ export function outbox<Result extends Creation | DeliveryResult, Item extends Le
   }
 
   const sayAbandoned = summary<Details>((deliveries, last) => {
-    if (deliveries === 1) log.error(last, 'a delivery was given up; it can be replayed')
-    else log.error({ destination, deliveries, why: last.why }, 'deliveries were given up; they can be replayed')
+    if (deliveries === 1) log.error(last, 'a delivery was abandoned; it can be replayed')
+    else log.error({ destination, deliveries, why: last.why }, 'deliveries were abandoned; they can be replayed')
   }, clock)
   const sayFailed = summary<Details>((deliveries, last) => {
     if (deliveries === 1) log.warn(last, 'a delivery failed')
@@ -184,8 +184,8 @@ const isFailure = (result: Creation | DeliveryResult): result is Failure =>
  * |----------------------------|--------------------------------------------------------------------|
  * | not sent                   | is due again in seconds; the attempt does not count                |
  * | during an outage           | is due again within half a minute; the attempt does not count      |
- * | while others succeed       | waits for the next attempt of its schedule, or is given up after the last |
- * | unclear and not repeatable | is given up: the operator decides                                  |
+ * | while others succeed       | waits for the next attempt of its schedule, or is abandoned after the last |
+ * | unclear and not repeatable | is abandoned: the operator decides                                  |
  *
  * An attempt that may have taken effect leaves doubt.
  */

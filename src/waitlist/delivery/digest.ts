@@ -9,7 +9,7 @@ import { eventSchedule } from './retry.ts'
 
 /** Deliveries in one digest, since with SQLite signups wait while they are leased. The rest comes in the next one. */
 const MOST = 10_000
-/** Milliseconds. Nobody waits for it, so trials may be rare. */
+/** Milliseconds. Nobody waits for it, so probes may be rare. */
 const LONGEST_PAUSE = 300_000
 /** Milliseconds between two looks at the store while a digest is too near. Another process may end its own sooner. */
 const LOOK = 2_000
@@ -19,7 +19,7 @@ const COUNT_TIMEOUT = 5_000
 export interface DigestsParts extends Omit<OutboxParts, 'store'> {
   readonly store: Pick<Store, 'claimDigest' | 'settleDigest' | 'countListed'>
   readonly channel: Channel
-  /** The least milliseconds between two digests. */
+  /** The minimum between two digests, in milliseconds. */
   readonly distance: number
   readonly withNames: boolean
 }
@@ -35,7 +35,7 @@ interface Attempt extends Leased {
  * | answer    | the deliveries of the digest                                               |
  * |-----------|----------------------------------------------------------------------------|
  * | delivered | are done                                                                   |
- * | refused   | are given up                                                               |
+ * | refused   | are abandoned                                                               |
  * | a failure | see `judgeFailure`; the next digest has them again, and those who came since |
  *
  * A chat does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message

@@ -4,7 +4,7 @@ import { joinedEvent } from '../rules/contact.ts'
 import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
 import { eventSchedule } from './retry.ts'
 
-/** Milliseconds. No visitor waits for these destinations, so trials may be rare. */
+/** Milliseconds. No visitor waits for these destinations, so probes may be rare. */
 const LONGEST_PAUSE = 300_000
 
 export interface EventsParts extends OutboxParts {
@@ -19,8 +19,8 @@ export interface EventsParts extends OutboxParts {
  * | answer    | the delivery                                  |
  * |-----------|-----------------------------------------------|
  * | delivered | is done                                       |
- * | refused   | is given up: the event would be refused again |
- * | gone      | is given up, and nothing more is sent there   |
+ * | refused   | is abandoned: the event would be refused again |
+ * | gone      | is abandoned, and nothing more is sent there   |
  * | a failure | see `judgeFailure`                            |
  */
 export function events({ destination, now = Date.now, ...parts }: EventsParts): Outbox<DeliveryResult, Delivery> {

@@ -14,10 +14,10 @@ export interface Leases<Item extends Leased> extends Claims<Item> {
 
 /**
  * The store believes its clock. If that is set, a lease may seem to have ended while the attempt is under way, and the
- * store gives the delivery out again. This process knows better, by time that only grows: it makes no second attempt, and
+ * store gives the delivery out again. This process knows better, by its monotonic clock: it makes no second attempt, and
  * the first one goes on under the new lease. Only another process may make one; then the token decides.
  *
- * `clock`: milliseconds that only grow.
+ * `clock` is monotonic, in milliseconds.
  */
 export function leases<Item extends Leased>(store: Claims<Item>, clock: () => number): Leases<Item> {
   /** Attempts under way by the number of their delivery, the oldest first. */

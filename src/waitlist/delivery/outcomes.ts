@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../ports/signups.ts'
 import type { Claims } from './leases.ts'
 
 /**
- * Stores how attempts ended. A lost outcome would mean a second delivery, or one given up in doubt. So an outcome that
+ * Stores how attempts ended. A lost outcome would mean a second delivery, or one abandoned in doubt. So an outcome that
  * the store refuses is offered again every second until its lease ends. After that the delivery is in doubt, as it
  * should be.
  */

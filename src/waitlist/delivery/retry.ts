@@ -7,8 +7,8 @@ const HOUR = 60 * MINUTE
 /** The waits after each failure of a delivery while others to its destination succeed. */
 export interface Schedule {
   readonly delays: readonly number[]
-  /** Whether the last wait is repeated for ever or the delivery is given up. */
-  readonly afterLast: 'repeat' | 'give up'
+  /** Whether the last wait is repeated for ever, or the delivery is abandoned after it. */
+  readonly afterLast: 'repeat' | 'abandon'
 }
 
 /** Somebody waits for a welcome mail: soon at first, then less and less often, finally once a day. */
@@ -29,7 +29,7 @@ export const eventSchedule: Schedule = {
     5 * SECOND, 5 * MINUTE, 30 * MINUTE,
     2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR,
   ],
-  afterLast: 'give up',
+  afterLast: 'abandon',
 }
 
 /** During an outage a delivery is due again within half a minute, to be ready when the outage ends. */

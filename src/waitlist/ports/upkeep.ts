@@ -29,7 +29,7 @@ export interface Upkeep {
 export interface Pruned {
   readonly looked: number
   readonly deleted: number
-  /** How many of them had been given up. */
+  /** How many of them were abandoned. */
   readonly abandoned: number
   /** The number of the last that was looked at; null: there are no more. */
   readonly last: number | null

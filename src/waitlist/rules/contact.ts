@@ -71,7 +71,7 @@ export function joinedEvent(contact: Contact): JoinedEvent {
   return { id: eventId(contact), ...contact.event, contact }
 }
 
-/** `waiting` until it is due, `delivered`, or `abandoned`: given up with a reason, until the operator replays it. */
+/** `waiting` until it is due, `delivered`, or `abandoned` for a reason until the operator replays it. */
 export const deliveryStates = ['waiting', 'delivered', 'abandoned'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 

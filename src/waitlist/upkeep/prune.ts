@@ -11,7 +11,7 @@ export interface PruneParts {
   readonly log: Log
   /** Milliseconds between two steps. */
   readonly rest?: number
-  /** Milliseconds since 1970, and milliseconds that only grow. */
+  /** Milliseconds since 1970, and on a monotonic clock. */
   readonly clock?: () => number
   readonly monotonic?: () => number
 }

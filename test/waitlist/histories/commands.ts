@@ -113,7 +113,7 @@ const refusal = fc.record({ who: person, refuses: fc.boolean() }).map(({ who, re
   ),
 )
 
-/** A start that arrives after it was given up, and was repeated, is beyond what anybody can tell. */
+/** A start that arrives after it was abandoned, and was repeated, is beyond what anybody can tell. */
 const possible = (line: LineName, what: Trouble) => line !== 'starting' || what !== 'unclear, effect later'
 const trouble = fc
   .record({

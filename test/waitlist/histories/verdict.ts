@@ -8,8 +8,8 @@ import type { World } from './world.ts'
 /** A day, and the fifth that waits are scattered by. */
 const LONGEST_WAIT = 29 * 3_600_000
 
-/** A breaker that saw an outage makes a trial within this time. */
-const TRIAL = 5_000
+/** A breaker that saw an outage makes a probe within this time. */
+const PROBE = 5_000
 /** Attempts of one contact that failed on their own, after which it may be left alone for more than half a minute. */
 const PUT_OFF = 4
 
@@ -51,7 +51,7 @@ export async function comeToRest(world: World): Promise<void> {
   await deliverAll()
   for (const { destination, email } of place.abandoned()) {
     const vendor = vendors.find(({ name }) => destination === automationOf(name))
-    assert.ok(vendor !== undefined && vendor.starts(email) > 0, `${email} was given up`)
+    assert.ok(vendor !== undefined && vendor.starts(email) > 0, `${email} was abandoned`)
   }
 
   async function end(what: string, work: () => Work[], nextDue: () => number | null): Promise<void> {
@@ -60,7 +60,7 @@ export async function comeToRest(world: World): Promise<void> {
       const due = nextDue()
       if (due === null) return
       assert.ok(due <= longest, `one of the ${what} waits for longer than any rule says`)
-      await processes.pass(Math.max(TRIAL, due - time.now()))
+      await processes.pass(Math.max(PROBE, due - time.now()))
       await processes.through(...work())
     }
     assert.fail(`${what} do not come to an end`)
