@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { OperatorError } from './waitlist/ports/log.ts'
 
-export interface Place {
+export interface ListenAddress {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
@@ -18,11 +18,11 @@ export interface Place {
  * @throws {OperatorError} when none can be listened on; then nothing is left open.
  */
 export async function listen<Each extends { readonly server: Server }>(
-  place: Place,
+  listenAddress: ListenAddress,
   create: () => Each,
   listening: Each[],
 ): Promise<void> {
-  const { host, port } = place
+  const { host, port } = listenAddress
   try {
     const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
     let missing: unknown
@@ -41,11 +41,11 @@ export async function listen<Each extends { readonly server: Server }>(
     if (listening.length === 0) throw missing
   } catch (error) {
     for (const { server } of listening) server.close()
-    throw new OperatorError(whyNotListening(error as NodeJS.ErrnoException, place))
+    throw new OperatorError(whyNotListening(error as NodeJS.ErrnoException, listenAddress))
   }
 }
 
-function whyNotListening({ code, message }: NodeJS.ErrnoException, { host, port, settings }: Place): string {
+function whyNotListening({ code, message }: NodeJS.ErrnoException, { host, port, settings }: ListenAddress): string {
   if (code === 'EADDRINUSE') {
     return `${settings.port} ${port} on ${host} is in use. Stop what uses it, or set another ${settings.port}.`
   }

@@ -2,7 +2,8 @@ import { statfs } from 'node:fs/promises'
 import type { Histogram, Telemetry } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
 import type { Refusal } from '../waitlist/ports/channel.ts'
-import type { Store } from '../waitlist/ports/store.ts'
+import type { Signups } from '../waitlist/ports/signups.ts'
+import type { Upkeep } from '../waitlist/ports/upkeep.ts'
 import { resolvesWithin } from '../waitlist/timers.ts'
 import { type ProcessReading, readProcess } from './process.ts'
 import { ttlCache } from './ttl-cache.ts'
@@ -49,7 +50,7 @@ export interface Readable {
   readonly service: string
   readonly version: string
   readonly telemetry: Telemetry
-  readonly store: Pick<Store, 'check' | 'counts'>
+  readonly store: Pick<Signups, 'check'> & Pick<Upkeep, 'counts'>
   /** The folder of the embedded database; null: the database is elsewhere. */
   readonly folder: string | null
   /** The name of the provider; null: there is none. */

@@ -1,6 +1,6 @@
 import type { HandedOver, HandOver } from './delivery/handover.ts'
 import { tick } from './delivery/loop.ts'
-import type { Store } from './ports/store.ts'
+import type { Signups } from './ports/signups.ts'
 import type { HoldReason } from './rules/contact.ts'
 import type { Signup } from './rules/signup.ts'
 
@@ -16,7 +16,7 @@ export type Joined =
   | { readonly is: 'spent' }
 
 export interface JoinParts {
-  readonly store: Store
+  readonly store: Pick<Signups, 'admit'>
   /** Null without a provider: then the store is the list. */
   readonly handOver: HandOver | null
   /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */

@@ -1,9 +1,9 @@
 import type { Alert, Channel, Refusal } from '../ports/channel.ts'
-import type { Store } from '../ports/store.ts'
+import type { Upkeep } from '../ports/upkeep.ts'
 import type { Counts } from './counts.ts'
 
 export interface OutagesParts {
-  readonly store: Pick<Store, 'acquireInterval'>
+  readonly store: Pick<Upkeep, 'acquireInterval'>
   readonly channels: readonly Channel[]
   /** Aborted when the process stops. */
   readonly leave: AbortSignal
@@ -12,7 +12,7 @@ export interface OutagesParts {
 /** Tells channels that something is out, late or held, and that this is over. */
 export interface Outages {
   /** Returns what the breaker of a destination calls. */
-  of(outside: Outside): (to: Refusal | 'answering') => void
+  of(destination: WatchedDestination): (to: Refusal | 'answering') => void
   /** The names of all destinations for which something has waited for too long. One that is out is not among them. */
   late(names: ReadonlySet<string>): void
   /** Whether the store takes signups. */
@@ -22,7 +22,7 @@ export interface Outages {
 }
 
 /** A destination, as channels hear of it. */
-export interface Outside {
+export interface WatchedDestination {
   readonly name: string
   /** What people call it, within a sentence. */
   readonly called: string

@@ -1,9 +1,10 @@
-import type { Store } from '../ports/store.ts'
+import type { Signups } from '../ports/signups.ts'
+import type { Upkeep } from '../ports/upkeep.ts'
 import { resolvesWithin } from '../timers.ts'
 import type { Outages } from './outages.ts'
 
 export interface WatchParts {
-  readonly store: Pick<Store, 'check' | 'counts'>
+  readonly store: Pick<Signups, 'check'> & Pick<Upkeep, 'counts'>
   readonly outages: Pick<Outages, 'store' | 'late'>
   /** Milliseconds after which what waits for a destination is late. */
   lateAfter(destination: string): number

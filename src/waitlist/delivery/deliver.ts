@@ -13,7 +13,7 @@ import { type Loop, loop } from './loop.ts'
 import { type Outcomes, outcomes } from './outcomes.ts'
 import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
 
-export interface OutboxParts<Item extends Leased = Delivery> {
+export interface DispatcherParts<Item extends Leased = Delivery> {
   readonly store: Claims<Item>
   readonly log: Log
   /** Called when an event was created. */
@@ -27,7 +27,7 @@ export interface OutboxParts<Item extends Leased = Delivery> {
 }
 
 /** What distinguishes one kind of delivery from another: where it goes, and what an answer means. */
-export interface Kind<Result extends Creation | DeliveryResult, Item extends Leased> {
+export interface DeliveryKind<Result extends Creation | DeliveryResult, Item extends Leased> {
   /** The destination. */
   readonly name: string
   /** What the log calls the destination, and what it says about the deliveries during an outage. */
@@ -47,7 +47,7 @@ export interface Kind<Result extends Creation | DeliveryResult, Item extends Lea
   about(delivery: Item): object
 }
 
-export interface Outbox<Result, Item extends Leased> {
+export interface Dispatcher<Result, Item extends Leased> {
   /** Attempts the deliveries that are due. */
   readonly loop: Loop
   readonly breaker: Breaker
@@ -83,10 +83,10 @@ const LONGEST_ATTEMPT = 40_000
  * One destination's part of the outbox: claims due deliveries under a lease, calls outside any transaction, and settles
  * with the lease's token. Any number may run at the same time, in any number of processes.
  */
-export function outbox<Result extends Creation | DeliveryResult, Item extends Leased>(
-  kind: Kind<Result, Item>,
-  { store, log, announce, onStateChange, clock = () => performance.now(), random = Math.random }: OutboxParts<Item>,
-): Outbox<Result, Item> {
+export function dispatcher<Result extends Creation | DeliveryResult, Item extends Leased>(
+  kind: DeliveryKind<Result, Item>,
+  { store, log, announce, onStateChange, clock = () => performance.now(), random = Math.random }: DispatcherParts<Item>,
+): Dispatcher<Result, Item> {
   const { name: destination, concurrency } = kind
   const state = breaker({ ...kind, log, clock, onStateChange, closed: () => background.wake() })
   const own = leases(store, clock)
@@ -192,7 +192,7 @@ const isFailure = (result: Creation | DeliveryResult): result is Failure =>
 export function judgeFailure<Item extends Leased>(
   failure: Failure,
   delivery: Item,
-  { schedule, mayRepeat }: Pick<Kind<never, Item>, 'schedule' | 'mayRepeat'>,
+  { schedule, mayRepeat }: Pick<DeliveryKind<never, Item>, 'schedule' | 'mayRepeat'>,
   blame: 'destination' | 'delivery',
   random: number,
 ): Settlement {

@@ -1,9 +1,9 @@
 import type { Channel } from '../ports/channel.ts'
 import type { DeliveryResult } from '../ports/destination.ts'
-import type { Digest, DigestSettlement, Leased } from '../ports/outbox.ts'
-import type { Store } from '../ports/store.ts'
+import type { Digest, DigestSettlement, Leased, Outbox } from '../ports/outbox.ts'
+import type { Upkeep } from '../ports/upkeep.ts'
 import { within } from '../timers.ts'
-import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
+import { type DeliveryKind, type Dispatcher, type DispatcherParts, dispatcher } from './deliver.ts'
 import type { Claims } from './leases.ts'
 import { eventSchedule } from './retry.ts'
 
@@ -16,8 +16,8 @@ const LOOK = 2_000
 /** Milliseconds. A message goes without the total rather than late. */
 const COUNT_TIMEOUT = 5_000
 
-export interface DigestsParts extends Omit<OutboxParts, 'store'> {
-  readonly store: Pick<Store, 'claimDigest' | 'settleDigest' | 'countListed'>
+export interface DigestsParts extends Omit<DispatcherParts, 'store'> {
+  readonly store: Pick<Outbox, 'claimDigest' | 'settleDigest'> & Pick<Upkeep, 'countListed'>
   readonly channel: Channel
   /** The minimum between two digests, in milliseconds. */
   readonly distance: number
@@ -41,7 +41,7 @@ interface Attempt extends Leased {
  * A chat does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message
  * says how many of those it counts may have been counted before.
  */
-export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
+export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt> {
   const { store, channel, distance, withNames, clock = () => performance.now() } = parts
   let attempts = 0
   let lookAt = Number.NEGATIVE_INFINITY
@@ -73,7 +73,7 @@ export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
     return within(counted, COUNT_TIMEOUT, null)
   }
 
-  const kind: Kind<DeliveryResult, Attempt> = {
+  const kind: DeliveryKind<DeliveryResult, Attempt> = {
     name: channel.name,
     concurrency: 1,
     called: channel.title,
@@ -90,5 +90,5 @@ export function digests(parts: DigestsParts): Outbox<DeliveryResult, Attempt> {
     judge: result => (result.is === 'delivered' ? result : { is: 'abandoned', why: result.why }),
     about: ({ digest }) => ({ deliveries: digest.deliveries.length }),
   }
-  return outbox(kind, { ...parts, store: claims })
+  return dispatcher(kind, { ...parts, store: claims })
 }

@@ -1,13 +1,13 @@
 import type { DeliveryResult, Destination } from '../ports/destination.ts'
 import type { Delivery } from '../ports/outbox.ts'
 import { joinedEvent } from '../rules/contact.ts'
-import { type Kind, type Outbox, type OutboxParts, outbox } from './deliver.ts'
+import { type DeliveryKind, type Dispatcher, type DispatcherParts, dispatcher } from './deliver.ts'
 import { eventSchedule } from './retry.ts'
 
 /** Milliseconds. No visitor waits for these destinations, so probes may be rare. */
 const LONGEST_PAUSE = 300_000
 
-export interface EventsParts extends OutboxParts {
+export interface EventsParts extends DispatcherParts {
   readonly destination: Destination
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -23,9 +23,9 @@ export interface EventsParts extends OutboxParts {
  * | gone      | is abandoned, and nothing more is sent there   |
  * | a failure | see `judgeFailure`                            |
  */
-export function events({ destination, now = Date.now, ...parts }: EventsParts): Outbox<DeliveryResult, Delivery> {
+export function events({ destination, now = Date.now, ...parts }: EventsParts): Dispatcher<DeliveryResult, Delivery> {
   const { name, concurrency, repeatable } = destination
-  const kind: Kind<DeliveryResult, Delivery> = {
+  const kind: DeliveryKind<DeliveryResult, Delivery> = {
     name,
     concurrency,
     called: 'the destination',
@@ -41,5 +41,5 @@ export function events({ destination, now = Date.now, ...parts }: EventsParts): 
       return { is: 'abandoned', why: result.why }
     },
   }
-  return outbox(kind, parts)
+  return dispatcher(kind, parts)
 }

@@ -3,7 +3,7 @@ import type { Failure } from '../ports/failure.ts'
 import type { Delivery, Settlement } from '../ports/outbox.ts'
 import type { Creation, Provider } from '../ports/provider.ts'
 import type { Breaker } from './breaker.ts'
-import { type Attempted, type Kind, type OutboxParts, outbox } from './deliver.ts'
+import { type Attempted, type DeliveryKind, type DispatcherParts, dispatcher } from './deliver.ts'
 import type { Loop } from './loop.ts'
 import { handOverSchedule } from './retry.ts'
 
@@ -32,7 +32,7 @@ export interface HandOver {
   settled(leave: AbortSignal): Promise<void>
 }
 
-export interface HandOverParts extends OutboxParts {
+export interface HandOverParts extends DispatcherParts {
   readonly provider: Provider
 }
 
@@ -49,7 +49,7 @@ const NOT_SENT: Readonly<Record<Refusal, string>> = {
 
 /** Hands contacts over to the provider, and turns its answers into settlements and results for the visitor. */
 export function handOver({ provider, ...parts }: HandOverParts): HandOver {
-  const kind: Kind<Creation, Delivery> = {
+  const kind: DeliveryKind<Creation, Delivery> = {
     name: provider.name,
     concurrency: CONCURRENCY,
     called: 'the provider',
@@ -62,7 +62,7 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     tell: ({ contact, doubt }, leave, ...turn) => provider.createContact(contact, doubt, leave, ...turn),
     judge,
   }
-  const { loop, breaker, claim, settle, settled, attempt } = outbox(kind, parts)
+  const { loop, breaker, claim, settle, settled, attempt } = dispatcher(kind, parts)
 
   return {
     loop,

@@ -1,6 +1,6 @@
 import { LEASE, type Leased, type Settlement } from '../ports/outbox.ts'
 
-/** What a store promises of its deliveries (`Store`), and of the digests of a channel. */
+/** What a store does with the deliveries to a destination (`Outbox`), or with the digests of a channel. */
 export interface Claims<Item extends Leased> {
   claim(destination: string, most: number, contact?: number): Promise<readonly Item[]>
   settle(item: Item, settlement: Settlement): Promise<boolean>

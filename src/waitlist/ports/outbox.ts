@@ -88,11 +88,4 @@ export interface Outbox {
    * keeps no distance. A delivery whose doubt was there before stays in doubt while it waits. False: as for `settle`.
    */
   settleDigest(digest: Digest, settlement: DigestSettlement, distance: number): Promise<boolean>
-
-  /**
-   * Takes a turn that instances share. False: one of them took it less than `distance` milliseconds ago, as long as the
-   * store's clock is not set. With `latest`, also when nobody has taken it yet, or for more than `latest` milliseconds
-   * after it was free: then the distance begins anew.
-   */
-  acquireInterval(name: string, distance: number, latest?: number): Promise<boolean>
 }

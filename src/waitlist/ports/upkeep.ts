@@ -1,7 +1,14 @@
 import type { Counts } from '../alerts/counts.ts'
 
-/** What else the running service asks of the store. */
+/** What the background of the running service asks of the store. */
 export interface Upkeep {
+  /**
+   * Takes a turn that instances share. False: one of them took it less than `distance` milliseconds ago, as long as the
+   * store's clock is not set. With `latest`, also when nobody has taken it yet, or for more than `latest` milliseconds
+   * after it was free: then the distance begins anew.
+   */
+  acquireInterval(name: string, distance: number, latest?: number): Promise<boolean>
+
   /**
    * Looks at the next `most` deliveries after number `after`, and deletes those that were delivered more than `age`
    * milliseconds ago, by the store's clock. `counting`: it deletes none, and says how many it would.

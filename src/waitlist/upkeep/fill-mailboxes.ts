@@ -1,10 +1,10 @@
 import type { Loop } from '../delivery/loop.ts'
 import type { Log } from '../ports/log.ts'
-import type { Store } from '../ports/store.ts'
+import type { Upkeep } from '../ports/upkeep.ts'
 import { pause } from '../timers.ts'
 
 export interface FillParts {
-  readonly store: Pick<Store, 'fillMailboxes'>
+  readonly store: Pick<Upkeep, 'fillMailboxes'>
   readonly log: Pick<Log, 'info' | 'warn'>
   /** Milliseconds between two steps. */
   readonly rest?: number

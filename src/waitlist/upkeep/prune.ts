@@ -1,11 +1,10 @@
 import { type Loop, loop } from '../delivery/loop.ts'
 import type { Log } from '../ports/log.ts'
-import type { Store } from '../ports/store.ts'
-import type { Pruned } from '../ports/upkeep.ts'
+import type { Pruned, Upkeep } from '../ports/upkeep.ts'
 import { pause } from '../timers.ts'
 
 export interface PruneParts {
-  readonly store: Pick<Store, 'acquireInterval' | 'prune'>
+  readonly store: Pick<Upkeep, 'acquireInterval' | 'prune'>
   /** Milliseconds for which deliveries are kept that were delivered. */
   readonly keep: number
   readonly log: Log
