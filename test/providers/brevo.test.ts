@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { BrevoClient } from '@getbrevo/brevo'
-import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Said, startVendor } from '../harness/vendor.ts'
-import { assertSameWire, recorded } from '../harness/wire.ts'
-import { brevoFake, brevoSettings } from './brevo.fake.ts'
-import { callsOf } from './started.ts'
+import { contactOf, opened, providerContract, SHORT } from '../contracts/provider.ts'
+import { misbehaviours, type Said } from '../harness/vendor.ts'
+import { type BrevoFake, brevoDoubleOptIn, brevoFake, brevoSettings } from './brevo.fake.ts'
+import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
 
-const brevo = { vendor: 'brevo' } as const
-const never = new AbortController().signal
-const ada = contactOf('ada@example.com')
-const error = (code: string, message: string, metadata?: object): Said => ({
-  status: 400,
-  body: { code, message, ...(metadata && { metadata }) },
-})
-
-providerContract({
+const brevo = {
   vendor: 'brevo',
   settings: brevoSettings,
   wrongKey: { BREVO_API_KEY: 'xkeysib-another' },
@@ -23,179 +14,304 @@ providerContract({
   fake: brevoFake,
   refused: 'refused@example.com',
   joining: { members: ['listIds', 'modifiedAt'] },
+} as const
+providerContract(brevo)
+
+const { started, rows, answers, sameRequests, contradictions } = vendorTable(brevo)
+const join = { PROVIDER_EXISTING: 'join' }
+const bob = contactOf('bob@example.com', { name: 'Bob' })
+const FIND = 'GET /v3/contacts/ada@example.com'
+const ASK = 'POST /v3/contacts/doubleOptinConfirmation'
+const headers = ['content-type', 'api-key']
+const error = (code: string, message: string, metadata?: object): Said => ({
+  status: 400,
+  body: { code, message, ...(metadata && { metadata }) },
 })
+/** Its base address has the version in it. */
+const client = (url: string) =>
+  new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
 
-test("our requests are those of the vendor's own client", async t => {
-  const bob = contactOf('bob@example.com', { name: 'Bob' })
-
-  const ours = await recorded(t, brevoFake().answer, async url => {
-    const provider = await opened(t, brevo, brevoSettings(url))
-    assert.equal(await provider.check(never), null)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, true, never)
-    await provider.automation!.deliver(eventOf({ ...ada, providerId: '1' }), never)
-    await provider.automation!.deliver(eventOf(ada), never)
-    const { BREVO_LIST_IDS, ...withoutLists } = brevoSettings(url)
-    const attributes = { BREVO_FIRST_NAME_ATTRIBUTE: 'VORNAME', BREVO_LAST_NAME_ATTRIBUTE: 'NACHNAME' }
-    const other = await opened(t, brevo, { ...withoutLists, ...attributes })
-    await other.createContact(bob, false, never)
-    for (const is of ['removed', 'absent']) assert.equal((await other.remove(bob.email, never)).is, is)
-  })
-
-  const theirs = await recorded(t, brevoFake().answer, async url => {
-    // Its base address has the version in it.
-    const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
+sameRequests('with lists', {
+  ours: [
+    [check, null],
+    [create(), { is: 'created', providerId: '1' }],
+    [create(), { is: 'existing' }],
+    [createAgain(), { is: 'existing', providerId: '1', ours: true }],
+    [start({ ...ada, providerId: '1' }), 'delivered'],
+    [start(), 'delivered'],
+    [remove(), 'removed'],
+    [remove(), 'absent'],
+  ],
+  async theirs(url) {
+    const { contacts, event } = client(url)
     const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
-    const request = { email: 'ada@example.com', attributes, listIds: [2, 5], updateEnabled: false }
-    await client.contacts.getAttributes()
-    await client.contacts.getList({ listId: 2 })
-    await client.contacts.getList({ listId: 5 })
-    await client.contacts.createContact(request)
-    await client.contacts.createContact(request).catch(() => {})
-    await client.contacts.getContactInfo({ identifier: 'ada@example.com' })
-    await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { contact_id: 1 } })
-    await client.event.createEvent({ event_name: 'waitlist_joined', identifiers: { email_id: 'ada@example.com' } })
-    await client.contacts.createContact({
-      email: 'bob@example.com',
-      attributes: { VORNAME: 'Bob' },
-      updateEnabled: false,
+    const request = { email: ada.email, attributes, listIds: [2, 5], updateEnabled: false }
+    const deletion = { identifier: ada.email, identifierType: 'email_id' } as const
+    await contacts.getAttributes()
+    await contacts.getList({ listId: 2 })
+    await contacts.getList({ listId: 5 })
+    await contacts.createContact(request)
+    await contacts.createContact(request).catch(() => {})
+    await contacts.createContact(request).catch(() => {})
+    await contacts.getContactInfo({ identifier: ada.email })
+    await event.createEvent({ event_name: 'waitlist_joined', identifiers: { contact_id: 1 } })
+    await event.createEvent({ event_name: 'waitlist_joined', identifiers: { email_id: ada.email } })
+    await contacts.deleteContact(deletion)
+    await contacts.deleteContact(deletion).catch(() => {})
+  },
+  headers,
+})
+
+sameRequests('a known contact joins each list', {
+  set: join,
+  had: ada.email,
+  ours: [[create(), { is: 'existing' }]],
+  async theirs(url) {
+    const { contacts } = client(url)
+    const [identifier, emails] = [ada.email, [ada.email]]
+    const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
+    await contacts
+      .createContact({ email: identifier, attributes, listIds: [2, 5], updateEnabled: false })
+      .catch(() => {})
+    await contacts.getContactInfo({ identifier })
+    await contacts.addContactToList({ listId: 2, body: { emails } })
+    await contacts.addContactToList({ listId: 5, body: { emails } })
+  },
+  headers,
+})
+
+sameRequests('with double opt-in', {
+  set: brevoDoubleOptIn,
+  ours: [
+    [check, null],
+    [create(), { is: 'created' }],
+  ],
+  async theirs(url) {
+    const { contacts, transactionalEmails } = client(url)
+    await contacts.getAttributes()
+    await contacts.getList({ listId: 2 })
+    await contacts.getList({ listId: 5 })
+    await transactionalEmails.getSmtpTemplate({ templateId: 7 })
+    await contacts.getContactInfo({ identifier: ada.email }).catch(() => {})
+    await contacts.createDoiContact({
+      email: ada.email,
+      attributes: { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' },
+      includeListIds: [2, 5],
+      templateId: 7,
+      redirectionUrl: brevoDoubleOptIn.BREVO_DOUBLE_OPT_IN_REDIRECT_URL,
     })
-    const deletion = { identifier: 'bob@example.com', identifierType: 'email_id' } as const
-    await client.contacts.deleteContact(deletion)
-    await client.contacts.deleteContact(deletion).catch(() => {})
-  })
-  assertSameWire(ours, theirs, ['content-type', 'api-key'])
+  },
+  headers,
 })
 
-test("a known contact joins each list as the vendor's own client would add it", async t => {
-  const ours = await recorded(t, brevoFake().answer, async url => {
-    const provider = await opened(t, brevo, { ...brevoSettings(url), BREVO_LIST_IDS: '2', PROVIDER_EXISTING: 'join' })
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, false, never)
-    const both = await opened(t, brevo, { ...brevoSettings(url), PROVIDER_EXISTING: 'join' })
-    assert.deepEqual(await both.createContact(ada, false, never), { is: 'existing' })
-  })
-  const theirs = await recorded(t, brevoFake().answer, async url => {
-    const client = new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
-    const identifier = 'ada@example.com'
-    await client.contacts.createContact({ email: identifier, listIds: [2] })
-    await client.contacts.getContactInfo({ identifier })
-    await client.contacts.getContactInfo({ identifier })
-    await client.contacts.addContactToList({ listId: 5, body: { emails: [identifier] } })
-  })
-  const joins = (asked: typeof ours) => asked.filter(({ method, path }) => method === 'GET' || path.endsWith('/add'))
-  assert.equal(joins(ours).length, 3)
-  assertSameWire(joins(ours), joins(theirs), ['content-type', 'api-key'])
+const duplicate = { duplicate_identifiers: ['email'] }
+const already = 'Unable to create contact, email is already associated with another Contact'
+const notFound: Said = { status: 404, body: { code: 'document_not_found', message: 'Contact does not exist' } }
+
+answers('a creation', create(), [
+  [error('duplicate_parameter', already, duplicate), 'existing'],
+  // As it was once.
+  [error('duplicate_parameter', 'Contact already exist'), 'existing'],
+  [error('invalid_parameter', already, duplicate), 'existing'],
+  [error('invalid_parameter', 'Invalid email address'), 'refused'],
+  [error('invalid_parameter', 'The sender email is not valid'), 'misconfigured'],
+  [error('out_of_range', 'Invalid email address'), 'misconfigured'],
+  [error('invalid_parameter', 'Invalid listIds'), 'misconfigured'],
+  [error('missing_parameter', 'No inputs in the body'), 'misconfigured'],
+  [error('document_not_found', 'List ID does not exist'), 'misconfigured'],
+  [{ status: 425, body: { code: 'account_in_process', message: 'Try again' } }, 'unreached'],
+  // Only an update has it.
+  [{ status: 204 }, 'unclear'],
+])
+
+rows({
+  'the attributes of the names may be others, and a name may be one word': {
+    set: { BREVO_LIST_IDS: '', BREVO_FIRST_NAME_ATTRIBUTE: 'VORNAME', BREVO_LAST_NAME_ATTRIBUTE: 'NACHNAME' },
+    calls: [
+      [
+        create(bob),
+        'created',
+        ['POST /v3/contacts', { email: bob.email, attributes: { VORNAME: 'Bob' }, updateEnabled: false }],
+      ],
+    ],
+  },
+  'a contact that is known and yet cannot be found is not ours, and not waited for': {
+    set: join,
+    says: ({ method }) => (method === 'GET' ? notFound : error('duplicate_parameter', already)),
+    calls: [
+      [create(), { is: 'existing' }],
+      [createAgain(), { is: 'existing', ours: false }],
+    ],
+  },
+  'a list that somebody else added meanwhile is joined': {
+    set: join,
+    had: ada.email,
+    says: ({ path }) => (path.endsWith('/add') ? error('invalid_parameter', 'Contact already in list') : undefined),
+    calls: [[create(), { is: 'existing' }]],
+  },
+  'the check names a list that is not there': {
+    set: { BREVO_LIST_IDS: '2,99' },
+    calls: [[check, /^check the list 99: answered with 404/]],
+  },
+  'the check names an attribute that is not there': {
+    set: { BREVO_LAST_NAME_ATTRIBUTE: 'NOM' },
+    calls: [[check, /^check the attributes: the account has no NOM$/, 'GET /v3/contacts/attributes']],
+  },
+  'the field of the rate limit says how long to wait': {
+    says: { status: 429, body: {}, headers: { 'x-sib-ratelimit-remaining': '0', 'x-sib-ratelimit-reset': '7' } },
+    calls: [[waitAfter(create()), 7_000]],
+  },
 })
-
-test('a join that was cut off goes on where it ended, and one that somebody else did meanwhile is done', async t => {
-  const fake = brevoFake()
-  fake.had('ada@example.com')
-  const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, brevo, { ...brevoSettings(server.url), PROVIDER_EXISTING: 'join' })
-  server.next('slow', 'slow', 'slow', '500 after')
-  assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
-  server.next('slow', 'slow')
-  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
-  const add = (list: number) => `POST /v3/contacts/lists/${list}/contacts/add`
-  const joining = callsOf(server).filter(call => call.endsWith('/add'))
-  assert.deepEqual(joining, [add(2), add(5)])
-
-  const none = { ...(fake.kept('ada@example.com') as object), listIds: [] }
-  const late = await startVendor(t, asked => {
-    const said = fake.answer(asked)
-    return asked.method === 'GET' ? { ...said, body: { ...(said.body as object), ...none } } : said
-  })
-  const other = await opened(t, brevo, { ...brevoSettings(late.url), PROVIDER_EXISTING: 'join' })
-  assert.deepEqual(await other.createContact(ada, false, never), { is: 'existing' })
-})
-
-for (const [what, change, why] of [
-  ['a list', { BREVO_LIST_IDS: '2,99' }, /^check the list 99: answered with 404/],
-  ['an attribute', { BREVO_LAST_NAME_ATTRIBUTE: 'NOM' }, /^check the attributes: the account has no NOM$/],
-  ['a key', { BREVO_API_KEY: 'xkeysib-another' }, /^check the key and the attributes: answered with 401/],
-] as const) {
-  test(`a check names ${what} that is not there, and changes nothing`, async t => {
-    const server = await startVendor(t, brevoFake().answer)
-    const provider = await opened(t, brevo, { ...brevoSettings(server.url), ...change })
-    const failure = await provider.check(never)
-    assert.equal(failure?.is, 'misconfigured')
-    assert.match(failure.why, why)
-    assert.ok(server.asked.every(({ method }) => method === 'GET'))
-  })
-}
 
 test('a lookup that fails after "duplicate" leaves the doubt', async t => {
-  const fake = brevoFake()
-  const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, brevo, brevoSettings(server.url))
+  const { server, provider } = await started(t)
   await provider.createContact(ada, false, never)
   server.next('slow', '500 before')
   assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
   assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
 })
 
-test('a contact that is known and yet cannot be found is not ours, and not waited for', async t => {
-  const message = 'Unable to create contact, email is already associated with another Contact'
-  const known = error('duplicate_parameter', message)
-  const gone: Said = { status: 404, body: { code: 'document_not_found', message: 'Contact does not exist' } }
-  const server = await startVendor(t, ({ method }) => (method === 'GET' ? gone : known))
-  const provider = await opened(t, brevo, { ...brevoSettings(server.url), PROVIDER_EXISTING: 'join' })
+test('a join that was cut off goes on where it ended', async t => {
+  const { fake, server, provider } = await started(t, join)
+  fake.had(ada.email)
+  server.next('slow', 'slow', 'slow', '500 after')
+  assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
   assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
-  assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', ours: false })
+  const joining = server.asked.map(({ path }) => path).filter(path => path.endsWith('/add'))
+  assert.deepEqual(joining, ['/v3/contacts/lists/2/contacts/add', '/v3/contacts/lists/5/contacts/add'])
 })
 
-test('an address that is known costs one call, and no id is told', async t => {
-  const fake = brevoFake()
-  fake.had('ada@example.com')
-  const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, brevo, brevoSettings(server.url))
-  assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
-  assert.equal(server.asked.length, 1)
-})
+describe('Brevo with double opt-in', () => {
+  const asked = (count: number) => (fake: BrevoFake) => assert.equal(fake.asked(ada.email), count)
+  const refused = 'This sms number or email address is already associated with another user. Please use another one.'
 
-const duplicate = { duplicate_identifiers: ['email'] }
-const already = 'Unable to create contact, email is already associated with another Contact'
-const answers: readonly (readonly [string, Said, string])[] = [
-  ['duplicate_parameter', error('duplicate_parameter', already, duplicate), 'existing'],
-  ['duplicate_parameter, as it was once', error('duplicate_parameter', 'Contact already exist'), 'existing'],
-  ['invalid_parameter that tells of a duplicate', error('invalid_parameter', already, duplicate), 'existing'],
-  ['invalid_parameter about the address', error('invalid_parameter', 'Invalid email address'), 'refused'],
-  ['words about addresses in general', error('invalid_parameter', 'The sender email is not valid'), 'misconfigured'],
-  ['those words and another code', error('out_of_range', 'Invalid email address'), 'misconfigured'],
-  ['invalid_parameter about something else', error('invalid_parameter', 'Invalid listIds'), 'misconfigured'],
-  ['missing_parameter', error('missing_parameter', 'No inputs in the body'), 'misconfigured'],
-  ['document_not_found', error('document_not_found', 'List ID does not exist'), 'misconfigured'],
-  ['401', { status: 401, body: { code: 'unauthorized', message: 'Key not found' } }, 'misconfigured'],
-  ['425', { status: 425, body: { code: 'account_in_process', message: 'Try again' } }, 'unreached'],
-  ['201 without an id', { status: 201, body: {} }, 'unclear'],
-  ['204, which only an update has', { status: 204 }, 'unclear'],
-]
-
-for (const [what, said, expected] of answers) {
-  test(`a creation that is answered with ${what} is ${expected}`, async t => {
-    const server = await startVendor(t, () => said)
-    const provider = await opened(t, brevo, brevoSettings(server.url))
-    assert.equal((await provider.createContact(ada, false, never)).is, expected)
+  rows({
+    'nobody is a contact before the click, and no event is sent, which might create the contact': {
+      set: brevoDoubleOptIn,
+      calls: [
+        [create(), { is: 'created' }],
+        [async ({ automation }) => automation, null],
+      ],
+      afterwards(fake) {
+        assert.deepEqual([fake.count(ada.email), fake.asked(ada.email)], [0, 1])
+        fake.confirm(ada.email)
+        const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
+        assert.partialDeepStrictEqual(fake.kept(ada.email), { attributes, listIds: [2, 5] })
+      },
+    },
+    'a known contact gets no mail and is not changed, for one call': {
+      set: brevoDoubleOptIn,
+      had: ada.email,
+      calls: [[create(), { is: 'existing' }, FIND]],
+      keeps: { attributes: { FIRSTNAME: 'Old' }, listIds: [] },
+      afterwards: asked(0),
+    },
+    'in doubt, who was there before is not ours': {
+      set: brevoDoubleOptIn,
+      had: ada.email,
+      calls: [[createAgain(), { is: 'existing', providerId: '1', ours: false }]],
+    },
+    'an address that the look-up already calls invalid is refused': {
+      set: brevoDoubleOptIn,
+      says: error('invalid_parameter', 'Invalid email address'),
+      calls: [[create(), 'refused', FIND]],
+    },
+    'an address that is not valid is refused': {
+      set: brevoDoubleOptIn,
+      calls: [[create(contactOf('refused@example.com')), 'refused']],
+    },
+    'an address that may not be asked, and is not found, is known and not waited for': {
+      set: { ...brevoDoubleOptIn, ...join },
+      says: ({ method }) => (method === 'POST' ? error('invalid_parameter', refused) : undefined),
+      calls: [
+        [create(), 'existing', FIND, ASK, FIND],
+        [createAgain(), { is: 'existing', ours: false }],
+      ],
+    },
+    'a known contact that may not be asked stays known, and is not waited for': {
+      set: { ...brevoDoubleOptIn, ...join },
+      had: ada.email,
+      says: ({ method }) => (method === 'POST' ? error('invalid_parameter', refused) : undefined),
+      calls: [
+        [create(), { is: 'existing' }, FIND, FIND, ASK],
+        [createAgain(), { is: 'existing', providerId: '1', ours: false }],
+      ],
+    },
+    'a known contact is asked once to join the lists': {
+      set: { ...brevoDoubleOptIn, ...join },
+      had: ada.email,
+      calls: [
+        [create(), 'existing'],
+        [create(), 'existing'],
+      ],
+      joined: false,
+      afterwards(fake) {
+        asked(1)(fake)
+        fake.confirm(ada.email)
+        assert.equal(fake.joined!(ada.email), true)
+        assert.partialDeepStrictEqual(fake.kept(ada.email), { attributes: { FIRSTNAME: 'Old' } })
+      },
+    },
   })
-}
 
-test('the field of the rate limit says how long to wait', async t => {
-  const headers = { 'x-sib-ratelimit-limit': '10', 'x-sib-ratelimit-remaining': '0', 'x-sib-ratelimit-reset': '7' }
-  const server = await startVendor(t, () => ({ status: 429, body: { code: 'too_many_requests' }, headers }))
-  const provider = await opened(t, brevo, brevoSettings(server.url))
-  const creation = await provider.createContact(ada, false, never)
-  assert.ok(creation.is === 'unreached')
-  assert.equal(creation.retryAfter, 7_000)
-})
-
-test('an event that is refused ends with that; one that is not authorised is our mistake', async t => {
-  for (const [said, is] of [
-    [error('invalid_parameter', 'event_name is invalid'), 'refused'],
-    [{ status: 401, body: {} }, 'misconfigured'],
-  ] as const) {
-    const server = await startVendor(t, () => said)
-    const provider = await opened(t, brevo, brevoSettings(server.url))
-    assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, is)
+  for (const template of ['8', '9', '10']) {
+    rows({
+      [`template ${template}, which is none for double opt-in or not active, is our mistake`]: {
+        set: { ...brevoDoubleOptIn, BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template },
+        calls: [
+          [create(), 'misconfigured'],
+          [check, /^check the template: /],
+        ],
+        afterwards: asked(0),
+      },
+    })
   }
+
+  test('who is on the lists, and who has unsubscribed, is not asked to join', async t => {
+    const { fake, server, provider } = await started(t, { ...brevoDoubleOptIn, ...join })
+    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
+    fake.confirm(ada.email)
+    assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
+    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
+    fake.had(bob.email)
+    fake.unsubscribe(bob.email)
+    assert.equal((await provider.createContact(bob, false, never)).is, 'existing')
+    assert.equal(server.asked.filter(({ method }) => method === 'POST').length, 1)
+  })
+
+  for (const what of misbehaviours) {
+    test(`a request for confirmation that meets "${what}" ends with one mail`, async t => {
+      const { fake, server, provider } = await started(t, brevoDoubleOptIn)
+      const env = { ...brevoSettings(server.url), ...brevoDoubleOptIn }
+      const hasty = what.startsWith('hang') && (await opened(t, brevo, env, SHORT))
+      server.next('slow', what)
+      const first = await (hasty || provider).createContact(ada, false, never)
+      const expected = /^(?:hang|reset|500|502)/.test(what)
+        ? 'unclear'
+        : /^(?:503|429)/.test(what)
+          ? 'unreached'
+          : 'created'
+      assert.equal(first.is, expected, JSON.stringify(first))
+      if (first.is !== 'created') {
+        server.behave()
+        assert.deepEqual(await provider.createContact(ada, first.is === 'unclear', never), { is: 'created' })
+      }
+      assert.equal(fake.asked(ada.email), 1)
+    })
+  }
+
+  for (const to of ['GET', 'POST']) {
+    const unknown = [400, 403, 409, 422].map(
+      status => [{ status, body: { message: 'Blocked by policy' } }, 'misconfigured'] as const,
+    )
+    answers(`a ${to}, to confirm,`, create(), unknown, { to, set: brevoDoubleOptIn, afterwards: asked(0) })
+  }
+
+  const { BREVO_DOUBLE_OPT_IN_TEMPLATE_ID, BREVO_DOUBLE_OPT_IN_REDIRECT_URL } = brevoDoubleOptIn
+  contradictions([
+    [{ BREVO_DOUBLE_OPT_IN_TEMPLATE_ID }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
+    [{ BREVO_DOUBLE_OPT_IN_REDIRECT_URL }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
+    [{ ...brevoDoubleOptIn, BREVO_LIST_IDS: '' }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
+    [brevoDoubleOptIn, null],
+  ])
 })

@@ -9,7 +9,6 @@ import type { Asked } from '../harness/vendor.ts'
 import { assertDocumented, type Documented, exchanged } from '../harness/wire.ts'
 import { beehiivCalls } from './beehiiv.contract.ts'
 import { beehiivFake, beehiivSettings } from './beehiiv.fake.ts'
-import { brevoContract } from './brevo.contract.ts'
 import { brevoFake, brevoSettings } from './brevo.fake.ts'
 import { buttondownCalls } from './buttondown.contract.ts'
 import { buttondownFake, buttondownSettings } from './buttondown.fake.ts'
@@ -56,7 +55,7 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
       contact: name => `referrer?${name}`,
     },
   ],
-  brevo: [{ fake: brevoFake, settings: brevoSettings, contract: brevoContract, event: within('event_properties') }],
+  brevo: [{ fake: brevoFake, settings: brevoSettings, event: within('event_properties') }],
   mailchimp: [{ fake: mailchimpFake, settings: mailchimpSettings }],
   plunk: [{ fake: plunkFake, settings: plunkSettings, contract: plunkContract, contact: within('data') }],
   listmonk: [

@@ -1,0 +1,169 @@
+/** The table of a vendor: for each call of ours what the vendor receives and answers, and what our client makes of it. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { readConfig } from '../../src/config/config.ts'
+import type { Provider } from '../../src/waitlist/ports/provider.ts'
+import { contactOf, eventOf, opened, type VendorFake, type VendorUnderTest } from '../contracts/provider.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { assertSameWire, recorded } from '../harness/wire.ts'
+
+type Settings = Readonly<Record<string, string>>
+
+export const never = new AbortController().signal
+export const ada = contactOf('ada@example.com')
+
+/** What is asked of our client. */
+export type Act = (provider: Provider) => Promise<unknown>
+export const create =
+  (contact = ada): Act =>
+  provider =>
+    provider.createContact(contact, false, never)
+/** A creation in doubt. */
+export const createAgain =
+  (contact = ada): Act =>
+  provider =>
+    provider.createContact(contact, true, never)
+export const start =
+  (contact = ada): Act =>
+  ({ automation }) =>
+    automation!.deliver(eventOf(contact), never)
+export const remove =
+  (email = ada.email): Act =>
+  provider =>
+    provider.remove(email, never)
+/** Milliseconds for which the vendor asks to wait. */
+export const waitAfter =
+  (act: Act): Act =>
+  async provider =>
+    Object(await act(provider)).retryAfter
+export const check: Act = provider => provider.check(never)
+
+/** What our client says: its `is`, all of it, or, as a pattern, why it is our mistake. */
+type Outcome = string | number | object | RegExp | null
+/** A request: method, path and query, and the body where it matters. */
+type Sent = string | readonly [call: string, json: unknown]
+/** An act, what our client says, and, if any is given, all requests that it makes for it. */
+export type Call = readonly [act: Act, outcome: Outcome, ...sent: readonly Sent[]]
+
+interface Row<Fake> {
+  readonly set?: Settings
+  /** An address, or several, that the vendor had before. */
+  readonly had?: string | readonly string[]
+  /** Answers in the fake's place: to everything, or to what it chooses. */
+  readonly says?: Said | ((asked: Asked) => Said | undefined)
+  readonly calls: readonly Call[]
+  /** Some of what the vendor keeps of her in the end. */
+  readonly keeps?: object
+  /** Whether she is on all lists in the end. */
+  readonly joined?: boolean
+  afterwards?(fake: Fake): void
+}
+
+/** The same acts by our client and by the vendor's own, whose requests `become` may bring into the form of ours. */
+interface Same<Fake> extends Pick<Row<Fake>, 'set' | 'had'> {
+  readonly ours: readonly Call[]
+  theirs(url: string): Promise<unknown>
+  readonly headers?: readonly string[]
+  become?(theirs: readonly Asked[], ours: readonly Asked[]): readonly Asked[]
+}
+
+/** An answer, and what our client makes of it. */
+type Answered = readonly [said: Said, outcome: Outcome]
+
+export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest, 'fake'> & { fake(): Fake }) {
+  /** Starts the fake, and the provider in front of it. */
+  async function started(t: TestContext, set: Settings = {}, says?: Row<Fake>['says']) {
+    const fake = under.fake()
+    const instead = typeof says === 'function' ? says : () => says
+    const server = await startVendor(t, asked => instead(asked) ?? fake.answer(asked))
+    const provider = await opened(t, under, { ...under.settings(server.url), ...set })
+    return { fake, server, provider }
+  }
+
+  async function hold(
+    t: TestContext,
+    { set, had = [], says, calls, keeps, joined, afterwards }: Row<Fake>,
+  ): Promise<void> {
+    const { fake, server, provider } = await started(t, set, says)
+    for (const email of [had].flat()) fake.had(email)
+    for (const [act, outcome, ...sent] of calls) {
+      const before = server.asked.length
+      assertOutcome(await act(provider), outcome)
+      if (sent.length > 0) assertSent(server.asked.slice(before), sent)
+    }
+    if (keeps !== undefined) assert.partialDeepStrictEqual(fake.kept(ada.email), keeps)
+    if (joined !== undefined) assert.equal(fake.joined!(ada.email), joined)
+    afterwards?.(fake)
+  }
+
+  return {
+    started,
+
+    /** Each row is a test of its own. */
+    rows(table: Readonly<Record<string, Row<Fake>>>): void {
+      for (const [title, row] of Object.entries(table)) test(title, t => hold(t, row))
+    },
+
+    /** What each answer is taken for; `to`: those requests alone get it that have this method. */
+    answers(what: string, act: Act, table: readonly Answered[], more: Partial<Row<Fake>> & { to?: string } = {}): void {
+      const { to, ...row } = more
+      for (const [said, outcome] of table) {
+        const is = outcome instanceof RegExp || typeof outcome === 'string' ? String(outcome) : JSON.stringify(outcome)
+        const says = (asked: Asked) => (to === undefined || asked.method === to ? said : undefined)
+        test(`${what} that is answered with ${JSON.stringify(said)} is ${is}`, t =>
+          hold(t, { ...row, says, calls: [[act, outcome]] }))
+      }
+    },
+
+    sameRequests(title: string, { set, had = [], ours, theirs, headers, become = all => all }: Same<Fake>): void {
+      test(`our requests are those of the vendor's own client: ${title}`, async t => {
+        const { fake, server, provider } = await started(t, set)
+        const other = under.fake()
+        for (const email of [had].flat()) for (const each of [fake, other]) each.had(email)
+        for (const [act, outcome] of ours) assertOutcome(await act(provider), outcome)
+        const others = await recorded(t, other.answer, theirs)
+        assertSameWire(server.asked, become(others, server.asked), headers)
+      })
+    },
+
+    /** Settings that are each allowed, but not together; null: they are. */
+    contradictions(table: readonly (readonly [change: Settings, mistake: RegExp | null])[]): void {
+      for (const [change, mistake] of table) {
+        test(`the settings ${JSON.stringify(change)} are ${mistake === null ? 'allowed' : 'refused at the start'}`, () => {
+          const env = { ...under.settings('https://api.example.com'), ...change }
+          const result = readConfig({ PROVIDER: under.vendor, ...env })
+          if (mistake === null) return assert.ok('config' in result, JSON.stringify(result))
+          assert.ok('mistakes' in result)
+          assert.match(result.mistakes.join(), mistake)
+        })
+      }
+    },
+  }
+}
+
+function assertOutcome(said: unknown, outcome: Outcome): void {
+  const shown = JSON.stringify(said)
+  if (outcome instanceof RegExp) {
+    const { is, why } = Object(said)
+    assert.equal(is, 'misconfigured', shown)
+    assert.match(why, outcome)
+  } else if (typeof outcome === 'string') assert.equal(Object(said).is, outcome, shown)
+  else assert.deepEqual(said, outcome)
+}
+
+function assertSent(asked: readonly Asked[], sent: readonly Sent[]): void {
+  const expected = sent.map(one => (typeof one === 'string' ? [one] : one))
+  const calls = asked.map(one => callOf(one))
+  assert.deepEqual(
+    calls,
+    expected.map(([call]) => call),
+  )
+  for (const [i, [, json]] of expected.entries()) {
+    if (expected[i]!.length > 1) assert.deepEqual(asked[i]!.json, json)
+  }
+}
+
+export function callOf({ method, path, query }: Asked): string {
+  const asked = Object.entries(query).map(([name, value]) => `${name}=${value}`)
+  return `${method} ${path}${asked.length === 0 ? '' : `?${asked.join('&')}`}`
+}
