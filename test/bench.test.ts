@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generators } from '../bench/load.ts'
 import { names, readOptions, usage } from '../bench/options.ts'
-import { withRun } from '../bench/report.ts'
 import { newSignup } from '../bench/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { isSlow } from './harness/slow.ts'
@@ -90,22 +89,8 @@ test('without a name, all but the instances are measured; the usage and the page
     assert.match(read('docs/engineering/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
 })
 
-test('the switches against bots are a scenario and an option', () => {
-  assert.deepEqual([...readOptions(['--challenge']).chosen], ['challenge'])
-  assert.deepEqual([...readOptions(['signup', '--challenge']).chosen], ['signup', 'challenge'])
-})
-
 test('wrong options are refused', () => {
   assert.throws(() => readOptions(['signups']), /there is no scenario signups/)
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds must be a whole number/)
   assert.throws(() => readOptions(['signup', '--write']), /--write takes all scenarios, or `instances` alone/)
-})
-
-test('a run replaces the last one in its page, and nothing else', () => {
-  for (const path of ['docs/engineering/performance.md', 'docs/engineering/scaling.md']) {
-    const [before, after, ...more] = withRun(read(path), '$& a run').split('\n$& a run\n\n')
-    assert.deepEqual(more, [])
-    assert.ok(read(path).startsWith(before!) && read(path).endsWith(after!), path)
-  }
-  assert.throws(() => withRun('no place', 'a run'))
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -227,35 +226,6 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
     })
   })
 
-  test('however often it is asked, it counts once in five seconds, and tries once in thirty', async t => {
-    let counted = 0
-    let tried = 0
-    const { origin, ask } = await open(t, {
-      store: {
-        async check() {
-          tried++
-        },
-        async counts() {
-          counted++
-          return counts
-        },
-      },
-    })
-    const began = performance.now()
-    const elapsed = () => performance.now() - began
-    while (elapsed() < 1_000) await Promise.all([ask('GET', '/metrics'), scrape(origin), ask('GET', '/')])
-    assert.ok(counted <= 1 + elapsed() / 5_000 && tried <= 1 + elapsed() / 30_000, `${counted} and ${tried}`)
-  })
-
-  test('a count that takes long is waited for by nobody, and shown when it has ended', async t => {
-    const counting = Promise.withResolvers<Counts>()
-    const { origin } = await open(t, { store: { check: async () => {}, counts: () => counting.promise } })
-    const listed = async () => (await scrape(origin)).value('waitlist_contacts', { state: 'listed' })
-    assert.equal(await listed(), undefined)
-    counting.resolve(counts)
-    await until(async () => (await listed()) === 1_000_000)
-  })
-
   test('who is held is counted by the reason, and those that hold nobody are 0', async t => {
     const held = [{ reason: 'same-mailbox', count: 34, oldest: new Date(0), newest: new Date(0) }] as const
     const store = {
@@ -299,18 +269,6 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
       assert.ok(answers.split(`HTTP/1.1 200`).length <= 2, version)
     }
     assert.equal((await ask('GET', '/')).status, 200)
-  })
-
-  test('a client that waits for them gets one after the other on its connection', async t => {
-    const { origin } = await open(t)
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    t.after(() => agent.destroy())
-    for (let times = 0; times < 20; times++) {
-      const request = get(`${origin}/metrics`, { agent })
-      const [response] = await once(request, 'response')
-      assert.deepEqual([response.statusCode, request.reusedSocket], [200, times > 0])
-      await once(response.resume(), 'end')
-    }
   })
 
   test('OpenMetrics for who asks for it', async t => {

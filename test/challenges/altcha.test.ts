@@ -5,7 +5,7 @@ import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
 import fc from 'fast-check'
 import { altcha } from '../../src/challenges/altcha.ts'
 import { openChallenge } from '../../src/challenges/open.ts'
-import { type Challenge, SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
+import type { Challenge } from '../../src/waitlist/ports/challenge.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { recordingLog } from '../harness/service.ts'
 import { payloadOf, solved } from '../harness/solve.ts'
@@ -83,16 +83,6 @@ describe('a challenge of ALTCHA', () => {
       const expected = counter === payload.solution.counter ? 'solved' : 'unsolved'
       assert.equal((await verify(ours, payloadOf(payload.challenge, solution))).is, expected, String(counter))
     }
-  })
-
-  test('the published half of the key is no solution, whatever follows', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ minLength: 0, maxLength: 16 }), fc.nat(5), async (bytes, counter) => {
-        const derivedKey = parameters.keyPrefix + Buffer.from(bytes).toString('hex')
-        fc.pre(derivedKey !== payload.solution.derivedKey)
-        assert.deepEqual(await verify(ours, payloadOf(payload.challenge, { counter, derivedKey })), wrong)
-      }),
-    )
   })
 
   test('one that others made is wrong, even if they know our secret', async () => {
@@ -180,13 +170,6 @@ describe('a challenge of ALTCHA', () => {
     for (const inner of ['['.repeat(1_400), '{"a":'.repeat(280), `{"challenge":{"parameters":${'{"a":'.repeat(250)}`]) {
       assert.deepEqual(await verify(ours, Buffer.from(inner).toString('base64')), wrong)
     }
-  })
-
-  test('what is longer than any solution is not read', async () => {
-    const padded = (length: number) => right.padEnd(length, ' ')
-    assert.equal((await verify(ours, padded(2_048))).is, 'solved')
-    assert.deepEqual(await verify(ours, padded(2_049)), wrong)
-    assert.deepEqual(await verify(ours, padded(SOLUTION_MAX)), wrong)
   })
 })
 

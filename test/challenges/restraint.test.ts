@@ -31,10 +31,3 @@ test('calls that were under way together and fail together begin one pause', () 
   now = 1_000
   assert.notEqual(begin(), null)
 })
-
-test('who waits for a connection does not begin once it is known to be away', () => {
-  const { begin } = restraint(() => 0)
-  const waiting = begin()!
-  for (let i = 0; i < 3; i++) begin()!.ended(false)
-  assert.equal(waiting.isDue(), false)
-})

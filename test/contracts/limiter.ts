@@ -94,22 +94,6 @@ export function limiterContract(name: string, open: OpenLimiter): void {
       assert.equal(others.filter(({ admitted }) => admitted).length, 15)
     })
 
-    test('a network that is refused costs its clients nothing; waiting as long as it says is enough', async t => {
-      const limiter = await open(t, { limit: 1, window: 32 })
-      const { network, seconds } = await fresh(2_000, async network => {
-        for (let i = 0; i < 16; i++) assert.equal((await limiter.take(`${network} ${i}`, network)).admitted, true)
-        const refusals: RateDecision[] = []
-        for (let i = 0; i < 5; i++) refusals.push(await limiter.take(`late ${network}`, network))
-        return () => {
-          assert.ok(refusals.every(({ admitted, remaining }) => !admitted && remaining === 0))
-          return { network, seconds: refusals[4]!.seconds }
-        }
-      })
-      assert.ok(seconds <= 2)
-      await pass(seconds)
-      assert.equal((await limiter.take(`late ${network}`, network)).admitted, true)
-    })
-
     test('the numbers fit their fields: whole, never negative, at least one second', async t => {
       for (const quota of [
         { limit: 1_000_000, window: 1 },
@@ -214,12 +198,6 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
       }
     })
 
-    property('what is said to remain is admitted at that moment, and not one more', async ({ limiter }) => {
-      const { admitted, remaining } = await limiter.take(client)
-      if (!admitted) assert.equal(remaining, 0)
-      assert.equal((await exhaust(limiter)).admitted, remaining)
-    })
-
     property('after a refusal, waiting exactly `seconds` succeeds, and a second less does not', async past => {
       const { limiter, clock } = past
       const { seconds } = (await exhaust(limiter)).refusal
@@ -230,12 +208,6 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
       }
       clock.now = refusedAt + seconds * 1_000
       assert.equal((await limiter.take(client)).admitted, true)
-    })
-
-    property('after an admission, waiting exactly `seconds` leaves one attempt more', async ({ limiter, clock }) => {
-      const { remaining, seconds } = await limiter.take(client)
-      clock.now += seconds * 1_000
-      assert.ok((await exhaust(limiter)).admitted >= remaining + 1)
     })
 
     property('a used-up quota comes back one by one, never beyond `limit`', async past => {
@@ -252,22 +224,6 @@ export function limiterClockContract(name: string, open: OpenClockedLimiter): vo
         clock.now += interval * intervals + 0.01
         assert.equal((await exhaust(limiter)).admitted, Math.min(intervals, limit))
       }
-    })
-
-    property('refused attempts cost nothing, however many they are', async ({ limiter, clock, interval, limit }) => {
-      clock.now += interval * limit * 2
-      await exhaust(limiter)
-      for (let i = 0; i < 20; i++) {
-        clock.now += interval / 25
-        assert.equal((await limiter.take(client)).admitted, false)
-      }
-      clock.now += interval / 5 + 0.01
-      assert.equal((await limiter.take(client)).admitted, true)
-    })
-
-    property('another client has its whole quota', async ({ limiter, limit }) => {
-      const attempts = await takeMany(limiter, '192.0.2.2', limit + 1)
-      assert.equal(attempts.filter(({ admitted }) => admitted).length, limit)
     })
 
     /** A quota, and what the many clients of a network have done: by turns, some of them more often than others. */

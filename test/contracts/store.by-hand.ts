@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import type { Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import {
   DAY,
@@ -197,62 +197,6 @@ export function byHandContract(name: string, place: MakePlace): void {
       assert.deepEqual([again.contact.email, again.attempts, again.doubt], ['ada@example.com', 0, false])
       assert.equal(await after.settle(again, listed), true)
       await goesOn(after, 'last')
-    })
-
-    for (const state of ['waiting', 'delivered', 'abandoned']) {
-      edits(
-        `a delivery made by hand, ${state}, tells of no contact that is pending, and of no listed one twice`,
-        async ({ sql, clock, open }) => {
-          const store = await open({ destinations: ['webhook', 'crm'] })
-          const delivery = await pendingNow(store)
-          await sql(
-            'insert into delivery (contact, destination, state, due_at)' +
-              ` select contact, 'webhook', '${state}', due_at from delivery where destination = '${provider}'`,
-          )
-          clock.pass(LEASE - 1)
-          assert.deepEqual(await store.claim('webhook', 10), [])
-          clock.pass(1)
-          assert.deepEqual(await store.claim('webhook', 10), [])
-          assert.deepEqual(await store.claim('webhook', 10, await numberOf(store)), [])
-          assert.equal(await store.settle(delivery, listed), true)
-          for (const destination of ['webhook', 'crm']) {
-            const told = await only(store, destination)
-            assert.deepEqual([told.contact.email, told.attempts, told.doubt], ['ada@example.com', 0, false])
-            assert.equal(await store.settle(told, { is: 'delivered' }), true)
-          }
-          clock.pass(DAY)
-          assert.deepEqual(await store.claim('webhook', 10), [])
-          await goesOn(store, 'next')
-        },
-      )
-    }
-
-    edits('a delivery made by hand goes when its contact is listed without an event', async ({ sql, open }) => {
-      const store = await open()
-      const delivery = await pendingNow(store)
-      await sql("insert into delivery (contact, destination, due_at) select contact, 'webhook', due_at from delivery")
-      assert.equal(await store.settle(delivery, { is: 'listed', joined: false }), true)
-      assert.deepEqual(await sql('select 1 from delivery'), [])
-      assert.deepEqual(await store.claim('webhook', 10), [])
-    })
-
-    edits('a delivery made by hand for somebody yet to come keeps nobody from coming', async ({ sql, clock, open }) => {
-      for (const options of [{}, { provider: null }]) {
-        const store = await open(options)
-        await store.admit(signup('First', `first-${options.provider}@example.com`))
-        const [{ number }] = (await sql('select max(number) as number from contact')) as [{ number: number | string }]
-        for (const destination of ['webhook', provider]) {
-          await sql(
-            'insert into delivery (contact, destination, due_at)' +
-              ` select ${Number(number) + 1}, '${destination}', max(due_at) from delivery`,
-            'unchecked',
-          )
-        }
-        const { is } = await store.admit(signup('Ada', `ada-${options.provider}@example.com`))
-        assert.equal(is, options.provider === null ? 'listed now' : 'pending now')
-        clock.pass(DAY)
-        await store.close()
-      }
     })
 
     edits(

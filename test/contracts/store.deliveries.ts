@@ -2,19 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { eventId, joinedEvent } from '../../src/waitlist/rules/contact.ts'
-import {
-  bare,
-  DAY,
-  emailsOf,
-  handClock,
-  idOf,
-  type MakePlace,
-  numbersOf,
-  only,
-  opened,
-  signup,
-  stored,
-} from './store.place.ts'
+import { bare, DAY, emailsOf, handClock, idOf, type MakePlace, only, opened, signup, stored } from './store.place.ts'
 
 const later = (wait: number, doubt = false) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
 const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is: 'abandoned', why: 'HTTP 404' }]
@@ -140,32 +128,6 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual(emailsOf(await store.claim('webhook', 2)), ['due-20@example.com', 'due-30@example.com'])
       assert.deepEqual(emailsOf(await store.claim('webhook', 9)), ['due-40@example.com'])
       assert.deepEqual(await store.claim('webhook', 9), [])
-    })
-
-    test('a crowd of 50 that claims 500 deliveries, while more are born, gets each exactly once', async t => {
-      const store = await opened(await place(t), t, { destinations: ['webhook', 'crm'] })
-      const admit = (i: number) => store.admit(signup('Visitor', `visitor-${i}@example.com`))
-      await Promise.all(Array.from({ length: 500 }, (_, i) => admit(i)))
-      const claims = Array.from({ length: 50 }, () => store.claim('webhook', 20))
-      const born = Array.from({ length: 200 }, (_, i) => admit(500 + i))
-      const claimed = await Promise.all(claims)
-      await Promise.all(born)
-      assert.ok(claimed.every(({ length }) => length <= 20))
-      assert.ok(claimed.flat().length >= 500)
-      const deliveries = [...claimed.flat(), ...(await store.claim('webhook', 1_000))]
-      assert.equal(deliveries.length, 700)
-      assert.equal(new Set(numbersOf(deliveries)).size, 700)
-      assert.equal(new Set(emailsOf(deliveries)).size, 700)
-      const settled = await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
-      assert.ok(settled.every(Boolean))
-    })
-
-    test('of two that settle with one token at once, one is told that it did', async t => {
-      const store = await opened(await place(t), t, { destinations: ['webhook'] })
-      await store.admit(signup('Ada', 'ada@example.com'))
-      const delivery = await only(store)
-      const answers = await Promise.all(settlements.map(each => store.settle(delivery, each)))
-      assert.deepEqual(answers.filter(Boolean).length, 1)
     })
 
     test('opened again it finds every delivery as it was, and new ones go to the new destinations', async t => {

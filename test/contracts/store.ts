@@ -51,22 +51,6 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
 
-    test('of 500 simultaneous signups with one address in many spellings exactly one is listed now', async t => {
-      const here = await place(t)
-      const store = await opened(here, t)
-      const crowd = Array.from({ length: 500 }, (_, i) => signup(`Ada ${i}`, spelled('ada@example.com', i * 7)))
-      const answers = await Promise.all(crowd.map(each => store.admit(each)))
-      assert.equal(answers.filter(({ is }) => is === 'listed now').length, 1)
-      assert.equal(answers.filter(({ is }) => is === 'already listed').length, 499)
-      const contacts = await stored(here, t)
-      if (contacts !== null) {
-        assert.deepEqual(
-          contacts.map(({ id, events }) => ({ id, events })),
-          [{ id: idsOf(answers)[0], events: 1 }],
-        )
-      }
-    })
-
     test('of 400 addresses sent 8 times each, all at once and mixed, each is listed now once', async t => {
       const here = await place(t)
       const store = await opened(here, t)

@@ -235,18 +235,6 @@ describe('the form with the official widget, under a strict policy, on another o
     assert.deepEqual(emails(service), ['bob@example.com', 'ada@example.com'])
   })
 
-  test('without a network it says so; with one again the next click works', async t => {
-    const { page, fill, join, says, signups } = await opened(t)
-    await page.context().setOffline(true)
-    await fill('Ada', 'ada@example.com')
-    await join()
-    await says('You are offline. Please try again when you are connected.')
-    assert.equal(signups(), 0)
-    await page.context().setOffline(false)
-    await join()
-    await says('You are on the waitlist.')
-  })
-
   test('challenges that are used up, or a service that is away, leave a sentence and a button that works', async t => {
     const { page, fill, is, join, says, signups } = await opened(t)
     await page.route('**/api/challenge', route =>
@@ -291,27 +279,6 @@ describe('the form with the official widget, under a strict policy, on another o
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
     })
   }
-
-  test('a widget that was not loaded leaves a sentence', async t => {
-    const { origin, sendTo } = await altchaLanding(t)
-    sendTo('http://localhost:1')
-    const { page, fill, join, says, signups } = await visit(t, 'about:blank')
-    await page.route('**/altcha.min.js', route => route.abort())
-    await page.goto(origin)
-    await fill('Ada', 'ada@example.com')
-    await join()
-    await says('The challenge could not be loaded or solved. Please try again.')
-    assert.equal(signups(), 0)
-  })
-
-  test('a script that was not loaded leaves a button that is off, and looks it', async t => {
-    const { origin } = await altchaLanding(t)
-    const { page } = await visit(t, 'about:blank')
-    await page.route('**/waitlist.js', route => route.abort())
-    await page.goto(origin)
-    assert.equal(await page.getByRole('button').isDisabled(), true)
-    assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('button')).opacity`), '0.6')
-  })
 
   test('without JavaScript the form says what is missing, and sends nothing', async t => {
     const { origin } = await altchaLanding(t)

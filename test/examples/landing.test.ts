@@ -307,15 +307,6 @@ for (const example of examples) {
       assert.equal(sent(), 1)
     })
 
-    test('when the countdown ends, the next attempt is admitted', async t => {
-      const { page, says, signUp, service } = await opened(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1s' })
-      await page.route('**/api/waitlist', route => useUp(service).then(() => route.continue()), { times: 1 })
-      await signUp('Ada', 'ada@example.com')
-      await says('You can try again now.')
-      await page.getByRole('button', { name: 'Join the waitlist', exact: true }).click()
-      await says(sentences.new)
-    })
-
     test('what is not saved is an error, and what was typed stays for the next try', async t => {
       const { originAt, sendTo } = await landing(t, example)
       const origin = originAt('localhost')
@@ -334,26 +325,6 @@ for (const example of examples) {
       await visitor.says(sentences.new)
     })
 
-    test('a 200 that is not about a signup, as after a redirect that made a GET of it, is no success', async t => {
-      const { originAt, sendTo } = await landing(t, example)
-      const origin = originAt('localhost')
-      const fields = {
-        'access-control-allow-origin': origin,
-        'access-control-allow-credentials': 'true',
-        'access-control-allow-headers': 'Content-Type',
-      }
-      const described = JSON.stringify({ name: 'Waitlist', methods: ['GET', 'POST'] })
-      sendTo(
-        await listening(
-          t,
-          createServer((_, response) => response.writeHead(200, fields).end(described)),
-        ),
-      )
-      const { says, signUp } = await visit(t, origin)
-      await signUp('Ada', 'ada@example.com')
-      await says('That did not work.')
-    })
-
     test('without a network it says so and sends nothing; a service that is gone is told apart from that', async t => {
       const { page, says, signUp, sent, complaints, service } = await opened(t)
       await page.context().setOffline(true)
@@ -365,14 +336,6 @@ for (const example of examples) {
       await page.getByRole('button').click()
       await says(sentences.unreachable)
       assert.ok(complaints.some(text => /Is it running, and is http:\S+ in its CORS_ORIGINS\?$/.test(text)))
-    })
-
-    test('an origin that is not allowed looks like a network that is down; the console has a hint', async t => {
-      const { says, signUp, complaints, service, origin } = await opened(t, { CORS_ORIGINS: 'https://www.example.com' })
-      await signUp('Ada', 'ada@example.com')
-      await says(sentences.unreachable)
-      assert.ok(complaints.some(text => text.includes(`is ${origin} in its CORS_ORIGINS?`)))
-      assert.deepEqual(emails(service), [])
     })
 
     test('a slow answer gets a word, and none at all a sentence that is true; then it may be sent again', async t => {
@@ -439,20 +402,6 @@ for (const example of examples) {
       await says(sentences.new)
     })
 
-    test('from right to left nothing sticks out, and in forced colours a mistake and the focus are still marked', async t => {
-      const { page, hints, signUp } = await opened(t)
-      await page.evaluate(`document.documentElement.dir = 'rtl'`)
-      await page.setViewportSize({ width: 320, height: 640 })
-      await page.emulateMedia({ forcedColors: 'active' })
-      await signUp('', 'ada@')
-      await hints('Name', 'Please enter your name.')
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
-      const width = (name: string) =>
-        page.evaluate(`getComputedStyle(document.querySelector('[name=${name}]')).${'borderTopWidth'}`)
-      assert.equal(await width('name'), '2px')
-      assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid')
-    })
-
     test('the query of the page is handed on', async t => {
       const { page, says, signUp, service, origin } = await opened(t, { TRACK_SOURCES: 'true' })
       await page.goto(`${origin}/?utm_source=newsletter&gclid=1&ref=ada`)
@@ -466,35 +415,6 @@ for (const example of examples) {
     })
   })
 }
-
-test('on the screen of a small notebook the button is in sight', { skip }, async t => {
-  const { originAt } = await landing(t, 'landing/index.html')
-  const { page } = await visit(t, originAt('localhost'))
-  for (const [width, height] of [
-    [1280, 720],
-    [1366, 657],
-  ] as const) {
-    await page.setViewportSize({ width, height })
-    const button = await page.getByRole('button').boundingBox()
-    assert.ok(button!.y + button!.height < height, `${width} × ${height}`)
-  }
-})
-
-test('the success moves a little, and not at all for a visitor who asks for less motion', { skip }, async t => {
-  const { originAt, sendTo } = await landing(t, 'landing/index.html')
-  const { baseUrl } = await startService(t, { CORS_ORIGINS: originAt('localhost') })
-  sendTo(baseUrl)
-  for (const reducedMotion of ['no-preference', 'reduce'] as const) {
-    const { page, signUp, says } = await visit(t, originAt('localhost'), { reducedMotion })
-    await page.evaluate(`addEventListener('animationstart', ({ target }) => {
-      if (target.matches('[data-state=done] [role=status]')) document.documentElement.dataset.moved = ''
-    })`)
-    await signUp('Ada', `${reducedMotion}@example.com`)
-    await says(sentences.new)
-    if (reducedMotion === 'reduce') assert.equal(await page.evaluate('document.getAnimations().length'), 0)
-    else await page.locator('[data-moved]').waitFor()
-  }
-})
 
 /** Each name in `localhost` is this machine; what stands before it makes the site. */
 const [page1, same, other] = ['www.shop.localhost', 'waitlist.shop.localhost', 'waitlist.elsewhere.localhost']

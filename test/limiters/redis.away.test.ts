@@ -120,30 +120,6 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: 3 }, () 
     })
   })
 
-  test('while it is loading the local limiter stands in, then it is used', async t => {
-    // A minute, unless it is told to hurry.
-    const own = await server(t, [
-      '--key-load-delay',
-      '100000',
-      '--loading-process-events-interval-bytes',
-      '1024',
-      '--rdbcompression',
-      'no',
-    ])
-    const fill = "for i = 1, 600 do redis.call('set', 'key ' .. i, string.rep('x', 500)) end"
-    await own.command('eval', fill, 0)
-    await own.command('save')
-    await own.stop()
-    const started = own.start()
-    const limiter = openedLimiter(t, { ...quota, url: own.url, timeout: 5_000 })
-    await until(() => failsWith(limiter, /LOADING/))
-    const { limiter: sure } = insure(limiter)
-    assert.equal((await sure.take('meanwhile')).remaining, 2)
-    await own.command('config', 'set', 'key-load-delay', 0)
-    await started
-    await until(() => answers(limiter))
-  })
-
   test('a link that fails in every way fails no attempt and loses no connection for good', async t => {
     const seed = seedOf(t)
     const own = await server(t)
@@ -194,17 +170,6 @@ describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: 3 }, () 
     proxy.set({ is: 'none' })
     await until(() => answers(limiter))
     assert.equal((await limiter.take('lost')).remaining, 1)
-  })
-
-  test('a connection that hangs is given up, with all that waited on it', async t => {
-    const own = await server(t)
-    const limiter = await connectedLimiter(t, { ...quota, url: own.url, timeout })
-    own.pause()
-    const crowd = await Promise.allSettled(Array.from({ length: 1_000 }, (_, i) => limiter.take(`client ${i}`)))
-    assert.ok(crowd.every(({ status }) => status === 'rejected'))
-    await until(() => failsWith(limiter, /timeout|closed|no connection/i))
-    own.goOn()
-    await until(() => answers(limiter))
   })
 
   test('while there is no connection nothing is kept: each attempt fails at once, and none is sent later', async t => {

@@ -42,14 +42,6 @@ describe('the bounds of a caller', { concurrency: true, timeout: 60_000 }, () =>
     assert.equal(connections(), 3)
   })
 
-  test('waiting for a turn costs nothing of the time for the call itself', async t => {
-    const { base, received } = await serving(t, response => response.end('{}'))
-    const call = calling(t, base, { rate: { calls: 1, per: 1_500, connections: 1 } })
-    const outcomes = await Promise.all([1, 2, 3].map(() => call(create, 1_400)))
-    assert.deepEqual(outcomes.map(classOf), Array(3).fill('answered'))
-    assert.equal(received.length, 3)
-  })
-
   test('a call whose turn comes too late is refused at once, and says that it was not sent', async t => {
     const { base, received } = await serving(t, response => response.end('{}'))
     const call = calling(t, base, { rate: { calls: 1, per: 6_000, connections: 1 } })
@@ -79,28 +71,6 @@ describe('the bounds of a caller', { concurrency: true, timeout: 60_000 }, () =>
     assert.ok(leftForSecond <= 1_500, `${leftForSecond} ms were left`)
     assert.equal(classOf(outcome), 'unclear')
     assert.equal(received.length, 2)
-  })
-
-  test('a later call that could not begin in the time of its attempt is refused before that is over', async t => {
-    const { base, received } = await serving(t, response => response.end('{}'))
-    const { caller } = await import('../../src/outbound/caller.ts')
-    const { call, close } = caller({ base, headers: {}, rate: { calls: 1, per: 4_000, connections: 1 } })
-    t.after(close)
-    const outcome = await attempting(3_000, never, async attempt => {
-      assert.equal((await call(create, attempt)).is, 'answered')
-      const second = await call(create, attempt)
-      assert.ok(attempt.left() > 0)
-      return second
-    })
-    assert.ok(outcome.is === 'unreached' && outcome.notSent === true, JSON.stringify(outcome))
-    assert.equal(received.length, 1)
-  })
-
-  test('whatever it answered to others, every call is sent: to spare it is for those who know why they call', async t => {
-    const { base, received } = await serving(t, response => response.writeHead(429, { 'retry-after': '60' }).end())
-    const call = calling(t, base)
-    for (let i = 0; i < 10; i++) assert.equal(classOf(await call(create, patient)), 'unreached')
-    assert.equal(received.length, 10)
   })
 
   test('a call that is under way when the caller is closed ends; so do those that wait and those that come', async t => {

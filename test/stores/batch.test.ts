@@ -68,22 +68,6 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
     )
   })
 
-  test('after a commit that took long there are half as many in the next one, and after short ones twice as many', async () => {
-    let took = 500
-    const sizes: number[] = []
-    const bounds = { ...patient, batch: 1_000 }
-    const commit = async (items: readonly number[]) => {
-      sizes.push(items.length)
-      return items.map(String)
-    }
-    const batches = groupCommit(commit, { bounds, took: () => took })
-    await Promise.all(range(3_000).map(batches.submit))
-    assert.deepEqual(sizes.splice(0), [1_000, 500, 256, 256, 256, 256, 256, 220])
-    took = 5
-    await Promise.all(range(3_000).map(batches.submit))
-    assert.deepEqual(sizes, [256, 512, 1_000, 1_000, 232])
-  })
-
   test('as many commits as the store merges are under way at once, and each answers its own items', async () => {
     const { commit, called, calls } = handCommit()
     const batches = groupCommit(commit, { bounds: patient, ahead: 2 })
@@ -103,20 +87,6 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(await Promise.all(answers.slice(1)), ['1', '2', '3'])
   })
 
-  test('a full batch is sent at once, though the turn of the event loop goes on', async () => {
-    const { commit, calls } = handCommit()
-    const batches = groupCommit(commit, { bounds: { ...patient, batch: 4 } })
-    const answers = range(5).map(item => batches.submit(item))
-    assert.deepEqual(
-      calls.map(({ items }) => items),
-      [range(4)],
-    )
-    calls[0]!.finish()
-    await Promise.all(answers.slice(0, 4))
-    calls[1]!.finish()
-    assert.equal(await answers[4], '4')
-  })
-
   test('nobody is answered before the commit has', async () => {
     const { commit, called } = handCommit()
     const batches = groupCommit(commit, { bounds: patient })
@@ -129,28 +99,6 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(answered, false)
     first.finish()
     await answer
-  })
-
-  test('the next commit is sent before the callers of the last go on', async () => {
-    const log: string[] = []
-    const commit = async (items: readonly number[]) => {
-      // As a pool lends a connection.
-      await new Promise<void>(resolve => process.nextTick(resolve))
-      log.push(`sent ${items}`)
-      await new Promise(resolve => setTimeout(resolve, 20))
-      return items
-    }
-    const batches = groupCommit(commit, { bounds: { ...patient, batch: 2 } })
-    await Promise.all(range(4).map(item => batches.submit(item).then(() => log.push(`answered ${item}`))))
-    assert.deepEqual(log, ['sent 0,1', 'sent 2,3', 'answered 0', 'answered 1', 'answered 2', 'answered 3'])
-  })
-
-  test('each gets its own answer', async () => {
-    const batches = groupCommit(async (items: readonly number[]) => items.map(item => item * 2), { bounds: patient })
-    assert.deepEqual(
-      await Promise.all(range(1_000).map(item => batches.submit(item))),
-      range(1_000).map(item => item * 2),
-    )
   })
 
   test('one more than the queue holds is refused at once; those before it are not', async () => {
@@ -180,17 +128,6 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
       (await settled).map(each => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message)),
       ['0', '1', 'full', 'full', '4', '5'],
     )
-  })
-
-  test('a commit that throws instead of rejecting refuses its batch too', async () => {
-    const batches = groupCommit<number, string>(
-      () => {
-        throw new StoreUnavailable('at once')
-      },
-      { bounds: patient },
-    )
-    await assert.rejects(batches.submit(1), unavailable(/at once/))
-    await assert.rejects(batches.submit(2), unavailable(/at once/))
   })
 
   test('a commit slower than the timeout refuses all who wait, and newcomers until it ends', async () => {
@@ -242,31 +179,6 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
     await Promise.all([refused, drained, batches.drain()])
     await assert.rejects(batches.submit(5), unavailable(/closing/))
     hanging.finish()
-  })
-
-  for (const when of ['before', 'after']) {
-    test(`a drain that begins ${when} the last commit ends waits for its answers`, async () => {
-      const { commit, called } = handCommit()
-      const batches = groupCommit(commit, { bounds: patient })
-      const log: string[] = []
-      const answered = batches.submit(1).then(() => log.push('answered'))
-      const first = await called(1)
-      if (when === 'after') first.finish()
-      // Enough for the commit to be over, and nobody is told yet.
-      for (let i = 0; i < 10; i++) await Promise.resolve()
-      const drained = batches.drain().then(() => log.push('drained'))
-      if (when === 'before') first.finish()
-      await Promise.all([answered, drained])
-      assert.deepEqual(log, ['answered', 'drained'])
-    })
-  }
-
-  test('drain resolves at once when nothing waits, and after a batch that fails', async () => {
-    await groupCommit(async () => [], { bounds: patient }).drain()
-    const batches = groupCommit(async () => Promise.reject(new StoreUnavailable('full')), { bounds: patient })
-    const refused = assert.rejects(batches.submit(1), unavailable(/full/))
-    await batches.drain()
-    await refused
   })
 })
 
@@ -438,16 +350,4 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
     ;(await called(3)).finish()
     await Promise.all(answers)
   })
-})
-
-test('with the bounds of a store, 8,192 signups wait for their transaction, and one more is refused at once', async () => {
-  const { commit, called } = handCommit()
-  const batches = groupCommit(commit)
-  const answers = [batches.submit(0)]
-  const first = await called(1)
-  for (const item of range(8_192, 1)) answers.push(batches.submit(item))
-  await assert.rejects(batches.submit(8_193), unavailable(/too many signups are waiting/))
-  first.finish()
-  for (let call = 2; call <= 1 + 8_192 / 2_048; call++) (await called(call)).finish()
-  assert.deepEqual(await Promise.all(answers), range(8_193).map(String))
 })

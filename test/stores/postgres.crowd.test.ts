@@ -88,30 +88,6 @@ test('hand-overs that several settle at once, in other orders: no deadlock', { t
   assert.equal(await deadlocks(url), 0)
 })
 
-/** How many transactions wrote the rows of a table as they are now. */
-async function transactions(url: string, table: string): Promise<number> {
-  const text = `select count(distinct xmin::text)::int as count from ${table}`
-  return (await rowsIn<{ count: number }>(url, text))[0]!.count
-}
-
-test('what 200 want at once takes few transactions', { timeout: 60_000 }, async t => {
-  const url = await server.database()
-  const store = await open(url, 'provider')
-  t.after(() => store.close())
-  const few = async (table: string) => assert.ok((await transactions(url, table)) <= 20, table)
-  const visitors = Array.from({ length: 200 }, (_, i) => `visitor-${i}@example.com`)
-  const begun = await Promise.all(visitors.map(email => pendingNow(store, email)))
-  await few('contact')
-  await Promise.all(begun.map(each => store.settle(each, listed)))
-  await few('contact')
-  const deliveries = await store.claim('webhook', 200)
-  await Promise.all(deliveries.map(each => store.settle(each, { is: 'delivered' })))
-  await few('delivery')
-  assert.deepEqual(await rowsIn(url, 'select state, count(*)::int from delivery group by state'), [
-    { state: 'delivered', count: 200 },
-  ])
-})
-
 test('a row that somebody has locked is passed over, not waited for', { timeout: 60_000 }, async t => {
   const url = await server.database()
   const store = await open(url, 'provider')

@@ -170,14 +170,9 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
     }),
   ),
   'settle a hand-over: listed with its event': handedOver(listed, 1),
-  'settle a hand-over: listed without one': slowly(handedOver({ is: 'listed', joined: false }, 0)),
   'settle a hand-over: removed': slowly(handedOver({ is: 'removed', why: 'no such domain' }, 'gone')),
   'settle a hand-over: waiting': slowly(handedOver(soon, 0)),
-  'settle a hand-over: waiting, uncounted': slowly(handedOver({ ...soon, uncounted: true }, 0)),
-  'settle a hand-over: abandoned': slowly(handedOver({ is: 'abandoned', why: 'given up' }, 0)),
   'settle a delivery: delivered': told({ is: 'delivered' }),
-  'settle a delivery: waiting': slowly(told(soon)),
-  'settle a delivery: abandoned': slowly(told({ is: 'abandoned', why: 'HTTP 404' })),
 }
 
 const MESSAGES = ['frontend Execute', 'frontend Sync', 'backend CommandComplete', 'backend ReadyForQuery']

@@ -48,7 +48,7 @@ const rows = [
 
 const skip = !isSlow && 'it runs in .ci/run'
 
-// An older one is asked in .ci/run, as in postgres.installed.test.ts.
+// An older one is asked in .ci/run, as in postgres.pgbouncer.test.ts.
 for (const programs of new Set([undefined, installedPostgres()])) {
   const title = programs === undefined ? 'PostgreSQL' : `the PostgreSQL in ${programs}`
   describe(`with ${LISTED} listed and ${PENDING} pending, in ${title}`, { timeout: 120_000, skip }, async () => {

@@ -104,27 +104,4 @@ describe('kill -9', { timeout: 600_000 }, () => {
     await operator.erase('ada@example.com')
     assert.deepEqual(contactsIn(path), [])
   })
-
-  test('while deliveries are pruned: those that are left are whole, and the next call prunes them', async t => {
-    const { path, operator } = await list(t)
-    withDatabase(path, database => {
-      database.exec(many(1, 20_000))
-      database.exec(
-        "insert into delivery (contact, destination, state, due_at, settled_at) select number, 'crm', 'delivered', 0, 0 from contact",
-      )
-    })
-    const left = () =>
-      withDatabase(path, database => database.prepare("select 1 from delivery where destination = 'crm'").all().length)
-    const all = left()
-    let last = all
-    for (let i = 0; i < (isSlow ? 4 : 1) && last > 0; i++) {
-      await killed(path, 'prune(new Date())', () => left() < last)
-      const now = left()
-      assert.ok(now < last)
-      last = now
-    }
-    assert.equal(count(path), all)
-    assert.equal((await operator.prune(new Date())).deleted, last)
-    assert.equal(left(), 0)
-  })
 })

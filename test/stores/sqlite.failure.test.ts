@@ -229,13 +229,4 @@ describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
     assert.match((await store.failure).message, /malformed|corrupt/)
     await refusesEverything(store)
   })
-
-  test('a store that failed can still be closed', { timeout: 30_000 }, async t => {
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-    unlinkSync(path)
-    await wait(LOOK)
-    await assert.rejects(store.admit(somebody()), StoreUnavailable)
-    await store.close()
-  })
 })

@@ -73,17 +73,6 @@ describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () =>
     assert.equal(await hasFailed(store), false)
   })
 
-  test('a claim that is refused does not keep a settlement of the same moment from being stored', async t => {
-    const { handOvers, deliveries, again } = await underWay(t, 4)
-    const store = await again({ minimumFree: Number.MAX_SAFE_INTEGER })
-    const [claims, settled] = await Promise.all([
-      Promise.allSettled([store.claim('webhook', 10), store.claim(provider, 10)]),
-      Promise.all([...handOvers.map(each => store.settle(each, waiting)), store.settle(deliveries[0]!, waiting)]),
-    ])
-    assert.ok(settled.every(Boolean))
-    assert.ok(claims.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
-  })
-
   test('in a file that is full what needs no room is stored, a refusal changes nothing, and room heals all', async t => {
     const { path, handOvers, deliveries, again } = await underWay(t, 200)
     const pages = withDatabase(path, database => database.prepare('pragma page_count').get()) as { page_count: number }

@@ -10,12 +10,13 @@ import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import type { Contact } from '../../src/waitlist/rules/contact.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { type Program, runProgram } from '../harness/program.ts'
+import { type Program, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const env = {
@@ -67,28 +68,7 @@ const silent = { info() {}, warn() {} }
 
 const failureOf = (store: Store) => Promise.race([store.failure, wait(50).then(() => null)])
 
-test('a database whose owner has chosen another size of page has a whole log, too', { timeout: 60_000 }, async t => {
-  const { store, path } = await openStore(t)
-  await store.close()
-  withDatabase(path, database =>
-    database.exec('pragma journal_mode = delete; pragma page_size = 16384; vacuum; pragma journal_mode = wal'),
-  )
-  const { store: again } = await openStore(t, path)
-  for (let i = 0; i < 20; i++) await again.admit(signup('Ada', `${i}@example.com`))
-})
-
 describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
-  test('is brought into the database beside the commits', async t => {
-    const { store, path } = await openStore(t)
-    lengthen(path).close()
-    const before = new DatabaseSync(path, { readOnly: true })
-    t.after(() => before.close())
-    await store.admit(signup('Ada', 'ada@example.com'))
-    const state = () => before.prepare('pragma wal_checkpoint(noop)').get() as { log: number; checkpointed: number }
-    // The test's own timeout ends it.
-    while (state().checkpointed < 8_000) await wait(10)
-  })
-
   test('does not make a close a failure, and is gone after it', async t => {
     const { store, path } = await openStore(t)
     const size = () => statSync(path).size
@@ -138,18 +118,6 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     renameSync(`${path}.elsewhere`, path)
     const rows = withDatabase(path, other => other.prepare('select count(*) as n from bulk').get()?.n)
     assert.equal(rows, 500)
-  })
-
-  test('is released by the writer alone when its thread cannot open the database', async t => {
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const database = lengthen(path)
-    database.exec('pragma journal_mode = wal')
-    database.exec('update bulk set content = zeroblob(16001); update bulk set content = zeroblob(32000)')
-    const log = writeAheadLog(database, `${path}.missing`, roomy, silent, 1_000)
-    t.after(() => log.close().finally(() => database.close()))
-    assert.equal(log.release(), false)
-    while (!log.release()) await wait(100)
-    assert.equal(statSync(`${path}-wal`).size, 0)
   })
 
   test('that cannot be shortened on a full disk refuses nothing that has room in it, and ends no process', {
@@ -216,21 +184,6 @@ test('the log begins anew again and again while there are commits', { timeout: 3
   }
 })
 
-test('a reader keeps the log as long as it reads; after that the log begins anew', {
-  skip: !isSlow && 'it runs in .ci/run',
-  timeout: 30_000,
-}, async t => {
-  const { path, commit, pages } = opened(t)
-  const reader = new DatabaseSync(path)
-  t.after(() => reader.close())
-  reader.exec('begin; select * from page')
-  for (let i = 0; i < 100; i++) await commit()
-  const grown = pages()
-  assert.ok(grown > 4 * LONGEST)
-  reader.exec('commit')
-  while (pages() >= grown) await commit()
-})
-
 /** Another process that reads a database until it is told to end. */
 async function readerOf(t: TestContext, path: string): Promise<ChildProcess> {
   const code =
@@ -281,4 +234,26 @@ test('the space of the log is released as soon as nobody reads, and nobody is wa
   await once(reader, 'exit')
   while (!release()) await wait(50)
   assert.equal(size(), 0)
+})
+
+test('while too little is free, the log is given back as soon as nobody reads it', { timeout: 60_000 }, async t => {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const settings = { path, eventName: 'waitlist.joined', minimumFree: Number.MAX_SAFE_INTEGER }
+  await (await sqliteStore({ ...settings, minimumFree: 0 })).close()
+  const store = await sqliteStore(settings)
+  t.after(() => store.close())
+  const reader = new DatabaseSync(path)
+  reader.exec('begin; select * from contact')
+  const other = new DatabaseSync(path)
+  other.exec('create table bulk (content blob); insert into bulk values (zeroblob(1000000))')
+  other.close()
+  const size = () => statSync(`${path}-wal`).size
+  const refused = () => assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
+  await refused()
+  assert.ok(size() > 1_000_000)
+  reader.close()
+  await until(async () => {
+    await refused()
+    return size() === 0
+  })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
@@ -114,28 +114,6 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
   })
 
-  test('opening twice in a row changes nothing in the schema', async t => {
-    const path = newFile(t)
-    const schema = () =>
-      withDatabase(path, database => database.prepare('select sql from sqlite_schema order by name').all())
-    await (await openStore(t, path)).close()
-    const first = schema()
-    await (await openStore(t, path)).close()
-    assert.deepEqual(schema(), first)
-  })
-
-  test('a file of a newer program is refused with what to do, and not touched', async t => {
-    const path = newFile(t)
-    await (await openStore(t, path)).close()
-    withDatabase(path, database => database.exec('pragma user_version = 99'))
-    const before = readFileSync(path)
-    await assert.rejects(
-      openStore(t, path),
-      refused(/was written by a newer Waitlist .*99.*\. Start the newer program, or restore a copy/),
-    )
-    assert.ok(readFileSync(path).equals(before))
-  })
-
   test('a database of another program is refused, and not touched', async t => {
     const path = newFile(t)
     withDatabase(path, database => database.exec('create table invoice (number integer primary key)'))
@@ -155,16 +133,6 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     const folder = temporaryFolder(t)
     writeFileSync(join(folder, 'data'), '')
     await assert.rejects(openStore(t, join(folder, 'data', 'waitlist.db')), refused(/data.* cannot be opened/))
-  })
-
-  test('a second store on the same file is refused until the first is closed', async t => {
-    const path = newFile(t)
-    const first = await openStore(t, path)
-    await assert.rejects(openStore(t, path), refused(/is in use by another Waitlist process\. Stop that one first/))
-    assert.equal((await first.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
-    await first.close()
-    const second = await openStore(t, path)
-    assert.equal((await second.admit(signup('Ada', 'ada@example.com'))).is, 'already listed')
   })
 
   test('a second process on the same file is refused in words; the first goes on', async t => {
@@ -198,12 +166,6 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     await store.close()
     assert.equal((await Array.fromAsync(await contacts())).length, 2)
     assert.equal(contactsIn(path).length, 2)
-  })
-
-  test('the export of a file that does not exist says so and does not make one', async t => {
-    const path = newFile(t)
-    await assert.rejects(sqliteOperator(path).contacts(), refused(/^There is no database at /))
-    assert.equal(existsSync(path), false)
   })
 
   test('a database locked by somebody else at the start is refused after the busy timeout', async t => {

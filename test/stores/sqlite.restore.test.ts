@@ -6,7 +6,7 @@ import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
-import { emailsOf, pendingNow, signup } from '../contracts/store.place.ts'
+import { emailsOf, signup } from '../contracts/store.place.ts'
 import { contactsIn, sqlOn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
@@ -265,29 +265,5 @@ describe('restoring a backup of a SQLite file', { timeout: 60_000 }, () => {
       readdirSync(folder).filter(name => /unfinished|before/.test(name)),
       [],
     )
-  })
-
-  test('an older program goes back to a copy that was made before the upgrade', async t => {
-    const { path, copy, operator, join: signUp, emails } = home(t)
-    await signUp('ada')
-    await operator.backUp(copy)
-    withDatabase(path, database => database.exec('pragma user_version = 99'))
-    assert.equal((await operator.restore(copy)).kept?.contacts, 1)
-    assert.deepEqual(emails(), ['ada'])
-  })
-
-  test('a hand-over that waits in the backup is tried again with doubt', async t => {
-    const { copy, operator, serve } = home(t)
-    await serve(async store => {
-      await pendingNow(store)
-      await operator.backUp(copy)
-    }, 'provider')
-    await operator.restore(copy)
-    await serve(async store => {
-      const admission = await store.admit(signup('Again', 'ada@example.com'))
-      assert.ok(admission.is === 'still pending')
-      const [delivery] = await store.claim('provider', 1, admission.contact)
-      assert.equal(delivery?.doubt, true)
-    }, 'provider')
   })
 })

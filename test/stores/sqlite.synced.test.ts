@@ -122,19 +122,6 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     })
   }
 
-  test('a write that fails with EDQUOT while there is room is an I/O error: the process ends', {
-    skip: skipTwin,
-  }, async t => {
-    const cwd = temporaryFolder(t)
-    const inject = ['-P', join(cwd, 'waitlist.db-wal'), '-e', 'inject=pwrite64:error=EDQUOT:when=70']
-    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=pwrite64', ...inject, '-o', join(cwd, 'trace')]
-    const program = await runProgram(t, env, { cwd, through })
-    const acknowledged = await signUpUntilItFails(program, 200)
-    assert.equal(await program.exited, 1)
-    assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
-    await restartFindsAll(t, cwd, acknowledged)
-  })
-
   for (const error of ['ENOSPC', 'EDQUOT']) {
     for (const [what, calls] of [
       ['a new file', 'pwrite64,write,ftruncate'],

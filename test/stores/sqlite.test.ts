@@ -9,7 +9,6 @@ import { signup } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { isSlow } from '../harness/slow.ts'
 
 storeContract('SQLite in a file', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
@@ -24,15 +23,6 @@ storeContract('SQLite in a file', async t => {
     },
   }
 })
-
-// The same engine and the same code as in a file.
-if (isSlow) {
-  storeContract('SQLite in memory', async () => ({
-    open: options => sqliteStore({ path: ':memory:', eventName: 'waitlist.joined', ...options }),
-    probe: { impossible: 'the list is inside the thread of the store' },
-    forgets: 'what is in memory is gone when the store is closed',
-  }))
-} else test('SQLite in memory', { skip: 'it runs in .ci/run' }, () => {})
 
 test('a time that no program can read is refused when it is written by hand, and ends no process', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
@@ -56,16 +46,22 @@ test('in a shell without foreign keys a deleted contact takes its deliveries alo
   assert.deepEqual(await sql('select contact from delivery'), await sql('select number as contact from contact'))
 })
 
-test('a trigger that was made by hand refuses signups, is told, and ends no process', async t => {
+test('a trigger that was made by hand refuses signups with their proofs, is told, and ends no process', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  const store = await sqliteStore({
+    path,
+    eventName: 'waitlist.joined',
+    minimumFree: 0,
+    holds: { above: null, window: 1, suspicious: false },
+  })
   t.after(() => store.close())
   const sql = sqlOn(path)
   await sql("create trigger no after insert on contact begin select raise(abort, 'nobody joins today'); end")
-  await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), /nobody joins today/)
+  const proof = { nonce: 'one', expires: new Date(Date.now() + 600_000) }
+  await assert.rejects(store.admit({ ...signup('Ada', 'ada@example.com'), proof }), /nobody joins today/)
   await assert.rejects(store.check(), StoreUnavailable)
   await sql('drop trigger no')
-  assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+  assert.equal((await store.admit({ ...signup('Eve', 'eve@example.com'), proof })).is, 'listed now', 'it was not spent')
 })
 
 test('a counter that was set by hand to its end refuses signups, is told, and ends no process', async t => {

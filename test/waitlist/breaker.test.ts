@@ -186,17 +186,6 @@ describe('while a breaker is open', () => {
     here.attempt(delivered)
     assert.deepEqual([here.permits(4), here.closings()], [4, 1])
   })
-
-  test('each probe may be asked to wait again', () => {
-    const here = bench()
-    for (let i = 0; i < 3; i++) {
-      here.attempt(asking(MINUTE))
-      here.clock.now += MINUTE - 1
-      assert.equal(isOpen(here), true)
-      here.clock.now += 1
-      assert.equal(here.permits(4), 1)
-    }
-  })
 })
 
 describe('who is to blame for a failure', () => {
@@ -301,13 +290,6 @@ describe('what the operator sees', () => {
     assert.deepEqual(here.lines, [{ level: 'error', message: silent, details }])
     here.attempts(1_000, delivered)
     assert.deepEqual(here.lines.slice(1), [{ level: 'info', message: again, details: { destination: 'hook' } }])
-  })
-
-  test('nothing of four failures', () => {
-    const here = bench()
-    here.attempts(4, down)
-    here.attempt(delivered)
-    assert.deepEqual(here.lines, [])
   })
 
   test('of an outage that comes and goes at most one pair a minute', () => {

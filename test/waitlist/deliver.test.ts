@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { isSlow } from '../harness/slow.ts'
 import { outbox, type Row } from './outbox.ts'
 
@@ -28,21 +27,6 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
     assert.deepEqual(here.told.map(({ id }) => id).sort(), ids.sort())
     assert.deepEqual(states(here.rows()), Array(10).fill('delivered'))
     assert.deepEqual(here.lines, [])
-  })
-
-  test('an event that is announced is told without a rest', async t => {
-    const here = await outbox(t)
-    const told = Promise.withResolvers<void>()
-    const loop = here.to(() => {
-      told.resolve()
-      return delivered
-    })
-    loop.start()
-    await here.joins()
-    loop.wake()
-    await told.promise
-    await loop.stop(20_000)
-    assert.deepEqual(states(here.rows()), ['delivered'])
   })
 
   test('what fails while others succeed is tried again on schedule, to the tenth attempt, and is never sooner', async t => {
@@ -164,13 +148,6 @@ describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
     })
   }
 
-  test('a destination that recognises nothing is not told twice', async t => {
-    const here = await outbox(t)
-    await here.joins()
-    await here.to(() => unclear, { repeatable: 0 }).once()
-    assert.deepEqual(states(here.rows()), ['abandoned'])
-  })
-
   test('one that does is told again, under the same id, as long as it does', async t => {
     const here = await outbox(t)
     await here.joins()
@@ -235,57 +212,6 @@ describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
     assert.match(row!.why!, /TypeError/)
     assert.equal(await loop.once(), 0)
   })
-
-  test('a process that slept for longer than its lease changes nothing', async t => {
-    const here = await outbox(t)
-    await here.joins()
-    const loop = here.to(async () => {
-      here.clock.now += LEASE
-      await here.to(() => delivered).once()
-      return { is: 'refused', why: 'late' }
-    })
-    await loop.once()
-    assert.deepEqual(states(here.rows()), ['delivered'])
-  })
-})
-
-describe('an outcome that the store does not take', { timeout: 60_000 }, () => {
-  test('is stored when the store is back', async t => {
-    const here = await outbox(t)
-    await here.joins()
-    let refusals = 2
-    const settle: typeof here.store.settle = (...all) =>
-      refusals-- > 0 ? Promise.reject(new StoreUnavailable('full')) : here.store.settle(...all)
-    await here.to(() => delivered, {}, { ...here.store, settle }).once()
-    assert.deepEqual(states(here.rows()), ['delivered'])
-    assert.equal(here.told.length, 1)
-  })
-
-  test('as a bug has it, is told to the operator', async t => {
-    const here = await outbox(t)
-    await here.joins()
-    const settle = () => Promise.reject(new Error('a bug'))
-    await here.to(() => delivered, {}, { ...here.store, settle }).once()
-    assert.deepEqual(
-      here.lines.map(({ message }) => message),
-      ['the outbox does not work'],
-    )
-  })
-
-  test('an outbox that cannot be read is told, and read later', async t => {
-    const here = await outbox(t)
-    await here.joins()
-    let refusals = 1
-    const claim: typeof here.store.claim = (...all) =>
-      refusals-- > 0 ? Promise.reject(new StoreUnavailable('busy')) : here.store.claim(...all)
-    const loop = here.to(() => delivered, {}, { ...here.store, claim })
-    loop.start()
-    while (states(here.rows())[0] !== 'delivered') await new Promise(resolve => setTimeout(resolve, 20))
-    assert.deepEqual(
-      here.lines.map(({ message }) => message),
-      ['the outbox does not work'],
-    )
-  })
 })
 
 describe('an outage of a destination', { timeout: 60_000 }, () => {
@@ -320,36 +246,6 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
     assert.equal(here.told.length - before, 12)
   })
 
-  test('is one line in the log when it begins and one when it ends', async t => {
-    const here = await outbox(t)
-    let answer: DeliveryResult = unreached
-    const loop = here.to(() => answer)
-    for (let i = 0; i < 50; i++) await here.joins()
-    await here.pass(3_600, loop)
-    answer = delivered
-    await here.pass(330, loop)
-    assert.deepEqual(
-      here.lines.map(({ message }) => message),
-      [
-        'the destination does not answer: events are kept and delivered later',
-        'the destination answers again: due deliveries continue',
-      ],
-    )
-  })
-
-  test('where it asks to be left alone for an hour, one probe a minute is made', async t => {
-    const here = await outbox(t)
-    const loop = here.to(() => ({ is: 'unreached', why: '429', retryAfter: HOUR }), { concurrency: 1 })
-    for (let i = 0; i < 5; i++) await here.joins()
-    await loop.once()
-    await here.pass(59, loop)
-    assert.equal(here.told.length, 1)
-    await here.pass(1, loop)
-    assert.equal(here.told.length, 2)
-    await here.pass(600, loop)
-    assert.equal(here.told.length, 12)
-  })
-
   test('begins nothing that still waits for its turn, which is then told as if nothing had been', async t => {
     const here = await outbox(t)
     let isOut = true
@@ -371,16 +267,5 @@ describe('an outage of a destination', { timeout: 60_000 }, () => {
     isOut = false
     await here.pass(60, loop)
     assert.deepEqual(states(here.rows()), [...Array(5).fill('abandoned'), ...Array(3).fill('delivered')])
-  })
-
-  test('gives up only what is in doubt where repetitions are not recognised', async t => {
-    const here = await outbox(t)
-    for (let i = 0; i < 8; i++) await here.joins()
-    const loop = here.to(() => (here.told.length <= 4 ? unreached : unclear), { repeatable: 0 })
-    await here.pass(1_800, loop)
-    const doubtful = here.told.length - 4
-    assert.equal(states(here.rows()).filter(state => state === 'abandoned').length, Math.min(8, doubtful))
-    assert.equal(new Set(here.told.slice(4).map(({ id }) => id)).size, doubtful, 'none of them is told again')
-    assert.match(here.rows().find(({ state }) => state === 'abandoned')!.why!, /would not be recognised/)
   })
 })

@@ -244,36 +244,6 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     assert.ok(here.lines.some(({ message }) => message === 'The chat answers again: due deliveries continue'))
   })
 
-  test('an address that is refused is said once, loudly, and loses nobody', async t => {
-    const here = await scene(t)
-    let isWrong = true
-    const why = 'tell the chat: answered with 404 (no_service)'
-    const loop = here.process({}, async () => (isWrong ? { is: 'misconfigured', why } : { is: 'delivered' }))
-    await here.joins(5)
-    await here.pass(3_600, loop)
-    const errors = here.lines.filter(({ level }) => level === 'error')
-    assert.deepEqual(
-      errors.map(({ message, details }) => [message, details]),
-      [['The chat refuses our settings: what it is told is kept and told later', { destination: 'chat', why }]],
-    )
-    isWrong = false
-    await here.pass(301, loop)
-    assert.deepEqual(here.news().at(-1), joined(5, 5))
-    assert.deepEqual(new Set(here.rows().map(({ state }) => state)), new Set(['delivered']))
-  })
-
-  test('what the channel asks to wait is waited', async t => {
-    const here = await scene(t)
-    here.answers.push({ is: 'unreached', why: 'tell the chat: answered with 429', retryAfter: 60_000 })
-    const loop = here.process()
-    await here.joins()
-    await here.pass(60, loop)
-    assert.equal(here.told.length, 1)
-    await here.joins()
-    await here.pass(30, loop)
-    assert.deepEqual(here.news().slice(1), [joined(2, 2)])
-  })
-
   test('one that is refused for good is abandoned with its reason, and told when the operator replays it', async t => {
     const here = await scene(t)
     here.answers.push({ is: 'refused', why: 'tell the chat: too long' })

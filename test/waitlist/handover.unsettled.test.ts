@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { join } from '../../src/waitlist/join.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { signup } from '../contracts/store.place.ts'
-import { type Scene, scene, stay, TIMEOUT } from './scene.ts'
+import { type Scene, scene, stay } from './scene.ts'
 
 const EMAIL = 'ada@example.com'
 
@@ -45,35 +44,6 @@ describe('an attempt whose outcome is not stored', { timeout: 60_000 }, () => {
     assert.equal(here.announced(), 1)
   })
 
-  test('a background that slept for longer than its lease does not say that a signup was dropped', async t => {
-    const here = await scene(t)
-    await here.waiting(1)
-    here.provider.answer = async () => {
-      here.clock.now += LEASE
-      here.provider.answer = () => ({ is: 'created' })
-      await here.restarted().loop.once()
-      return { is: 'refused', reason: 'late' }
-    }
-    await here.handing.loop.once()
-    assert.deepEqual([here.contacts()[0]!.state, here.lines], ['listed', []])
-  })
-
-  test('the store refuses it for good: an error for the visitor, in doubt and completed when the lease is over', async t => {
-    const here = await scene(t)
-    const { visit, handing } = refusing(here, Number.POSITIVE_INFINITY)
-    await assert.rejects(visit(), StoreUnavailable)
-    await handing.settled(AbortSignal.abort())
-    assert.equal(here.announced(), 0)
-    here.provider.answer = () => ({ is: 'existing' })
-    here.clock.now += LEASE
-    await here.handing.loop.once()
-    assert.deepEqual([here.contacts()[0]!.events, here.announced()], [1, 1])
-    assert.deepEqual(
-      here.asked.map(({ doubt }) => doubt),
-      [false, true],
-    )
-  })
-
   test('the store refuses it for a moment: it is stored afterwards and announced then, and nobody asks again', async t => {
     const here = await scene(t)
     const { visit, handing } = refusing(here, 2)
@@ -81,35 +51,5 @@ describe('an attempt whose outcome is not stored', { timeout: 60_000 }, () => {
     assert.deepEqual([here.contacts()[0]!.state, here.announced()], ['pending', 0])
     await handing.settled(stay())
     assert.deepEqual([here.contacts()[0]!.events, here.announced(), here.asked.length], [1, 1, 1])
-  })
-
-  test('the same in the background, which gives such a store no more of them before it has these', async t => {
-    const here = await scene(t)
-    await here.waiting(4)
-    const { handing } = refusing(here, 5)
-    await handing.loop.once()
-    assert.deepEqual([here.contacts().filter(({ events }) => events === 1).length, here.announced()], [4, 4])
-    assert.equal(here.asked.length, 4)
-  })
-
-  test('a bug in the store is told, and ends nothing', async t => {
-    const here = await scene(t)
-    await here.waiting(1)
-    const settle = () => Promise.reject(new TypeError('undefined is not a function'))
-    const { loop } = here.restarted({ ...here.store, settle })
-    assert.equal(await loop.once(), 1)
-    assert.deepEqual(
-      here.lines.map(({ level, message }) => [level, message]),
-      [['error', 'the outbox does not work']],
-    )
-  })
-
-  test('a store that refuses signups is an error for the visitor', async t => {
-    const here = await scene(t)
-    const store = { ...here.store, admit: () => Promise.reject(new StoreUnavailable('full')) }
-    const parts = { store, handOver: here.handing, timeout: TIMEOUT, behind: null, leave: stay(), announce: () => {} }
-    await assert.rejects(join(signup('Ada Lovelace', EMAIL), parts), StoreUnavailable)
-    assert.equal(here.contacts().length, 0)
-    assert.equal(here.asked.length, 0)
   })
 })

@@ -132,19 +132,6 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     }
   })
 
-  test('an item that ends is no reason to look, unless the look before found all that it could begin', async t => {
-    const bench = working(t)
-    bench.items.push(1, 2)
-    bench.loop.start()
-    await until(() => bench.done.length === 2)
-    bench.items.push(3, 4, 5, 6)
-    await wait(150)
-    assert.equal(bench.takes(), 1)
-    bench.loop.wake()
-    await until(() => bench.done.length === 6)
-    assert.ok(bench.takes() <= 5, `${bench.takes()} looks`)
-  })
-
   test('looks again after a rest when nobody wakes it', async t => {
     const bench = working(t, { rest: 5 })
     bench.loop.start()
@@ -206,13 +193,6 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     bench.items.push(1, 2)
     assert.equal(await bench.loop.once(), 2)
     assert.deepEqual(cut, [2])
-  })
-
-  test('one look without the loop', async t => {
-    const bench = working(t)
-    bench.items.push(1, 2, 3, 4)
-    assert.deepEqual([await bench.loop.once(), await bench.loop.once(), await bench.loop.once()], [3, 1, 0])
-    assert.deepEqual(bench.done, [1, 2, 3, 4])
   })
 })
 

@@ -71,12 +71,6 @@ describe('an outcome', () => {
     })
   }
 
-  test('that the store refuses keeps nobody waiting', async t => {
-    const here = bench(t, full)
-    await assert.rejects(here.settle(delivery, listed), StoreUnavailable)
-    assert.deepEqual([here.offered.length, here.announced(), here.lines], [1, 0, []])
-  })
-
   test('that the store refused is offered each second, and announced when it is stored', async t => {
     const here = bench(t, full)
     await assert.rejects(here.settle(delivery, listed), StoreUnavailable)
@@ -112,12 +106,6 @@ describe('an outcome', () => {
 })
 
 describe('who waits for the outcomes that the store refused', () => {
-  test('waits for none where there is none', async t => {
-    const here = bench(t, async () => true)
-    await here.settle(delivery, listed)
-    assert.equal(await isOver(here.settled(stay())), true)
-  })
-
   test('waits for all of them', async t => {
     const here = bench(t, full)
     for (const number of [1, 2]) await assert.rejects(here.settle({ ...delivery, number }, listed))

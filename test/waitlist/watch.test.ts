@@ -39,13 +39,6 @@ function watched() {
 }
 
 describe('whether the store takes signups', () => {
-  test('it does, and is told of at each look: that nothing changed is for others to notice', async () => {
-    const { takes, atStore } = watched()
-    await atStore()
-    await atStore()
-    assert.deepEqual(takes, [true, true])
-  })
-
   test('one failure is nothing, two in a row are', async () => {
     const { world, takes, atStore } = watched()
     const fail = async () => Promise.reject(new StoreUnavailable('the disk is full'))
