@@ -23,11 +23,7 @@ const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the destinations, and changes none of them. */
 export async function checkAll(config: Config): Promise<readonly CheckResult[]> {
-  const {
-    redis,
-    store,
-    server: { tls },
-  } = config
+  const { redis, store, tls } = config
   const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
   const operator = await operatorOf(config)
   const { provider, destinations, channels } = await openOutside(config)

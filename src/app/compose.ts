@@ -144,7 +144,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         announce,
         held: holdNews?.note,
       },
-      config.server,
+      config,
     )
 
     limiter = await openLimiter(config, log, telemetry)
@@ -154,7 +154,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('../admin/server.ts')
       admin = await openAdmin(config.admin, {
-        service: config.server.service,
+        service: config.service,
         version,
         telemetry,
         store,
@@ -169,21 +169,19 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         log,
       })
     }
-    const server = await http.value.openServer(
-      { ...config.server, trackSources: config.trackSources, version },
-      {
-        store,
-        join: visits.join,
-        limiter,
-        challenge,
-        accepts: domains?.accepts ?? null,
-        documentLimiter: documentLimiter(),
-        leave: leaving.signal,
-        challengeLimiter: challengeLimiter(config.server),
-        log,
-        telemetry,
-      },
-    )
+    const server = await http.value.openServer(config, {
+      version,
+      store,
+      join: visits.join,
+      limiter,
+      documentLimiter: documentLimiter(),
+      challengeLimiter: challengeLimiter(config),
+      challenge,
+      accepts: domains?.accepts ?? null,
+      leave: leaving.signal,
+      log,
+      telemetry,
+    })
     const background = handing === null ? outboxes : [...outboxes, handing]
     for (const { loop } of background) loop.start()
     watching?.start()
@@ -244,7 +242,7 @@ export const lateness =
     LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
 
 /** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
-function inFlight(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Config['server']) {
+function inFlight(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Pick<Config, 'disclosesMembership'>) {
   const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
   const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
     visits.set(visit, refuse)
@@ -285,12 +283,12 @@ const counting = (provider: Provider, calls: Telemetry['calls']): Provider => ({
 
 /** Loads only the engine that is used; the returned function opens the store. */
 async function storeOf(
-  { store, storeConnections: connections, eventName, trackSources, holds, server }: Config,
+  { store, storeConnections: connections, eventName, trackSources, holds, disclosesMembership }: Config,
   log: Log,
   commits: Commits | null,
   outside: { readonly provider: string | null; readonly destinations: readonly string[] },
 ): Promise<() => Promise<Store>> {
-  const options = { eventName, trackSources, holds, syncsKnown: !server.disclosesMembership, log, commits, ...outside }
+  const options = { eventName, trackSources, holds, syncsKnown: !disclosesMembership, log, commits, ...outside }
   if (store.kind === 'sqlite') {
     const { sqliteStore } = await import('../stores/sqlite/store.ts')
     return () => sqliteStore({ path: store.path, ...options })
@@ -300,7 +298,7 @@ async function storeOf(
 }
 
 async function openLimiter(
-  { server: { quota }, redis: location }: Config,
+  { quota, redis: location }: Config,
   log: Log,
   telemetry: Telemetry | null,
 ): Promise<Limiter> {
@@ -315,13 +313,13 @@ async function openLimiter(
 
 /** Loads only the code that is used. `shared` returns a random value that is the same for all instances. */
 export async function challengeOf(
-  { challenge, server }: Config,
+  { challenge, corsOrigins, baseUrl }: Config,
   shared: Store['secret'],
   log: Log,
 ): Promise<Challenge | null> {
   if (challenge === null) return null
   const { openChallenge } = await import('../challenges/open.ts')
-  const hosts = [...server.corsOrigins, server.baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
+  const hosts = [...corsOrigins, baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
   const secret = (name: string) =>
     shared(name).catch((error: Error) => {
       throw new OperatorError(`the key of the challenges could not be kept in the database: ${error.message}`)
@@ -338,7 +336,7 @@ export const documentLimiter = (): Limiter =>
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3
 
-export const challengeLimiter = ({ quota: { limit, window } }: Config['server']): Limiter =>
+export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
   memoryLimiter({ limit: CHALLENGES * limit, window, clients: READERS })
 
 /** The other sides of outbound calls. */
@@ -362,15 +360,7 @@ export async function announcementOf(config: Config): Promise<Announcement> {
 
 /** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
 export async function openOutside(
-  {
-    provider,
-    providerExisting: existing,
-    webhook,
-    mail,
-    channels,
-    providerTimeout: timeout,
-    server: { service },
-  }: Config,
+  { provider, providerExisting: existing, webhook, mail, channels, providerTimeout: timeout, service }: Config,
   redis: RedisLocation | null = null,
 ): Promise<Outside> {
   // First, since the files of mails may be wrong, and nothing may be left open then.

@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
 import { paths } from '../http/paths.ts'
 import { SOLUTION_FIELD } from '../http/routes/challenge.ts'
-import { clientAddress, connectionClient } from '../http/routes/client-address.ts'
-import { forwardingAdvice } from '../http/routes/forwarding-log.ts'
+import { clientAddress, connectionClient, forwardingAdvice } from '../http/routes/client-address.ts'
 import { ASKS, question, type Seen, TELLS } from '../http/routes/seen.ts'
 import { draining, unhealthy } from '../http/wire/refusals.ts'
 import type { CheckResult } from './check-result.ts'
@@ -22,10 +21,10 @@ const FORGED = '192.0.2.1'
  * the service signs with; null: it has none yet, or the store cannot be read.
  */
 export async function checkPublicAddress(
-  { server, challenge }: Config,
+  config: Config,
   secretOf: () => Promise<string | null>,
 ): Promise<readonly CheckResult[]> {
-  const { baseUrl, corsOrigins, proxies } = server
+  const { baseUrl, corsOrigins, proxies, challenge } = config
   if (baseUrl === null) {
     if (corsOrigins.length === 0 && proxies.kind === 'none') return []
     return [address('note', 'BASE_URL is not set, so CORS_ORIGINS and TRUST_PROXY were not tried')]
@@ -39,17 +38,15 @@ export async function checkPublicAddress(
     secret = await secretOf()
     if (secret !== null) answer = await health()
   }
-  const found = await judged(answer, server)
+  const found = await judged(answer, config)
   if ('why' in answer || answer.status !== 200 || found.is === 'wrong') return [found]
   const seen = seenIn(answer)
   return [
     found,
-    ...(seen === null ? [] : [await clientSeen(seen, server, health)]),
+    ...(seen === null ? [] : [await clientSeen(seen, config, health)]),
     ...(await Promise.all(corsOrigins.map(origin => preflight(baseUrl, origin, challenge !== null)))),
   ]
 }
-
-type Server = Config['server']
 
 const address = (is: CheckResult['is'], why: string): CheckResult => ({ what: 'public address', is, why })
 
@@ -65,7 +62,7 @@ interface Unanswered {
   readonly mayBeStopped: boolean
 }
 
-async function judged(answer: Answered | Unanswered, { baseUrl, service, host, port }: Server): Promise<CheckResult> {
+async function judged(answer: Answered | Unanswered, { baseUrl, service, host, port }: Config): Promise<CheckResult> {
   const verdict = (is: CheckResult['is'], why: string) => address(is, `${baseUrl}: ${why}`)
   const unreached = async (why: string) =>
     (await listens(host, port))
@@ -110,7 +107,7 @@ async function judged(answer: Answered | Unanswered, { baseUrl, service, host, p
 /** What the service says of who asks, held against what was sent: no forwarded address, and then a forged one. */
 async function clientSeen(
   { client, peer, proxies, forwarded, sign }: Seen,
-  { proxies: trusted, baseUrl, tls }: Server,
+  { proxies: trusted, baseUrl, tls }: Config,
   health: (more: Record<string, string>) => Promise<Answered | Unanswered>,
 ): Promise<CheckResult> {
   const through = client === peer ? '' : `, through ${peer}`

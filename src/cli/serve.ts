@@ -23,7 +23,7 @@ const WELCOMED = 1_000
 export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
   // Otherwise V8 lets garbage grow to several times what is in use before it collects it, the more the larger the machine.
   setFlagsFromString('--optimize-for-size')
-  const hasTls = config.server.tls !== null
+  const hasTls = config.tls !== null
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))
   listenTo(['SIGHUP'], () => hasTls || process.exit(0))

@@ -20,7 +20,7 @@ export async function stats(config: Config, { watch, json, timezone }: StatsOpti
   }
   const operator = await operatorOf(config)
   const read = async (): Promise<Stats> => statsOf(await operator.counts(), timezone)
-  const lines = (read: Stats, width: number) => report(config.server.service, read, { width, paint })
+  const lines = (read: Stats, width: number) => report(config.service, read, { width, paint })
   if (!watch) {
     const found = await read()
     return print([json ? line(found) : `${lines(found, stdout.columns || 80).join('\n')}\n`])

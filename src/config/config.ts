@@ -1,7 +1,7 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
 import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
 import type { DomainFiles } from '../domains/settings.ts'
-import type { ServerSettings } from '../http/server.ts'
+import type { HttpSettings } from '../http/settings.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
@@ -16,8 +16,7 @@ export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
 
 /** The configuration of the service: complete and free of contradictions. */
-export interface Config {
-  readonly server: Omit<ServerSettings, 'version' | 'trackSources'>
+export interface Config extends HttpSettings {
   readonly store: StoreLocation
   /** The most connections to PostgreSQL. */
   readonly storeConnections: number
@@ -29,8 +28,6 @@ export interface Config {
   readonly providerTimeout: number
   /** Null: a signup is taken without a proof. */
   readonly challenge: ChallengeChoice | null
-  /** Null: no signup is held. */
-  readonly holds: HoldRules | null
   /** Files with email domains; null: every domain is accepted. */
   readonly domains: DomainFiles | null
   /** What becomes of contacts that the provider had before. */
@@ -43,8 +40,6 @@ export interface Config {
   readonly chatInterval: number
   readonly chatNames: boolean
   readonly eventName: string
-  /** Whether signups keep where they came from. */
-  readonly trackSources: boolean
   /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
   readonly keepDeliveries: number | null
   /** A second listener, never the public one, for the operator; null: there is none. */
@@ -149,28 +144,26 @@ export function readConfig(env: Environment): ConfigResult {
   const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
 
   const config: Config = {
-    server: {
-      host: values.HOST,
-      port: values.PORT,
-      baseUrl,
-      tls,
-      proxies: values.TRUST_PROXY ?? { kind: 'none' },
-      quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
-      corsOrigins: values.CORS_ORIGINS ?? [],
-      cookie: { sameSite, secure },
-      service: values.SERVICE_NAME,
-      description: values.SERVICE_DESCRIPTION,
-      disclosesMembership: values.DISCLOSE_MEMBERSHIP,
-      holdsSignups: values.HOLD_ABOVE !== undefined || values.HOLD_SUSPICIOUS,
-      shutdownDelay: values.SHUTDOWN_DELAY,
-    },
+    host: values.HOST,
+    port: values.PORT,
+    baseUrl,
+    tls,
+    proxies: values.TRUST_PROXY ?? { kind: 'none' },
+    quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
+    corsOrigins: values.CORS_ORIGINS ?? [],
+    cookie: { sameSite, secure },
+    trackSources: values.TRACK_SOURCES,
+    disclosesMembership: values.DISCLOSE_MEMBERSHIP,
+    holds: holdsOf(values, challenge !== null),
+    service: values.SERVICE_NAME,
+    description: values.SERVICE_DESCRIPTION,
+    shutdownDelay: values.SHUTDOWN_DELAY,
     store: values.DATABASE_URL,
     storeConnections: values.DATABASE_CONNECTIONS,
     redis: values.REDIS_URL ?? null,
     provider,
     providerTimeout: values.PROVIDER_TIMEOUT,
     challenge,
-    holds: holdsOf(values, challenge !== null),
     domains: domainsOf(values),
     providerExisting: values.PROVIDER_EXISTING,
     webhook,
@@ -179,7 +172,6 @@ export function readConfig(env: Environment): ConfigResult {
     chatInterval: values.CHAT_INTERVAL,
     chatNames: values.CHAT_NAMES,
     eventName: values.EVENT_NAME,
-    trackSources: values.TRACK_SOURCES,
     keepDeliveries: values.KEEP_DELIVERIES ?? null,
     admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
     logLevel: values.LOG_LEVEL,
@@ -258,30 +250,17 @@ const CHAT_HOSTS = {
 } as const
 const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
 
-function warningsFor(
-  {
-    server,
-    store,
-    storeConnections,
-    provider,
-    challenge,
-    holds,
-    providerExisting,
-    webhook,
-    mail,
-    channels,
-    admin,
-  }: Config,
-  env: Environment,
-): readonly string[] {
-  const warnings = [...providerWarnings(provider?.vendor ?? null, providerExisting, env)]
+function warningsFor(config: Config, env: Environment): readonly string[] {
+  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, channels, admin } =
+    config
+  const warnings = [...providerWarnings(provider?.vendor ?? null, config.providerExisting, env)]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
   if (holds?.above === 0) warnings.push('HOLD_ABOVE is 0: every new signup is held until you release it.')
-  if (challenge !== null) warnings.push(...challengeWarnings(challenge, server, env))
-  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
-    if (webhook === null || !host.test(new URL(webhook.url).hostname)) continue
+  if (challenge !== null) warnings.push(...challengeWarnings(challenge, config, env))
+  for (const [chat, pattern] of Object.entries(CHAT_HOSTS)) {
+    if (webhook === null || !pattern.test(new URL(webhook.url).hostname)) continue
     warnings.push(
       `WEBHOOK_URL is an address of ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]}, which does not understand events: ` +
         `set ${chat.toUpperCase()}_WEBHOOK_URL to it instead.`,
@@ -293,9 +272,9 @@ function warningsFor(
         'there. Set it to the address of your receiver.',
     )
   }
-  for (const [chat, host] of Object.entries(CHAT_HOSTS)) {
+  for (const [chat, pattern] of Object.entries(CHAT_HOSTS)) {
     const url = channels[chat as keyof typeof CHAT_HOSTS]
-    if (url === undefined || isPrivate(url) || host.test(new URL(url).hostname)) continue
+    if (url === undefined || isPrivate(url) || pattern.test(new URL(url).hostname)) continue
     warnings.push(
       `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
         `only ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]} understands what is sent there.`,
@@ -304,22 +283,22 @@ function warningsFor(
   if (mail !== null && mail.service === settings.SERVICE_NAME.default) {
     warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
   }
-  if (server.tls === null && !server.cookie.secure) {
+  if (tls === null && !cookie.secure) {
     warnings.push(
       'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
         'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
     )
   }
-  if (server.tls === null && server.cookie.secure && server.proxies.kind === 'none') {
+  if (tls === null && cookie.secure && proxies.kind === 'none') {
     warnings.push(
       'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
         'Set TRUST_PROXY (1 for a single proxy).',
     )
   }
-  if (server.proxies.kind === 'networks' && server.proxies.networks.some(network => network.endsWith('/0'))) {
+  if (proxies.kind === 'networks' && proxies.networks.some(network => network.endsWith('/0'))) {
     warnings.push('TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.')
   }
-  if (server.baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(server.host)) {
+  if (baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(host)) {
     warnings.push(
       'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
     )
@@ -336,7 +315,7 @@ function warningsFor(
         '?sslmode=verify-full.',
     )
   }
-  if (store.kind === 'sqlite' && String(storeConnections) !== settings.DATABASE_CONNECTIONS.default) {
+  if (store.kind === 'sqlite' && String(config.storeConnections) !== settings.DATABASE_CONNECTIONS.default) {
     warnings.push('DATABASE_CONNECTIONS has no effect without a DATABASE_URL of PostgreSQL.')
   }
   if (store.kind === 'sqlite' && store.path === ':memory:')
@@ -356,7 +335,7 @@ const SETTINGS_OF = {
 
 function* challengeWarnings(
   challenge: ChallengeChoice,
-  { corsOrigins, baseUrl }: Config['server'],
+  { corsOrigins, baseUrl }: Config,
   env: Environment,
 ): Generator<string> {
   const { kind } = challenge
@@ -391,32 +370,21 @@ function heldIn(holds: Config['holds']): Record<string, unknown> {
 }
 
 /** The configuration in force, for the log line at the start. Contains no secrets. */
-export function inForce({
-  server,
-  store,
-  redis,
-  provider,
-  challenge,
-  holds,
-  domains,
-  webhook,
-  mail,
-  channels,
-  eventName,
-}: Config): Record<string, unknown> {
+export function inForce(config: Config): Record<string, unknown> {
+  const { redis, quota, challenge, domains, webhook, mail } = config
   return {
-    store: storeName(store),
-    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${server.quota.limit} attempts in ${server.quota.window} s`,
-    clients: `IPv4 address or IPv6 /64, ${server.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
-    tls: server.tls !== null,
-    provider: provider?.vendor ?? 'none',
+    store: storeName(config.store),
+    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${quota.limit} attempts in ${quota.window} s`,
+    clients: `IPv4 address or IPv6 /64, ${config.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
+    tls: config.tls !== null,
+    provider: config.provider?.vendor ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),
-    ...heldIn(holds),
+    ...heldIn(config.holds),
     ...(domains !== null && { blockedDomains: domains.blocked }),
-    ...(!server.disclosesMembership && { disclosesMembership: false }),
+    ...(!config.disclosesMembership && { disclosesMembership: false }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
-    channels: namesOf(channels).join(', ') || 'none',
-    event: eventName,
+    channels: namesOf(config.channels).join(', ') || 'none',
+    event: config.eventName,
   }
 }

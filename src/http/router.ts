@@ -1,69 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Joined } from '../waitlist/join.ts'
-import type { Challenge } from '../waitlist/ports/challenge.ts'
-import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { StoreUnavailable } from '../waitlist/ports/signups.ts'
-import type { Store } from '../waitlist/ports/store.ts'
 import { summary } from '../waitlist/quiet-log.ts'
-import type { Signup } from '../waitlist/rules/signup.ts'
 import { serve } from './discovery/document.ts'
 import type { Site } from './discovery/site.ts'
 import { paths } from './paths.ts'
-import { proving, SOLUTION_FIELD } from './routes/challenge.ts'
-import { clientAddress, networkOf, type TrustedProxies, visitorAddress } from './routes/client-address.ts'
+import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
+import { clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
 import { cors } from './routes/cors.ts'
-import { forwardingLog } from './routes/forwarding-log.ts'
 import { healthRoute } from './routes/health.ts'
-import { issueRoute } from './routes/issue.ts'
-import { outageLog } from './routes/outage-log.ts'
-import { overload } from './routes/overload.ts'
 import { tellingSeen } from './routes/seen.ts'
 import { signupRoute } from './routes/signup.ts'
-import { type Answer, type FieldList, fieldList, send, withFields } from './wire/answer.ts'
+import type { HttpParts, HttpSettings } from './settings.ts'
+import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './wire/answer.ts'
 import { closeAfter } from './wire/closing.ts'
-import { securityFields } from './wire/headers.ts'
 import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './wire/refusals.ts'
 
-export interface RouterSettings {
-  readonly service: string
-  readonly description: string
-  readonly proxies: TrustedProxies
-  readonly corsOrigins: readonly string[]
-  /** The value of Set-Cookie. */
-  readonly cookie: string
-  readonly quota: { readonly limit: number; readonly window: number }
-  /** Whether the query of a signup says where it came from. */
-  readonly trackSources: boolean
-  /** Whether an answer says if the address was on the list before. */
-  readonly disclosesMembership: boolean
-  /** Fields of every answer to a routed request. */
-  readonly defaultHeaders: FieldList
-}
-
-export interface RouterParts {
-  /** For the health report, and to refuse signups that would wait too long. */
-  readonly store: Pick<Store, 'check' | 'isBehind' | 'secret'>
-  join(signup: Signup): Promise<Joined>
-  /** Counts signups. */
-  readonly limiter: Limiter
-  /** Null: no proof is asked for. */
-  readonly challenge: Challenge | null
-  /** Whether the domain of an address is accepted; null: every one is. */
-  readonly accepts: ((email: string) => boolean) | null
-  /** Counts documents that are fetched. */
-  readonly documentLimiter: Limiter
-  /** Aborted when a stop can no longer wait for what a request asks elsewhere. */
-  readonly leave: AbortSignal
-  /** Counts challenges that are fetched. */
-  readonly challengeLimiter: Limiter
-  readonly log: Logger
+export interface RouterParts extends HttpParts {
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
   pages(): Site
   isDraining(): boolean
-  /** Null: nothing is measured. */
-  readonly telemetry: Telemetry | null
 }
 
 /** `reqId` marks the log lines of one request. */
@@ -80,14 +36,19 @@ interface Resource {
  * 1.8 times the processor time of a bare server (docs/engineering/performance.md).
  */
 export function createRouter(
-  settings: RouterSettings,
+  settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, join, limiter, challenge, accepts, documentLimiter, challengeLimiter, leave } = parts
-  const { log, pages, isDraining, telemetry } = parts
-  const landingPages = cors(settings.corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
-  const clientOf = requestClient(clientAddress(settings.proxies))
-  const logOutage = outageLog(log)
+  const { store, challenge, documentLimiter, challengeLimiter, leave, log, pages, isDraining, telemetry } = parts
+  const { proxies, corsOrigins, tls } = settings
+  const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
+  const corsFields = landingPages.answerFields
+  const clientOf = requestClient(clientAddress(proxies))
+  const defaultHeaders = tls === null ? [] : strictTransportSecurity
+  // An outage under load must not fill the disk that may be its cause.
+  const logOutage = summary<StoreUnavailable>((refused, { message }) =>
+    log.error({ reason: message, refused }, 'signups are refused'),
+  )
   const logBug = summary<object>((requests, last) => log.error({ ...last, requests }, 'a bug: a request failed'))
   const logsRequests = log.isLevelEnabled('debug')
   let requests = 0
@@ -98,19 +59,13 @@ export function createRouter(
     else logBug({ reqId: String(reqId), err: error })
     return refuse(unavailable)
   }
-  const signup = signupRoute({
-    ...settings,
+  const signup = signupRoute(settings, {
+    ...parts,
     // Documents are also fetched past the proxy, by what watches the service.
-    clientOf: requestClient(clientAddress(settings.proxies, forwardingLog(log))),
-    networkOf,
-    admissionControl: overload(store.isBehind),
-    join,
-    limiter,
-    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(settings.proxies)), leave, log }),
-    accepts,
+    clientOf: requestClient(clientAddress(proxies, forwardingLog(log))),
+    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(proxies)), leave, log }),
+    corsFields,
     failed,
-    corsFields: landingPages.answerFields,
-    telemetry,
   })
   /** A document may be a thousand times as large as the request for it. */
   const limited =
@@ -134,10 +89,7 @@ export function createRouter(
     [
       paths.health,
       {
-        GET: tellingSeen(healthRoute({ store, isDraining, ...settings }), {
-          proxies: settings.proxies,
-          secret: store.secret,
-        }),
+        GET: tellingSeen(healthRoute(settings, { store, isDraining }), { proxies, secret: store.secret }),
       },
     ],
     [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
@@ -145,13 +97,7 @@ export function createRouter(
     [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],
   ])
   if (challenge?.issue != null) {
-    const GET = issueRoute({
-      issue: challenge.issue,
-      limiter: challengeLimiter,
-      clientOf,
-      networkOf,
-      corsFields: landingPages.answerFields,
-    })
+    const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })
     resources.set(paths.challenge, { GET })
   }
 
@@ -179,7 +125,7 @@ export function createRouter(
   const finish = (path: string | null, response: ServerResponse, answer: Answer, began: number) => {
     // The request may have come before the stop.
     if (isDraining()) closeAfter(response)
-    send(response, withFields(answer, settings.defaultHeaders))
+    send(response, withFields(answer, defaultHeaders))
     if (telemetry === null) return
     const known = path !== null && resources.has(path) ? path : null
     telemetry.requests.note(known, response.req.method ?? '', answer.status, (now() - began) / 1000)

@@ -92,21 +92,18 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
 describe('the configuration', () => {
   test('with nothing set it is complete: every default of the design', () => {
     assert.deepEqual(configured({}), {
-      server: {
-        host: 'localhost',
-        port: 8080,
-        baseUrl: null,
-        tls: null,
-        proxies: { kind: 'none' },
-        quota: { limit: 20, window: 600 },
-        corsOrigins: [],
-        cookie: { sameSite: 'lax', secure: false },
-        service: 'waitlist',
-        description: 'Early-access waitlist',
-        disclosesMembership: true,
-        holdsSignups: false,
-        shutdownDelay: 1_000,
-      },
+      host: 'localhost',
+      port: 8080,
+      baseUrl: null,
+      tls: null,
+      proxies: { kind: 'none' },
+      quota: { limit: 20, window: 600 },
+      corsOrigins: [],
+      cookie: { sameSite: 'lax', secure: false },
+      service: 'waitlist',
+      description: 'Early-access waitlist',
+      disclosesMembership: true,
+      shutdownDelay: 1_000,
       store: { kind: 'sqlite', path: './data/waitlist.db' },
       storeConnections: 10,
       redis: null,
@@ -222,7 +219,7 @@ describe('the configuration', () => {
       assert.deepEqual(configured({ [name]: '' }), configured({}), name)
       assert.deepEqual(configured({ [name]: ' \t' }), configured({}), name)
     }
-    assert.equal(configured({ PORT: ' 9000 ' }).server.port, 9_000)
+    assert.equal(configured({ PORT: ' 9000 ' }).port, 9_000)
   })
 
   test('what is no setting is not looked at', () => {
@@ -233,11 +230,8 @@ describe('the configuration', () => {
   })
 
   test('values are read as meant', () => {
-    assert.equal(
-      configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).server.baseUrl,
-      'https://waitlist.example.com',
-    )
-    assert.equal(configured({ PORT: '0' }).server.port, 0)
+    assert.equal(configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).baseUrl, 'https://waitlist.example.com')
+    assert.equal(configured({ PORT: '0' }).port, 0)
     const { store } = configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
     assert.deepEqual(store, { kind: 'sqlite', path: '/var/lib/list.db' })
     assert.deepEqual(configured({ DATABASE_URL: 'sqlite::memory:' }).store, { kind: 'sqlite', path: ':memory:' })
@@ -246,13 +240,13 @@ describe('the configuration', () => {
     }
     const redis = { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null }
     assert.deepEqual(configured({ REDIS_URL: 'redis://redis/2' }).redis, redis)
-    assert.deepEqual(configured({ TRUST_PROXY: '0' }).server.proxies, { kind: 'none' })
-    assert.deepEqual(configured({ TRUST_PROXY: '2' }).server.proxies, { kind: 'hops', hops: 2 })
-    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).server.proxies, {
+    assert.deepEqual(configured({ TRUST_PROXY: '0' }).proxies, { kind: 'none' })
+    assert.deepEqual(configured({ TRUST_PROXY: '2' }).proxies, { kind: 'hops', hops: 2 })
+    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).proxies, {
       kind: 'networks',
       networks: ['10.0.0.0/8', 'fd00::/8'],
     })
-    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).server.corsOrigins, [
+    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).corsOrigins, [
       'https://a.example',
       'http://localhost:3000',
     ])
@@ -279,19 +273,19 @@ describe('the configuration', () => {
         ['2s', 2_000],
       ],
     ] as const) {
-      assert.equal(configured({ SHUTDOWN_DELAY: text }).server.shutdownDelay, milliseconds, text)
+      assert.equal(configured({ SHUTDOWN_DELAY: text }).shutdownDelay, milliseconds, text)
     }
-    assert.equal(configured({ RATE_LIMIT_WINDOW: '1d' }).server.quota.window, 86_400)
+    assert.equal(configured({ RATE_LIMIT_WINDOW: '1d' }).quota.window, 86_400)
     assert.equal(configured({ KEEP_DELIVERIES: '30d' }).keepDeliveries, 30 * 86_400_000)
     assert.equal(configured({ KEEP_DELIVERIES: '36h' }).keepDeliveries, 36 * 3_600_000)
-    assert.deepEqual(configured(tls).server.tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+    assert.deepEqual(configured(tls).tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 
   test('the cookie is Secure exactly when the public address is https', () => {
     const secure = { sameSite: 'lax', secure: true }
-    assert.deepEqual(configured(tls).server.cookie, secure)
-    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).server.cookie, secure)
-    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).server.cookie.secure, false)
+    assert.deepEqual(configured(tls).cookie, secure)
+    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).cookie, secure)
+    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).cookie.secure, false)
   })
 })
 

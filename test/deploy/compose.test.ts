@@ -86,8 +86,8 @@ for (const path of ['compose.yaml', 'deploy/compose.instances.yaml']) {
         const result = readConfig({ ...imageEnv, ...written, ...Object.fromEntries(given) })
         assert.ok('config' in result, JSON.stringify(result))
         assert.deepEqual(result.config.warnings, [], name)
-        assert.deepEqual(result.config.server.proxies, { kind: 'hops', hops: 1 })
-        assert.equal(result.config.server.port, 8080)
+        assert.deepEqual(result.config.proxies, { kind: 'hops', hops: 1 })
+        assert.equal(result.config.port, 8080)
       }
     })
 

@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { challengeLimiter, documentLimiter } from '../../src/app/compose.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { type HttpServer, openServer, type ServerParts } from '../../src/http/server.ts'
+import { type HttpServer, openServer } from '../../src/http/server.ts'
+import type { HttpParts } from '../../src/http/settings.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
@@ -25,7 +26,7 @@ export async function openTestServer(
   options: Partial<SqliteStoreOptions>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
-  parts: Partial<ServerParts> = {},
+  parts: Partial<HttpParts> = {},
 ): Promise<TestServer> {
   const result = readConfig({
     HOST: '127.0.0.1',
@@ -35,32 +36,31 @@ export async function openTestServer(
     ...env,
   })
   if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
-  const settings = result.config.server
+  const { config } = result
   // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
   let close = async () => {}
   test.after(() => close())
   const path = join(temporaryFolder(test), 'waitlist.db')
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', ...options })
   const { log, logged } = recordingLog()
-  const limiter = memoryLimiter(settings.quota)
+  const limiter = memoryLimiter(config.quota)
   const behind = change(store)
   const { signal: leave } = new AbortController()
   const joinParts: JoinParts = { store: behind, handOver: null, timeout: 0, behind: null, leave, announce() {} }
-  const server = await openServer(
-    { ...settings, trackSources: result.config.trackSources, version: '0.0.0' },
-    {
-      store: behind,
-      join: signup => joinWaitlist(signup, joinParts),
-      limiter,
-      challenge: null,
-      accepts: null,
-      documentLimiter: documentLimiter(),
-      leave,
-      challengeLimiter: challengeLimiter(settings),
-      log,
-      ...parts,
-    },
-  )
+  const server = await openServer(config, {
+    version: '0.0.0',
+    store: behind,
+    join: signup => joinWaitlist(signup, joinParts),
+    limiter,
+    documentLimiter: documentLimiter(),
+    challengeLimiter: challengeLimiter(config),
+    challenge: null,
+    accepts: null,
+    leave,
+    log,
+    telemetry: null,
+    ...parts,
+  })
   close = async () => {
     await server.close()
     await limiter.close()

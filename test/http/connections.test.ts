@@ -32,7 +32,7 @@ async function boundedServer(
   }
   const pair = { cert: readFileSync(fixture('first.crt')), key: readFileSync(fixture('first.key')) }
   const server = createListener(handler, secure ? pair : null)
-  boundConnections({ all, share, clientOf: connectionClient(proxies), log })(server)
+  boundConnections({ all, share, clientOf: connectionClient(proxies), log }).add(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())

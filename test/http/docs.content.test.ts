@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { type Config, readConfig } from '../../src/config/config.ts'
 import { docsPage } from '../../src/http/discovery/docs/page.ts'
 import type { Answer, Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
 import { openapi } from '../../src/http/discovery/openapi.ts'
@@ -141,19 +142,10 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 
 test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
   const base = 'https://waitlist.example.com'
-  const pageOf = (service: string, description: string) => {
-    const quota = { limit: 20, window: 600 }
-    const off = {
-      trackSources: false,
-      disclosesMembership: true,
-      holdsSignups: false,
-      solution: null,
-      issuesChallenges: false,
-      blocksDomains: false,
-    }
-    const api = openapi({ base, service, description, version: '1', cookie: 'waitlist=1', ...quota, ...off })
-    return docsPage(api, base, null).html
-  }
+  const { config } = readConfig({}) as { config: Config }
+  const rest = { base, version: '1', accepts: null, challenge: null }
+  const pageOf = (service: string, description: string) =>
+    docsPage(openapi({ ...config, service, description, ...rest }), base, null).html
   // A description may contain code and links to headings.
   const tagsOf = (html: string) =>
     html.match(/<[^>]+>/g)!.filter(tag => !/^<(\/?code|a href="#[\w-]+"|\/a)>$/.test(tag))

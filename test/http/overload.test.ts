@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { overload } from '../../src/http/routes/overload.ts'
+import { admissionControl } from '../../src/http/routes/signup.ts'
 import { unavailable } from '../../src/http/wire/refusals.ts'
 import { groupCommit, storeBounds } from '../../src/stores/batch.ts'
 import type { Admission } from '../../src/waitlist/ports/signups.ts'
@@ -18,13 +18,12 @@ describe('the door', () => {
   /** A door with a clock and a store that the test moves by hand. */
   function door() {
     const state = { now: 0, behind: false }
-    const admissionControl = overload(
+    const admit = admissionControl(
       () => state.behind,
       () => state.now,
     )
-    const admitted = (count: number) =>
-      Array.from({ length: count }, admissionControl).filter(shed => shed === null).length
-    return { state, admissionControl, admitted }
+    const admitted = (count: number) => Array.from({ length: count }, admit).filter(shed => shed === null).length
+    return { state, admit, admitted }
   }
   const endOfTurn = () => new Promise(resolve => setImmediate(resolve))
 
@@ -37,10 +36,10 @@ describe('the door', () => {
   })
 
   test('refuses while the store is behind, each at the end of its turn, and admits again when it is not', async () => {
-    const { state, admissionControl } = door()
-    assert.equal(admissionControl(), null)
+    const { state, admit } = door()
+    assert.equal(admit(), null)
     state.behind = true
-    const shed = admissionControl()
+    const shed = admit()
     assert.notEqual(shed, null)
     let isOver = false
     const over = shed!.then(() => {
@@ -50,9 +49,9 @@ describe('the door', () => {
     assert.equal(isOver, false)
     await endOfTurn()
     await over
-    assert.notEqual(admissionControl(), null)
+    assert.notEqual(admit(), null)
     state.behind = false
-    assert.equal(admissionControl(), null)
+    assert.equal(admit(), null)
   })
 
   test('refuses the rest of a turn that has lasted for more than 250 ms, and admits in the next', async () => {

@@ -58,7 +58,7 @@ async function serverOf(t: TestContext, bytes: number) {
   const long = { status: 200, fields: contentFields('text/html', bytes), body: page }
   const server = createListener(({ url }, response) => send(response, url === '/docs/api' ? long : short), null)
   const { log, logged } = recordingLog()
-  boundConnections({ all: 100, share: 100, clientOf: () => null, log })(server)
+  boundConnections({ all: 100, share: 100, clientOf: () => null, log }).add(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => server.close())
   return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, logged }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { type Answer, contentFields, fieldList, withFields } from '../wire/answer.ts'
-import { readableAnywhere } from '../wire/headers.ts'
+import { type Answer, contentFields, fieldList, readableAnywhere, withFields } from '../wire/answer.ts'
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
 
 /** Bytes that do not change while the process runs, with their answers. */

@@ -1,12 +1,13 @@
-import { SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
+import { type Challenge, SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import { sourceParameters } from '../../waitlist/rules/contact.ts'
 import { PARAMETER_MAX } from '../../waitlist/rules/source.ts'
 import { paths } from '../paths.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
+import { membershipCookie } from '../routes/cookie.ts'
+import type { HttpParts, HttpSettings } from '../settings.ts'
 import { BODY_LIMIT, DOCUMENTS_PER_MINUTE, HEADER_BYTES } from '../wire/limits.ts'
 import * as refusals from '../wire/refusals.ts'
-import { catalog } from './catalog.ts'
-import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
+import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import {
   challengeIssued,
   errorBody,
@@ -34,30 +35,11 @@ interface Parameter {
   }
 }
 
-/** The facts about this installation. */
-export interface Installation {
+/** What the document is made from. */
+export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 'accepts'> {
   /** The public origin, without a slash at the end. */
   readonly base: string
-  readonly service: string
-  readonly description: string
-  readonly version: string
-  /** Attempts, and the seconds in which all of them are refilled. */
-  readonly limit: number
-  readonly window: number
-  /** Whether some email domains are not accepted. */
-  readonly blocksDomains: boolean
-  /** Whether the query of a signup says where it came from. */
-  readonly trackSources: boolean
-  /** Whether an answer says if the address was on the list before. */
-  readonly disclosesMembership: boolean
-  /** Whether some signups are held. */
-  readonly holdsSignups: boolean
-  /** Whether this service makes challenges. */
-  readonly issuesChallenges: boolean
-  /** The value of Set-Cookie. */
-  readonly cookie: string
-  /** The member of a signup's body that has the solution of a challenge; null: none is asked for. */
-  readonly solution: string | null
+  readonly challenge: Pick<Challenge, 'member' | 'widget' | 'issue'> | null
 }
 
 /**
@@ -65,25 +47,19 @@ export interface Installation {
  * security and CORS, and those that Node adds (Date, Connection), are left out.
  */
 export function openapi(installation: Installation) {
-  const {
-    base,
-    service,
-    description,
-    version,
-    limit,
-    window,
-    cookie,
-    trackSources,
-    solution,
-    issuesChallenges,
-    disclosesMembership,
-    holdsSignups,
-  } = installation
+  const { base, service, description, version, cookie, trackSources, disclosesMembership, holds, challenge } =
+    installation
+  const { limit, window } = installation.quota
+  const solution = challenge?.member ?? null
+  const issuesChallenges = challenge?.issue != null
+  // A signup whose challenge cannot be verified is held. Only a verifier elsewhere can be away.
+  const holdsSignups = challenge?.issue === null || (holds !== null && (holds.above !== null || holds.suspicious))
   const request = solution === null ? signupRequest : signupRequestWith(solution)
   const result = !disclosesMembership ? recordedResult : holdsSignups ? signupResultOrHeld : signupResult
   const parameters = [...(solution === null ? [] : [solutionField(solution)]), ...(trackSources ? sourceFields : [])]
-  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } =
-    answers(installation)
+  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } = answers(
+    installation.quota,
+  )
 
   return {
     openapi: '3.1.1',
@@ -136,7 +112,7 @@ export function openapi(installation: Installation) {
                 'Cache-Control': noStore,
                 'Set-Cookie': header(
                   'The membership cookie. It says that this browser has signed up, and grants no access.',
-                  text(400, { const: cookie }),
+                  text(400, { const: membershipCookie(cookie) }),
                   true,
                 ),
                 ...rateLimit,
@@ -158,7 +134,7 @@ export function openapi(installation: Installation) {
               {
                 name: 'name is required',
                 email: 'email must be a valid email address',
-                ...(installation.blocksDomains && { domain: refusals.domainNotAccepted.error }),
+                ...(installation.accepts !== null && { domain: refusals.domainNotAccepted.error }),
                 syntax: refusals.malformedJson.error,
                 ...(solution !== null && {
                   unsolved: refusals.challengeMissing.error,
@@ -255,7 +231,7 @@ export function openapi(installation: Installation) {
           },
         },
       },
-      ...(issuesChallenges && { [paths.challenge]: challenge() }),
+      ...(issuesChallenges && { [paths.challenge]: challengeCall() }),
       [paths.catalog]: discovery(
         'getApiCatalog',
         'Find this API',
@@ -294,7 +270,7 @@ export function openapi(installation: Installation) {
     },
   }
 
-  function challenge() {
+  function challengeCall() {
     return {
       get: {
         operationId: 'getChallenge',
@@ -404,7 +380,7 @@ const sourceFields = sourceParameters.map((name): Parameter => {
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
 
 /** Parts that several operations share. */
-function answers({ limit, window }: Installation) {
+function answers({ limit, window }: HttpSettings['quota']) {
   const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
   const cacheable = (seconds: number) =>
     header('How long a copy may be used.', { type: 'string', const: `public, max-age=${seconds}` }, true)

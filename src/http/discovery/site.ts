@@ -1,10 +1,8 @@
 import type { Widget } from '../../waitlist/ports/challenge.ts'
 import { paths } from '../paths.ts'
-import { type Answer, fieldList } from '../wire/answer.ts'
-import { publicFields } from '../wire/headers.ts'
-import { catalog } from './catalog.ts'
+import { type Answer, fieldList, publicFields } from '../wire/answer.ts'
+import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { type Document, document } from './document.ts'
-import { catalogLink, descriptionLinks, LINKSET } from './links.ts'
 import { type Installation, type OpenapiDocument, openapi } from './openapi.ts'
 import type { SelfDescription } from './schemas.ts'
 
@@ -21,9 +19,9 @@ export interface Site {
 
 const HOUR = 'public, max-age=3600'
 
-/** `widget`: null when no challenge must be solved. */
-export function site(installation: Installation & { readonly widget: Widget | null }): Site {
-  const { base, service, description, widget } = installation
+export function site(installation: Installation): Site {
+  const { base, service, description } = installation
+  const widget = installation.challenge?.widget ?? null
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   let made: Promise<Documentation> | undefined

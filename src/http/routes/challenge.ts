@@ -1,9 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
+import type { Limiter } from '../../waitlist/ports/limiter.ts'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { summary } from '../../waitlist/quiet-log.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
-import { challengeExpired, challengeFailed, challengeMissing, type Refusal, unavailable } from '../wire/refusals.ts'
+import { type Answer, contentFields, type FieldList, fieldList, securityFields, withFields } from '../wire/answer.ts'
+import { ISSUING } from '../wire/limits.ts'
+import {
+  challengeExpired,
+  challengeFailed,
+  challengeMissing,
+  type Refusal,
+  refuse,
+  tooManyChallenges,
+  unavailable,
+} from '../wire/refusals.ts'
+import { networkOf } from './client-address.ts'
 
 /** For pages that cannot add a member to the body. */
 export const SOLUTION_FIELD = 'X-Captcha-Response'
@@ -71,4 +83,45 @@ export function proving({ challenge, addressOf, leave, log }: ProvingParts) {
         return { refusal: unavailable }
     }
   }
+}
+
+export interface IssueParts {
+  /** A new challenge as JSON. */
+  issue(): Promise<string>
+  /** Counts challenges. */
+  readonly limiter: Limiter
+  /** The key under which a client's challenges are counted; null when its socket is gone. */
+  clientOf(request: IncomingMessage): string | null
+  /** The CORS fields of every answer. */
+  corsFields(request: IncomingMessage): FieldList
+}
+
+/**
+ * `GET /api/challenge`, for the widgets of the landing pages. Nothing else that a stranger can ask for costs as much to make.
+ */
+export function issueRoute({ issue, limiter, clientOf, corsFields }: IssueParts) {
+  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
+  let inFlight = 0
+
+  async function issued(request: IncomingMessage): Promise<Answer> {
+    const client = clientOf(request)
+    if (client === null) return refuse(unavailable)
+    const { admitted, seconds } = await limiter.take(client, networkOf(client))
+    if (!admitted) return refuse(tooManyChallenges(seconds))
+    if (inFlight === ISSUING) return refuse(unavailable)
+    inFlight++
+    try {
+      const body = await issue()
+      return {
+        status: 200,
+        fields: [...fields, ...contentFields('application/json', body.length)],
+        body,
+        isAscii: true,
+      }
+    } finally {
+      inFlight--
+    }
+  }
+
+  return async (request: IncomingMessage): Promise<Answer> => withFields(await issued(request), corsFields(request))
 }

@@ -1,15 +1,13 @@
 import type { Store } from '../../waitlist/ports/store.ts'
 import { resolvesWithin } from '../../waitlist/timers.ts'
 import type { HealthReport } from '../discovery/schemas.ts'
-import { type Answer, fieldList, jsonAnswer, withFields } from '../wire/answer.ts'
-import { publicFields, readableAnywhere } from '../wire/headers.ts'
+import type { HttpSettings } from '../settings.ts'
+import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, withFields } from '../wire/answer.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../wire/limits.ts'
 import { draining, refuse, unhealthy } from '../wire/refusals.ts'
 
 export interface HealthParts {
   readonly store: Pick<Store, 'check'>
-  readonly service: string
-  readonly description: string
   isDraining(): boolean
 }
 
@@ -17,7 +15,10 @@ export interface HealthParts {
  * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The
  * store is checked at most once a second, for at most a second; `time` is always fresh, to the millisecond.
  */
-export function healthRoute({ store, service, description, isDraining }: HealthParts) {
+export function healthRoute(
+  { service, description }: Pick<HttpSettings, 'service' | 'description'>,
+  { store, isDraining }: HealthParts,
+) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
   const isAbleToStore = remembered(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Outcome, Telemetry } from '../../telemetry/telemetry.ts'
+import type { Outcome } from '../../telemetry/telemetry.ts'
 import type { Joined } from '../../waitlist/join.ts'
-import type { Limiter } from '../../waitlist/ports/limiter.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import { parseSignup, type Signup } from '../../waitlist/rules/signup.ts'
+import { parseSignup } from '../../waitlist/rules/signup.ts'
 import { parseSource } from '../../waitlist/rules/source.ts'
 import type { SignupResult } from '../discovery/schemas.ts'
-import { type Answer, type FieldList, fieldList, jsonAnswer, withFields } from '../wire/answer.ts'
+import type { HttpParts, HttpSettings } from '../settings.ts'
+import { type Answer, type FieldList, fieldList, jsonAnswer, securityFields, withFields } from '../wire/answer.ts'
 import { readJson } from '../wire/body.ts'
-import { securityFields } from '../wire/headers.ts'
 import {
   addressRefused,
   challengeSpent,
@@ -21,35 +20,19 @@ import {
   unavailable,
 } from '../wire/refusals.ts'
 import type { proving } from './challenge.ts'
+import { networkOf } from './client-address.ts'
+import { membershipCookie } from './cookie.ts'
 import { withQuantisedLatency } from './quantised-latency.ts'
 
-export interface SignupParts {
-  /** Null: a signup may enter; otherwise it is refused when the promise resolves. */
-  admissionControl(): Promise<void> | null
-  join(signup: Signup): Promise<Joined>
-  readonly limiter: Limiter
-  /** Whether an answer says if the address was on the list before. */
-  readonly disclosesMembership: boolean
-  /** Asks for the proof of a signup; null: none is asked for. */
-  readonly prove: ReturnType<typeof proving> | null
-  /** Whether the domain of an address is accepted; null: every one is. */
-  readonly accepts: ((email: string) => boolean) | null
+export interface SignupParts extends Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
   /** The key under which a client's attempts are counted; null when its socket is gone. */
   clientOf(request: IncomingMessage): string | null
-  /** The key of the network that the client is in and that has a quota too. */
-  networkOf(client: string): string | undefined
-  /** The value of Set-Cookie. */
-  readonly cookie: string
-  /** Attempts and seconds. */
-  readonly quota: { readonly limit: number; readonly window: number }
-  /** Whether the query says where a signup came from. If not, it is ignored. */
-  readonly trackSources: boolean
+  /** Asks for the proof of a signup; null: none is asked for. */
+  readonly prove: ReturnType<typeof proving> | null
   /** The CORS fields of every answer. */
   corsFields(request: IncomingMessage): FieldList
   /** The answer after a throw. */
   failed(error: unknown, reqId: number): Answer
-  /** Null: nothing is counted. */
-  readonly telemetry: Telemetry | null
 }
 
 const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
@@ -58,24 +41,13 @@ const overloaded = new StoreUnavailable('more signups arrive than can be stored 
  * `POST /api/waitlist`. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email, and where
  * they are set, its domain and the challenge.
  */
-export function signupRoute({
-  admissionControl,
-  join,
-  limiter,
-  disclosesMembership,
-  prove,
-  accepts,
-  clientOf,
-  networkOf,
-  cookie,
-  quota,
-  trackSources,
-  corsFields,
-  failed,
-  telemetry,
-}: SignupParts) {
+export function signupRoute(
+  { quota, cookie, trackSources, disclosesMembership }: HttpSettings,
+  { store, join, limiter, accepts, telemetry, clientOf, prove, corsFields, failed }: SignupParts,
+) {
+  const admit = admissionControl(store.isBehind)
   const policy = `"signup";q=${quota.limit};w=${quota.window}`
-  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': cookie })
+  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': membershipCookie(cookie) })
   const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
   const alreadyListed = accepted({ is: 'known' })
   /** What everybody hears if membership is not disclosed. */
@@ -88,7 +60,7 @@ export function signupRoute({
       return withFields(answer, common)
     }
     try {
-      const shed = admissionControl()
+      const shed = admit()
       if (shed !== null) {
         await shed
         return end('overloaded', failed(overloaded, reqId))
@@ -154,5 +126,50 @@ function resultOf(joined: Accepted): SignupResult {
     contactId: joined.is === 'new' ? joined.contactId : undefined,
     alreadyExisted: joined.is === 'known' || joined.is === 'still held',
     automationTriggered: joined.is === 'new',
+  }
+}
+
+/**
+ * Milliseconds that one turn of the event loop may go on admitting. Signups that come later in it have waited about as long
+ * already, in the kernel, and the next turn waits behind this one.
+ */
+const TURN = 250
+/** Signups that one turn admits however long it takes: a process that was suspended for a moment is not overloaded. */
+const MINIMUM = 256
+
+/**
+ * Decides which signups are refused before anything is spent on them: while the store is behind, and at the end of a long
+ * turn of the event loop, which is a queue as well.
+ *
+ * The function that it returns is called for each signup. Null: it may go on. Otherwise it is to be refused when the promise
+ * resolves, at the end of the turn: a refusal at once would bring the next attempt into the same turn, and those who were
+ * admitted are answered at its end.
+ *
+ * `clock`: monotonic, in milliseconds.
+ */
+export function admissionControl(
+  isBehind: () => boolean,
+  clock: () => number = () => performance.now(),
+): () => Promise<void> | null {
+  let turn: Promise<void> | null = null
+  let began = 0
+  let admitted = 0
+  const beginTurn = () => {
+    began = clock()
+    admitted = 0
+    turn = new Promise(resolve =>
+      setImmediate(() => {
+        turn = null
+        resolve()
+      }),
+    )
+    return turn
+  }
+  return () => {
+    const end = turn ?? beginTurn()
+    const isTurnLong = admitted >= MINIMUM && clock() - began > TURN
+    if (isTurnLong || isBehind()) return end
+    admitted++
+    return null
   }
 }

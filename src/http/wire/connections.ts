@@ -1,10 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { EventEmitter } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Drop, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { throttle } from '../../waitlist/quiet-log.ts'
-import type { NodeServer } from './listener.ts'
-import { CUT } from './unread.ts'
+import * as limits from './limits.ts'
+
+export type NodeServer = Server | SecureServer
 
 export interface ConnectionBounds {
   /** Connections in all. */
@@ -18,16 +21,29 @@ export interface ConnectionBounds {
   readonly telemetry?: Telemetry | null
 }
 
+/** The open connections of several servers. */
+export interface Connections {
+  add(server: NodeServer): void
+  /**
+   * Goes on listening for `delay` milliseconds, since load balancers need a moment to notice, and then waits for the answers
+   * under way. What is left after `GRACE` is cut.
+   */
+  close(delay: number): Promise<void>
+}
+
 interface Connection {
   readonly socket: Socket
   readonly client: string | null
   /** Whether a request is under way. */
   isBusy: boolean
-  /** The one with the smaller number has been idle for longer. */
-  idleSince: number
   /** Called at the end of a request. Made once for all requests of the connection. */
   readonly answered: () => void
 }
+
+/** Milliseconds from the beginning of a stop until connections are cut, so that the whole stop takes less than 10 s. */
+const GRACE = 7_000
+/** Milliseconds. Connections become idle one after the other. */
+const SWEEP_INTERVAL = 50
 
 /** Milliseconds between two lines in the log. */
 const QUIET = 10_000
@@ -39,16 +55,14 @@ const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unrea
  * than its share loses the connection that has been idle for longest. When all are taken, the one that has been idle for
  * longest makes room, whichever client opened it. If none is idle, the new one is refused. A connection is idle while it has
  * no request under way, even if it is still in its TLS handshake. Connections that are cut for other reasons are logged too.
- *
- * The function that it returns adds a server.
  */
-export function boundConnections(bounds: ConnectionBounds): (server: NodeServer) => void {
+export function boundConnections(bounds: ConnectionBounds): Connections {
   const { all, share, clientOf, log, telemetry = null } = bounds
   const open = new Map<Socket, Connection>()
+  const servers: NodeServer[] = []
+  /** Of those that are idle, the one that has been so for longest comes first, here and below. */
   const clients = new Map<string, Set<Connection>>()
-  /** The one that has been idle for longest is the first. */
   const idle = new Set<Connection>()
-  let times = 0
   const mayTell = throttle(QUIET)
   let counts = { ...none }
   if (telemetry !== null) {
@@ -70,15 +84,10 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
       socket,
       client,
       isBusy: false,
-      idleSince: 0,
       answered: () => end(connection),
     }
     open.set(socket, connection)
-    if (client !== null) {
-      const own = clients.get(client)
-      if (own === undefined) clients.set(client, new Set([connection]))
-      else own.add(connection)
-    }
+    if (client !== null && !clients.has(client)) clients.set(client, new Set())
     rest(connection)
     socket.once('close', () => forget(connection))
   }
@@ -87,7 +96,7 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
   function hasRoom(client: string | null): boolean {
     const own = client === null ? undefined : clients.get(client)
     if (own !== undefined && own.size >= share) {
-      const longest = longestIdle(own)
+      const longest = [...own].find(({ isBusy }) => !isBusy)
       if (longest === undefined) return false
       drop(longest, 'overShare')
     } else if (open.size >= all) {
@@ -131,8 +140,11 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
   }
 
   function rest(connection: Connection): void {
-    connection.idleSince = ++times
     idle.add(connection)
+    if (connection.client === null) return
+    const own = clients.get(connection.client)
+    own?.delete(connection)
+    own?.add(connection)
   }
 
   function tell(why: Drop): void {
@@ -143,19 +155,98 @@ export function boundConnections(bounds: ConnectionBounds): (server: NodeServer)
     counts = { ...none }
   }
 
-  return server => {
-    server.on('connection', accept)
-    server.on('request', begin)
-    server.on('checkContinue', begin)
-    server.on(CUT, () => tell('unread'))
+  return {
+    add(server) {
+      servers.push(server)
+      server.on('connection', accept)
+      server.on('request', begin)
+      server.on('checkContinue', begin)
+      server.on(CUT, () => tell('unread'))
+    },
+    async close(delay) {
+      const deadline = setTimeout(() => {
+        for (const socket of open.keys()) socket.destroy()
+      }, GRACE)
+      await new Promise(resolve => setTimeout(resolve, delay))
+      // This closes idle connections, too.
+      const closed = servers.map(server => new Promise(resolve => server.close(resolve)))
+      const sweep = setInterval(() => {
+        for (const server of servers) server.closeIdleConnections()
+      }, SWEEP_INTERVAL)
+      await Promise.all(closed)
+      clearInterval(sweep)
+      clearTimeout(deadline)
+    },
   }
 }
 
-/** Looks at each, which is a client's share at most and happens only when that is used up. */
-function longestIdle(connections: ReadonlySet<Connection>): Connection | undefined {
-  let longest: Connection | undefined
-  for (const each of connections) {
-    if (!each.isBusy && (longest === undefined || each.idleSince < longest.idleSince)) longest = each
+/** The event of a server one of whose connections was cut, since it held too much, or held it for too long. */
+const CUT = 'cut'
+
+/** An answer that its client has not taken, or not to its end; or the requests of a connection that came behind one. */
+interface Held {
+  readonly socket: Socket
+  bytes: number
+  /** Monotonic, in milliseconds. */
+  readonly since: number
+}
+
+/** Those of the whole process, oldest first. In the clear, the kernel takes most answers at once: they are never here. */
+const held = new Map<ServerResponse | Socket, Held>()
+let total = 0
+let sweep: NodeJS.Timeout | undefined
+
+/**
+ * Call it when an answer has been sent. Its client has `UNREAD_TIMEOUT` to take it, which no further request renews. While
+ * more than `UNREAD_BYTES` are held in this process, or more than `STALLED_BYTES` with some that are older than
+ * `STALLED_AFTER`, the connections of the oldest are cut.
+ */
+export function awaitReader(response: ServerResponse): void {
+  const { socket } = response
+  if (socket?.writableLength) hold(response, socket, limits.RESPONSE_BYTES + socket.writableLength)
+}
+
+/** Call it for each request that is not carried out. Node keeps it until its connection ends. */
+export const holdRequest = (socket: Socket): void => hold(socket, socket, limits.REQUEST_BYTES)
+
+function hold(what: ServerResponse | Socket, socket: Socket, bytes: number): void {
+  if (socket.destroyed) return
+  const known = held.get(what)
+  if (known === undefined) {
+    held.set(what, { socket, bytes, since: performance.now() })
+    what.once('close', release)
+  } else {
+    known.bytes += bytes
   }
-  return longest
+  total += bytes
+  sweep ??= setInterval(cutSlowest, LOOK_INTERVAL).unref()
+  if (total > limits.STALLED_BYTES) cutSlowest()
+}
+
+/** Milliseconds. */
+const LOOK_INTERVAL = 1_000
+
+function release(this: ServerResponse | Socket): void {
+  total -= held.get(this)?.bytes ?? 0
+  held.delete(this)
+}
+
+function cutSlowest(): void {
+  const now = performance.now()
+  for (const [what, { socket, since }] of held) {
+    const age = now - since
+    const isStalled = total > limits.STALLED_BYTES && age > limits.STALLED_AFTER
+    if (!isStalled && total <= limits.UNREAD_BYTES && age <= limits.UNREAD_TIMEOUT) return
+    release.call(what)
+    if (!socket.destroyed) cut(socket)
+  }
+  clearInterval(sweep)
+  sweep = undefined
+}
+
+/** Ends a connection at once, without an answer. */
+function cut(socket: Socket): void {
+  socket.destroy()
+  // Node gives each accepted socket its server.
+  ;(socket as { server?: EventEmitter }).server?.emit(CUT)
 }

@@ -1,13 +1,12 @@
 import { constants } from 'node:crypto'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { type Answer, fieldList, send } from './answer.ts'
+import { type Answer, fieldList, securityFields, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
-import { dropBehind } from './closing.ts'
-import { securityFields } from './headers.ts'
+import { closeAfter, dropBehind, linger } from './closing.ts'
+import { holdRequest, type NodeServer } from './connections.ts'
 import * as limits from './limits.ts'
-import { createServer } from './node-http.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -15,13 +14,15 @@ import {
   methodUnknown,
   noSingleHost,
   type Refusal,
-  refuseBytes,
-  refuseUnrouted,
+  refuse,
   timedOut,
 } from './refusals.ts'
-import { holdRequest } from './unread.ts'
 
-export type NodeServer = Server | SecureServer
+/**
+ * Node's HTTP server. An import statement reads every name that `node:http` exports, and reading one of them loads the
+ * client behind `fetch`, which costs time at start and memory.
+ */
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http')
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -180,4 +181,19 @@ const parserRefusals: Readonly<Record<string, Refusal>> = {
   HPE_INVALID_METHOD: methodUnknown,
   HPE_HEADER_OVERFLOW: fieldsTooLarge,
   [REQUEST_TIMEOUT]: timedOut,
+}
+
+/** Answers a request that is refused before routing. No more of it is read. */
+function refuseUnrouted(response: ServerResponse, refusal: Refusal): void {
+  closeAfter(response)
+  send(response, refuse(refusal))
+}
+
+/** Answers bytes that are not an HTTP request. There is no response object, so the head is written here (RFC 9112 §4). */
+function refuseBytes(socket: Socket, refusal: Refusal): void {
+  const { status, fields, body } = refuse(refusal)
+  const lines = ['date', new Date().toUTCString(), ...fields, 'connection', 'close']
+  const head = lines.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
+  linger(socket)
 }

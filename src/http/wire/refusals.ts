@@ -1,10 +1,5 @@
-import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import { type Answer, fieldList, jsonAnswer, send } from './answer.ts'
-import { closeAfter, linger } from './closing.ts'
-import { securityFields } from './headers.ts'
+import { type Answer, fieldList, jsonAnswer, securityFields } from './answer.ts'
 import { BODY_LIMIT } from './limits.ts'
-import { STATUS_CODES } from './node-http.ts'
 
 /**
  * Every refusal of the server: status, sentence and fields. The sentences can be shown to a visitor and never repeat what
@@ -126,18 +121,3 @@ export const unhealthy = refusal(503, 'the service is not able to take signups a
 export const draining = refusal(503, 'the service is shutting down')
 
 export const refuse = ({ answer }: Refusal): Answer => answer
-
-/** Answers a request that is refused before routing. No more of it is read. */
-export function refuseUnrouted(response: ServerResponse, refusal: Refusal): void {
-  closeAfter(response)
-  send(response, refuse(refusal))
-}
-
-/** Answers bytes that are not an HTTP request. There is no response object, so the head is written here (RFC 9112 §4). */
-export function refuseBytes(socket: Socket, refusal: Refusal): void {
-  const { status, fields, body } = refuse(refusal)
-  const lines = ['date', new Date().toUTCString(), ...fields, 'connection', 'close']
-  const head = lines.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
-  linger(socket)
-}

@@ -3,7 +3,7 @@ import { colours, compact, hashSource, icon, mark, styleSheet } from '../../../p
 import { escapeHtml } from '../../../pages/html.ts'
 import type { Widget } from '../../../waitlist/ports/challenge.ts'
 import { paths } from '../../paths.ts'
-import { descriptions } from '../links.ts'
+import { descriptions } from '../catalog.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, idOf } from './commonmark.ts'
 import { basics, start } from './guide.ts'
