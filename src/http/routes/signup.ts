@@ -145,7 +145,7 @@ const MINIMUM = 256
  * resolves, at the end of the turn: a refusal at once would bring the next attempt into the same turn, and those who were
  * admitted are answered at its end.
  *
- * `clock`: monotonic, in milliseconds.
+ * `clock` is monotonic, in milliseconds.
  */
 export function admissionControl(
   isBehind: () => boolean,
