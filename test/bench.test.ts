@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -16,31 +16,17 @@ import { isSlow } from './harness/slow.ts'
 const root = new URL('../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('the benchmark, run for a moment, fills a file, compares, prints its tables and leaves nothing behind', {
+test('the benchmark, run for a moment, prints its table and leaves nothing behind', {
   skip: !isSlow && 'it takes all processors for seconds; it runs in .ci/run',
 }, async t => {
   const folder = temporaryFolder(t)
-  // A server that root starts runs as somebody else, below this folder.
-  chmodSync(folder, 0o755)
   const run = fileURLToPath(new URL('bench/run.ts', root))
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [run, 'refused', 'large', 'commands', '--challenge', '--rounds', '1', '--seconds', '1', '--contacts', '2000'],
-    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 900_000 },
+    [run, 'refused', '--rounds', '1', '--seconds', '1', '--contacts', '500'],
+    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
   )
-  const switched = 'signup, with HOLD_ABOVE, nobody is held, against without'
-  for (const name of ['refused body', 'new signup, 2,000 contacts against 1,000', switched]) {
-    assert.match(stdout, new RegExp(`^\\| ${name} \\| \\d+\\.\\d\\d \\(.*\\| ≥ 0\\.\\d\\d: `, 'm'))
-  }
-  assert.match(stdout, /^\| altcha, solutions verified a second \| [\d,]+ /m)
-  for (const name of ['list --search', 'export']) {
-    for (const store of ['SQLite', 'PostgreSQL']) {
-      assert.match(
-        stdout,
-        new RegExp(`^\\| ${name}, 2,000 contacts, ${store} \\| \\d+\\.\\d .* s, \\d+ .* MB, p99 `, 'm'),
-      )
-    }
-  }
+  assert.match(stdout, /^\| refused body \| \d+\.\d\d \(.*\| ≥ 0\.\d\d: /m)
   assert.deepEqual(
     readdirSync(folder).filter(name => name.startsWith('waitlist-')),
     [],

@@ -8,6 +8,7 @@ import type { Browser, Page } from 'playwright-core'
 import { page as pageOf, policy } from '../../src/admin/page.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { withDatabase } from '../harness/database.ts'
+import { until } from '../harness/program.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { delivery, empty, few, million, uncounted } from './readings.ts'
@@ -163,7 +164,7 @@ test('it is refreshed by itself where the reader was, unless that was turned off
   const refreshed = () => page.waitForEvent('load')
   await refreshed()
   await refreshed()
-  await page.waitForFunction('scrollY === 700')
+  await until(async () => (await page.evaluate('scrollY')) === 700)
   assert.equal(await page.evaluate('history.length'), 2)
   assert.equal(times, 0)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -228,40 +228,11 @@ describe('images that are pulled', () => {
   const pulled = ['Dockerfile', 'deploy/compose.instances.yaml'].flatMap(path =>
     [...read(path).matchAll(/^(?:FROM| +image:) (\S+[:@]\S+)/gm)].map(([, image]) => image!),
   )
-  const digest = (character: string) => `sha256:${character.repeat(64)}`
 
   test('are pinned by a version and a digest', () => {
     assert.equal(pulled.length, 4)
     for (const image of pulled) assert.match(image, /^[a-z/]+:\d+\.\d+[\w.-]*@sha256:[0-9a-f]{64}$/)
   })
-
-  for (const [title, answer, args, status] of [
-    ['a digest that differs is told', digest('a'), [], 1],
-    ['a digest that differs is taken over where that is asked for', digest('a'), ['--write'], 0],
-    ['a registry that does not answer changes nothing', '', ['--write'], 1],
-  ] as const) {
-    test(`scripts/images.ts: ${title}`, t => {
-      const cwd = temporaryFolder(t)
-      mkdirSync(join(cwd, 'deploy'))
-      for (const path of ['Dockerfile', 'deploy/compose.instances.yaml']) writeFileSync(join(cwd, path), read(path))
-      writeFileSync(join(cwd, 'docker'), `#!/bin/sh\n[ -n "${answer}" ] && echo ${answer}\n`, { mode: 0o755 })
-      const env = { PATH: `${cwd}:${process.env.PATH}` }
-      const made = spawnSync(process.execPath, [join(root, 'scripts/images.ts'), ...args], {
-        cwd,
-        env,
-        encoding: 'utf8',
-      })
-      assert.equal(made.status, status, made.stderr)
-      const now = ['Dockerfile', 'deploy/compose.instances.yaml']
-        .map(path => readFileSync(join(cwd, path), 'utf8'))
-        .join()
-      for (const image of pulled) {
-        const pinned = image.split('@')[1]!
-        assert.equal(now.includes(pinned), status === 1)
-        assert.ok(`${made.stdout}${made.stderr}`.includes(image.split('@')[0]!))
-      }
-    })
-  }
 })
 
 test('every line of the documentation that calls Compose names files, commands, options and services that exist', () => {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { readConfig } from '../../src/config/config.ts'
 import { mail } from '../../src/destinations/mail.ts'
 import { type MailSettings, readMailbox, readSmtpUrl, readSubject } from '../../src/destinations/mail-settings.ts'
-import { escaped, filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
+import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
 import { isLoopback } from '../../src/outbound/addresses.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -127,19 +127,6 @@ describe('placeholders', () => {
         )
       }),
     )
-  })
-
-  test('what is escaped has no markup', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: fc.constantFrom(...`<>"'&;#39ampltgé`) }),
-        text => !/[<>"']|&(?!amp;|lt;|gt;|quot;|#39;)/.test(escaped(text)),
-      ),
-    )
-  })
-
-  test('a file full of braces takes no time', () => {
-    for (const text of ['{'.repeat(256 * 1024), '{ a'.repeat(80_000), '{a '.repeat(80_000)]) unknownPlaceholder(text)
   })
 })
 

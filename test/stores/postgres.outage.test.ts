@@ -1,14 +1,13 @@
 /** What passes is waited for, for a short while; what does not ends in `StoreUnavailable`; nothing ends the process. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { postgres } from '../../src/stores/postgres/client.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import { pendingNow, signup } from '../contracts/store.place.ts'
+import { signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
@@ -87,26 +86,6 @@ test('a signup that is committed too late is given back: the provider was not as
   assert.deepEqual([due[0]!.attempts, due[0]!.doubt], [0, false])
 })
 
-test('a row that another session has inserted and not committed is waited for', async t => {
-  const { store, url } = await opened(t)
-  const operator = await session(t, url)
-  for (const [end, is] of [
-    ['rollback', 'listed now'],
-    ['commit', 'already listed'],
-  ] as const) {
-    const email = `${end}@example.com`
-    await operator.query('begin')
-    await operator.query(
-      "insert into contact (id, name, email, email_key, state, created_at) values (gen_random_uuid(), 'Eve', $1, $1, 'listed', now())",
-      [email],
-    )
-    const answer = store.admit(signup('Ada', email))
-    assert.equal(await Promise.race([answer, wait(200, 'waits')]), 'waits')
-    await operator.query(end)
-    assert.equal((await answer).is, is)
-  }
-})
-
 test('where transactions are serializable, what conflicts is tried again', async t => {
   const { url } = await opened(t)
   await server.run(
@@ -166,14 +145,6 @@ test('a server that became read only takes no signups, and says so; then it take
   await store.check()
 })
 
-test('a table that is not there is an outage, not a bug, and passes', async t => {
-  const { store, url } = await opened(t)
-  await server.run(url, 'alter table delivery rename to hidden')
-  await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
-  await server.run(url, 'alter table hidden rename to delivery')
-  assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
-})
-
 for (const [what, code] of [
   ['a deadlock', '40P01'],
   ['a conflict of transactions', '40001'],
@@ -193,13 +164,6 @@ for (const [what, code] of [
     assert.equal((await contactsIn(url)).length, 1)
   })
 }
-
-test('a statement that was prepared before a column changed is prepared anew', async t => {
-  const { store, url } = await opened(t, 'provider')
-  await pendingNow(store, 'ada@example.com')
-  await server.run(url, 'alter table contact alter column created_at type timestamptz(3)')
-  for (const name of ['bob', 'eve']) await pendingNow(store, `${name}@example.com`)
-})
 
 test('what is told of a bug has no name and no address in it', async t => {
   const { store, url } = await opened(t)

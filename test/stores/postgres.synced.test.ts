@@ -9,6 +9,7 @@ import { pendingNow, signup } from '../contracts/store.place.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
 import { recordingLog } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 
 const lazy = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB', autovacuum: 'off' }
 const server = await startPostgres({ settings: lazy })
@@ -19,7 +20,7 @@ async function crash(): Promise<void> {
   await server.start()
 }
 
-test('signups, leases and settlements of every kind survive a crash right after their answer', {
+test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', {
   timeout: 60_000,
 }, async t => {
   const url = await server.database()
@@ -42,27 +43,29 @@ test('signups, leases and settlements of every kind survive a crash right after 
   await crash()
   assert.deepEqual((await seen())[1], ['bob@example.com', 'listed', 1])
 
-  const [delivery] = await listing.claim('webhook', 1)
-  await crash()
-  assert.equal((await rowsIn(url, 'select 1 from delivery where token is not null')).length, 1)
+  if (isSlow) {
+    const [delivery] = await listing.claim('webhook', 1)
+    await crash()
+    assert.equal((await rowsIn(url, 'select 1 from delivery where token is not null')).length, 1)
 
-  assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
-  await crash()
-  assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
+    assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
 
-  const cyd = await pendingNow(asking, 'cyd@example.com')
-  assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
-  await crash()
-  assert.equal((await seen()).length, 2)
+    const cyd = await pendingNow(asking, 'cyd@example.com')
+    assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
+    await crash()
+    assert.equal((await seen()).length, 2)
 
-  const dot = await pendingNow(asking, 'dot@example.com')
-  assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
-  await crash()
-  assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
+    const dot = await pendingNow(asking, 'dot@example.com')
+    assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
 
-  assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
-  await crash()
-  assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
+    assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
+    await crash()
+    assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
+  }
 
   // That this server does forget is what makes the rest say something.
   await server.run(url, "update contact set name = 'Forgotten'")

@@ -104,28 +104,6 @@ describe('a channel that is told', { timeout: 60_000 }, () => {
     assert.equal(here.told.length, 3, 'nobody joined: nothing is said')
   })
 
-  test('of two processes one tells; together they keep the interval, and count everybody once', async t => {
-    const here = await scene(t)
-    const loops = [here.process(), here.process()]
-    let people = 0
-    for (let second = 0; second < 400; second++) {
-      if (second < 300) {
-        people += second % 3
-        await here.joins(second % 3)
-      }
-      await here.pass(1, ...loops)
-    }
-    const told = here.news() as { people: number; total: number }[]
-    assert.equal(
-      told.reduce((sum, each) => sum + each.people, 0),
-      people,
-    )
-    assert.equal(told.at(-1)?.total, people)
-    for (const [i, { at }] of here.told.entries()) {
-      assert.ok(i === 0 || at - here.told[i - 1]!.at >= DISTANCE)
-    }
-  })
-
   test('names are told only if they are asked for', async t => {
     const here = await scene(t)
     await here.joins(12)
@@ -205,23 +183,6 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     await here.pass(1, loop)
     assert.deepEqual(here.news().slice(1), [joined(5, 5, 3)])
     assert.ok(here.rows().every(({ state, doubt }) => state === 'delivered' && doubt === 0))
-  })
-
-  test('a process that dies with a message leaves it in doubt, and another one tells of them, saying so', async t => {
-    const here = await scene(t)
-    const died = Promise.withResolvers<DeliveryResult>()
-    const dead = here.process({}, () => died.promise)
-    await here.joins(3)
-    const attempt = dead.once()
-    while (here.told.length === 0) await new Promise(resolve => setImmediate(resolve))
-    await here.joins()
-    const other = here.process()
-    await here.pass(61, other)
-    assert.deepEqual(here.news().slice(1), [joined(4, 4, 3)])
-    died.resolve({ is: 'delivered' })
-    await attempt
-    await here.pass(120, other)
-    assert.equal(here.told.length, 2, 'the token of the dead one is void')
   })
 
   test('a long outage: one line in the log, rare probes, nobody abandoned, one message at the end', async t => {
