@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
 import type { StoreLocation } from '../stores/location.ts'
 import type { Moved, MoveOptions } from '../stores/move.ts'
-import type { Operator } from '../stores/operator.ts'
+import type { Operator } from '../stores/operator/operator.ts'
 
 /** What an operator does with the store while services run. Loads only the engine that is used. */
 export async function operatorOf({ store }: Pick<Config, 'store'>): Promise<Operator> {
   return store.kind === 'sqlite'
-    ? (await import('../stores/sqlite/operator.ts')).sqliteOperator(store.path)
-    : (await import('../stores/postgres/operator.ts')).postgresOperator(store.url)
+    ? (await import('../stores/sqlite/engine.ts')).sqliteOperator(store.path)
+    : (await import('../stores/postgres/engine.ts')).postgresOperator(store.url)
 }
 
 /** Copies everything in the store to another one, and compares both. No service may use either of them meanwhile. */
@@ -23,8 +23,8 @@ export { storeName } from '../stores/location.ts'
 export type { Moved, Progress, Sums } from '../stores/move.ts'
 export type { ContactFilter, Person } from '../stores/operator/contacts.ts'
 export type { Traces } from '../stores/operator/erasure.ts'
-export type { Decided, HeldCounts, HeldFilter } from '../stores/operator/holding.ts'
+export type { Decided, HeldCounts, HeldFilter } from '../stores/operator/held.ts'
 export type { Announcement, Entry, Imported } from '../stores/operator/imports.ts'
 export type { Integrity } from '../stores/operator/integrity.ts'
-export type { Operator } from '../stores/operator.ts'
+export type { Operator } from '../stores/operator/operator.ts'
 export { writeWhole } from '../stores/unfinished.ts'

@@ -53,9 +53,7 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
 const heldNote = (count: number): string =>
   `${count === 1 ? '1 of them is' : `${number(count)} of them are`} held, as column state says; --state listed leaves them out.\n`
 
-type Contacts = Iterable<Contact> | AsyncIterable<Contact>
-
-async function withProgress(operator: Operator, filter: ContactFilter): Promise<Contacts> {
+async function withProgress(operator: Operator, filter: ContactFilter): Promise<AsyncIterable<Contact>> {
   const total = await operator.count(filter)
   const contacts = await operator.contacts(filter)
   if (total < MANY) return contacts

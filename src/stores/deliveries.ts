@@ -11,10 +11,7 @@ import {
   sourceParameters,
 } from '../waitlist/rules/contact.ts'
 
-/** Rows of contacts and deliveries as both engines return them. */
-
-/** Milliseconds since 1970 or a date, depending on the engine. */
-type Time = number | Date
+/** Rows of contacts and deliveries, as both engines return them: times are in milliseconds since 1970. */
 
 /** The columns that a query must return for a contact. */
 export const CONTACT_COLUMNS =
@@ -26,12 +23,12 @@ export interface ContactRow {
   readonly name: string
   readonly email: string
   readonly contact_state: ContactState
-  readonly created_at: Time
+  readonly created_at: number
   readonly provider_id: string | null
   readonly event_name: string | null
-  readonly event_at: Time | null
-  /** Text, or what it stands for, depending on the engine. */
-  readonly source: string | object | null
+  readonly event_at: number | null
+  /** JSON. */
+  readonly source: string | null
   readonly held_for: HoldReason | null
 }
 
@@ -53,7 +50,7 @@ export function contactOf(row: ContactRow): Contact {
 /** Only what we would have written: anything else was written by hand. */
 export function sourceOf(stored: ContactRow['source']): Source | undefined {
   if (stored === null) return undefined
-  const given: unknown = typeof stored === 'string' ? JSON.parse(stored) : stored
+  const given: unknown = JSON.parse(stored)
   if (typeof given !== 'object' || given === null) return undefined
   const known = sourceParameters
     .map(parameter => [parameter, (given as Record<string, unknown>)[parameter]] as const)
@@ -70,20 +67,19 @@ export const RECORD_COLUMNS =
   ' delivery.settled_at'
 
 export interface RecordRow extends Pick<ContactRow, 'id' | 'event_name'> {
-  /** PostgreSQL returns such numbers as text. */
-  readonly number: number | string
+  readonly number: number
   readonly destination: string
   readonly state: DeliveryState
   readonly attempts: number
-  readonly due_at: Time
+  readonly due_at: number
   readonly why: string | null
-  readonly settled_at: Time | null
+  readonly settled_at: number | null
 }
 
 export function recordOf(row: RecordRow): DeliveryRecord {
   const { number, id, event_name, destination, state, attempts, due_at, why, settled_at } = row
   return {
-    number: Number(number),
+    number,
     contactId: id,
     eventId: event_name === null ? null : eventId({ id }),
     destination,
@@ -125,11 +121,6 @@ export const farthestTurn = (distance: number): number => distance + LEASE
 /** The milliseconds to the next digest: none after an attempt that certainly had no effect. */
 export const untilDigest = (settlement: DigestSettlement, distance: number): number =>
   settlement.is === 'waiting' && !settlement.doubt ? 0 : distance
-
-/** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
-export const COUNT_LISTED =
-  "select (select count(*) from contact) - (select count(*) from contact where state = 'pending')" +
-  " - (select count(*) from contact where state = 'held') as listed"
 
 /**
  * Milliseconds ahead of now that a delivery may be due, with some for clocks that differ. What is due later was stored before

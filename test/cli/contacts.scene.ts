@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { ERASURE, erasureHash } from '../../src/stores/erasure.ts'
+import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { opened, pendingNow } from '../contracts/store.place.ts'

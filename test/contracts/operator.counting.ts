@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Operator } from '../../src/stores/operator.ts'
+import type { Operator } from '../../src/stores/operator/operator.ts'
 import { type Counts, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/alerts/counts.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { Desk } from './operator.ts'

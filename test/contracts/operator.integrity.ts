@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Operator } from '../../src/stores/operator.ts'
+import type { Operator } from '../../src/stores/operator/operator.ts'
 import type { Desk } from './operator.ts'
 import { pendingNow } from './store.place.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { DeliveryFilter } from '../../src/stores/operator/deliveries.ts'
-import type { Operator } from '../../src/stores/operator.ts'
+import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'

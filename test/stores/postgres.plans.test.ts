@@ -1,7 +1,7 @@
 /** Whatever is asked is found by an index among very many rows that are not asked for. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { postgresOperator } from '../../src/stores/postgres/operator.ts'
+import { postgresOperator } from '../../src/stores/postgres/engine.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Digest } from '../../src/waitlist/ports/outbox.ts'
 import { DAY, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'

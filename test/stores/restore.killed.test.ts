@@ -5,7 +5,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const source = new URL('../../src/stores/sqlite/operator.ts', import.meta.url)
+const source = new URL('../../src/stores/sqlite/engine.ts', import.meta.url)
 const KILLS = isSlow ? 40 : 4
 
 /** Calls one method of the operator in a process of its own, and kills it so many milliseconds after it began, or when it is so. */

@@ -6,13 +6,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
-import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
-import type { Contact } from '../../src/waitlist/rules/contact.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -92,9 +91,9 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     const emails = Array.from({ length: 1_200 }, (_, i) => `visitor-${i}@example.com`)
     for (const email of emails) void store.admit(signup('Visitor', email))
     await store.admit(signup('Last', 'last@example.com'))
-    const contacts = (await sqliteOperator(path).contacts()) as Iterable<Contact>
+    const contacts = await sqliteOperator(path).contacts()
     const read: string[] = []
-    for (const { email } of contacts) {
+    for await (const { email } of contacts) {
       if (read.push(email) % 400 !== 0) continue
       await store.admit(signup('Later', `later-${read.length}@example.com`))
       const { busy } = withDatabase(path, database => database.prepare('pragma wal_checkpoint(truncate)').get()!)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { applySettings, openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
@@ -155,13 +155,13 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     const store = await openStore(t, path)
     await store.admit(signup('Ada', 'Ada@example.com'))
     const { contacts } = sqliteOperator(path)
-    const reading = ((await contacts()) as Iterable<unknown>)[Symbol.iterator]()
-    const { value } = reading.next() as { value: Record<string, unknown> }
+    const reading = (await contacts())[Symbol.asyncIterator]()
+    const { value } = await reading.next()
     assert.equal(value.email, 'Ada@example.com')
     assert.ok(value.createdAt instanceof Date)
     // Half read: the store writes on, and what is being read stays as it was.
     assert.equal((await store.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
-    assert.equal(reading.next().done, true)
+    assert.equal((await reading.next()).done, true)
     assert.equal((await Array.fromAsync(await contacts())).length, 2)
     await store.close()
     assert.equal((await Array.fromAsync(await contacts())).length, 2)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { listIn, manyContacts, writeList } from './move.scene.ts'
 

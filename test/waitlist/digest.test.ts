@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { sqliteOperator } from '../../src/stores/sqlite/operator.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { digests } from '../../src/waitlist/delivery/digest.ts'
 import type { Alert, Channel } from '../../src/waitlist/ports/channel.ts'

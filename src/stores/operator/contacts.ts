@@ -1,4 +1,16 @@
 import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../../waitlist/rules/contact.ts'
+import { emailKey } from '../../waitlist/rules/signup.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+  SOURCE_LABEL,
+} from '../deliveries.ts'
+import { type Dialect, type Engine, lend, type Sql, type Value } from '../sql.ts'
+import { erasedAt } from './erasure.ts'
 
 /** Contacts, as the operator reads them. */
 export interface Contacts {
@@ -8,7 +20,7 @@ export interface Contacts {
    * They are read a page at a time, as fast as they are taken, and nothing is held in the store between two pages. So a
    * contact is as it was when its page was read, and one that was removed meanwhile is missing.
    */
-  contacts(filter?: ContactFilter): Promise<Iterable<Contact> | AsyncIterable<Contact>>
+  contacts(filter?: ContactFilter): Promise<AsyncIterable<Contact>>
   /** Those that were added last, the last one first: `limit` at most. */
   addedLast(filter: ContactFilter, limit: number): Promise<readonly Contact[]>
   count(filter: ContactFilter): Promise<number>
@@ -43,4 +55,107 @@ export interface Person {
   readonly deliveries: readonly DeliveryRecord[]
   /** When the operator erased the address here, if it was. */
   readonly erasedAt: Date | undefined
+}
+
+export const contacts = (engine: Engine): Contacts => ({
+  contacts: filter => readContacts(engine, filter),
+  addedLast: (filter, limit) =>
+    lend(engine, 'reading', async sql => (await select(sql, filter, 'desc', limit)).map(contactOf)),
+  count: filter =>
+    lend(engine, 'reading', async sql => {
+      const { where, values } = conditionsOf(filter, sql.dialect)
+      const [row] = await sql.all<{ n: number }>(`select count(*) as n from contact ${where}`, values)
+      return row!.n
+    }),
+  person: email => lend(engine, 'reading', sql => sql.snapshot(sql => readPerson(sql, email))),
+})
+
+/** Contacts in memory at once. */
+const PAGE = 1_000
+
+/** Nothing is open until somebody reads. */
+async function readContacts(engine: Engine, filter: ContactFilter = {}): Promise<AsyncIterable<Contact>> {
+  const last = 'select coalesce(max(number), 0) as number from contact'
+  const [row] = await lend(engine, 'reading', sql => sql.all<{ number: number }>(last))
+  return readPages(engine, { ...filter, upTo: row!.number })
+}
+
+/** One transaction for all pages would keep the store from clearing up behind itself for as long as the reader takes. */
+async function* readPages(engine: Engine, which: Which): AsyncGenerator<Contact> {
+  const { sql, close } = await engine.open('reading')
+  try {
+    for (let above: number | undefined, rows: readonly Row[]; ; above = rows.at(-1)!.number) {
+      rows = await select(sql, { ...which, above }, 'asc', PAGE)
+      yield* rows.map(contactOf)
+      if (rows.length < PAGE) break
+    }
+  } catch (error) {
+    throw engine.cannotUse(error)
+  } finally {
+    await close()
+  }
+}
+
+interface Row extends ContactRow {
+  readonly number: number
+}
+
+function select(sql: Sql, which: Which, order: 'asc' | 'desc', limit: number): Promise<readonly Row[]> {
+  const { where, values } = conditionsOf(which, sql.dialect)
+  const text =
+    `select contact.number, ${CONTACT_COLUMNS} from contact ${where}` +
+    ` order by contact.number ${order} limit $${values.length + 1}`
+  return sql.all<Row>(text, [...values, limit])
+}
+
+async function readPerson(sql: Sql, email: string): Promise<Person> {
+  const key = emailKey(email)
+  const [contact] = await sql.all<ContactRow>(`select ${CONTACT_COLUMNS} from contact where email_key = $1`, [key])
+  const deliveries = await sql.all<RecordRow>(
+    `select id, event_name, ${RECORD_COLUMNS} from contact join delivery on delivery.contact = contact.number` +
+      ' where email_key = $1 order by delivery.number',
+    [key],
+  )
+  return {
+    contact: contact && contactOf(contact),
+    deliveries: deliveries.map(recordOf),
+    erasedAt: (await erasedAt(sql, [email])).get(key),
+  }
+}
+
+/** A filter, and the rows that it is limited to. */
+export interface Which extends ContactFilter {
+  readonly addresses?: readonly string[] | undefined
+  readonly above?: number | undefined
+  readonly upTo?: number | undefined
+}
+
+export interface Conditions {
+  /** `where …`; nothing if all contacts are meant. */
+  readonly where: string
+  readonly values: readonly Value[]
+}
+
+/** The same in both engines, but for the upper and lower case of names, which each folds in its own way. */
+export function conditionsOf(which: Which, { contains, domain, among, elements }: Dialect): Conditions {
+  const { search, since, until, state, heldFor, source, addresses, above, upTo } = which
+  const values: Value[] = []
+  const given = (value: Value) => `$${values.push(value)}`
+  const conditions = [
+    above !== undefined && `contact.number > ${given(above)}`,
+    upTo !== undefined && `contact.number <= ${given(upTo)}`,
+    since !== undefined && `contact.created_at >= ${given(since)}`,
+    until !== undefined && `contact.created_at < ${given(until)}`,
+    // Not a parameter, so that the index on those who are pending is used.
+    state !== undefined && `contact.state = '${state}'`,
+    heldFor !== undefined && `contact.held_for = ${given(heldFor)}`,
+    which.domain !== undefined && `${domain('contact.email_key')} = ${given(emailKey(which.domain))}`,
+    addresses !== undefined &&
+      among('contact.email_key', elements(given(JSON.stringify(addresses.map(emailKey))), 'text')),
+    source !== undefined && `${SOURCE_LABEL} = ${given(source)}`,
+    search !== undefined &&
+      `(${contains('contact.email_key', given(emailKey(search)))}` +
+        ` or ${contains('lower(contact.name)', `lower(${given(search)})`)})`,
+  ].filter(each => each !== false)
+  return { where: conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`, values }
 }

@@ -1,4 +1,15 @@
 import type { Contact, DeliveryRecord, DeliveryState } from '../../waitlist/rules/contact.ts'
+import {
+  CONTACT_COLUMNS,
+  type ContactRow,
+  contactOf,
+  FARTHEST_LEASE,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../deliveries.ts'
+import { type Dialect, type Engine, lend, once, type Sql, type Value } from '../sql.ts'
+import { inSteps } from '../steps.ts'
 
 /** Deliveries, as the operator sees and replays them. */
 export interface Deliveries {
@@ -54,10 +65,108 @@ export interface Backlog {
   readonly abandoned: number
 }
 
-/** Of a database that has no tables yet. */
-export const NO_BACKLOG: Backlog = { pending: 0, waiting: {}, abandoned: 0 }
+export const deliveries = (engine: Engine): Deliveries => ({
+  deliveries: filter => lend(engine, 'reading', sql => listDeliveries(sql, filter)),
+  delivery: number => lend(engine, 'reading', sql => showDelivery(sql, number)),
+  replay: (wish, progress) =>
+    lend(engine, 'writing', sql =>
+      'numbers' in wish ? renewSome(sql, wish.numbers) : renewAbandoned(sql, wish.destination ?? null, progress),
+    ),
+  async backlog() {
+    const opened = await engine.openIfMade()
+    return opened === null ? NO_BACKLOG : lend(engine, opened, backlog)
+  },
+})
 
-/** Makes deliveries new and due. Only hand-overs keep their doubt. Times and booleans are in the engine's form. */
-export const renew = (now: string): string =>
+async function listDeliveries(
+  sql: Sql,
+  { state, destination, limit }: DeliveryFilter,
+): Promise<readonly DeliveryRecord[]> {
+  const values: Value[] = []
+  const given = (value: Value) => `$${values.push(value)}`
+  const conditions = [
+    // Not a parameter, so that the partial indexes for one state are used.
+    state !== undefined && `delivery.state = '${state}'`,
+    destination !== undefined && `destination = ${given(destination)}`,
+  ].filter(each => each !== false)
+  const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
+  const text =
+    `select id, event_name, ${RECORD_COLUMNS} from delivery join contact on contact.number = delivery.contact${where}` +
+    ` order by delivery.number desc limit ${given(limit)}`
+  return (await sql.all<RecordRow>(text, values)).map(recordOf)
+}
+
+async function showDelivery(sql: Sql, number: number): Promise<ContactDelivery | undefined> {
+  const text =
+    `select ${RECORD_COLUMNS}, ${CONTACT_COLUMNS} from delivery join contact on contact.number = delivery.contact` +
+    ' where delivery.number = $1'
+  const [row] = await sql.all<RecordRow & ContactRow>(text, [number])
+  return row && { record: recordOf(row), contact: contactOf(row) }
+}
+
+/** Makes deliveries new and due. Only hand-overs keep their doubt. */
+const renewing = ({ now }: Dialect): string =>
   `update delivery set state = 'waiting', due_at = ${now}, attempts = 0, token = null, why = null, settled_at = null,` +
   " doubt = (doubt or token is not null) and exists (select 1 from contact where contact.number = delivery.contact and contact.state = 'pending')"
+
+/** A second try would not know what the first one has replayed. */
+const AGAIN = 'Some may be due now: run it again.'
+
+function renewSome(sql: Sql, numbers: readonly number[]): Promise<Replay> {
+  const { now, after, among, elements } = sql.dialect
+  const isFree = `(token is null or due_at <= ${now} or due_at > ${after(now, String(FARTHEST_LEASE))})`
+  const isWanted = among('number', elements('$1', 'whole'))
+  const wanted = [...new Set(numbers)]
+  return once(sql, AGAIN, async sql => {
+    const numbersOf = async (text: string, numbers: readonly number[]) =>
+      (await sql.all<{ number: number }>(text, [JSON.stringify(numbers)])).map(({ number }) => number)
+    const done = await numbersOf(`${renewing(sql.dialect)} where ${isWanted} and ${isFree} returning number`, wanted)
+    const left = wanted.filter(number => !done.includes(number))
+    const underWay = await numbersOf(`select number from delivery where ${isWanted}`, left)
+    return { replayed: done.length, underWay, unknown: left.filter(number => !underWay.includes(number)) }
+  })
+}
+
+async function renewAbandoned(
+  sql: Sql,
+  destination: string | null,
+  progress: ReplayProgress = () => {},
+): Promise<Replay> {
+  // Apart from the change, since it needs no lock. Those to other destinations are looked at too, so each step is short.
+  const page =
+    'select max(number) as last, count(*) as count from' +
+    " (select number from delivery where state = 'abandoned' and number > $1 order by number limit $2) as page"
+  const renew =
+    `${renewing(sql.dialect)} where state = 'abandoned' and number > $1 and number <= $2` +
+    ' and (cast($3 as text) is null or destination = $3) returning 1'
+  const [all] = await sql.all<{ total: number }>("select count(*) as total from delivery where state = 'abandoned'")
+  let [done, replayed, last] = [0, 0, 0]
+  // By ascending number, so that it ends even if replayed deliveries are abandoned again at once.
+  await inSteps(async most => {
+    const [next] = await sql.all<{ last: number | null; count: number }>(page, [last, most])
+    const upTo = next!.last
+    if (upTo === null) return false
+    replayed += await once(sql, AGAIN, async sql => (await sql.all(renew, [last, upTo, destination])).length)
+    last = upTo
+    done += next!.count
+    progress(done, all!.total)
+    return next!.count === most
+  })
+  return { replayed, underWay: [], unknown: [] }
+}
+
+const NO_BACKLOG: Backlog = { pending: 0, waiting: {}, abandoned: 0 }
+
+async function backlog(sql: Sql): Promise<Backlog> {
+  const [counts] = await sql.all<Pick<Backlog, 'pending' | 'abandoned'>>(
+    "select (select count(*) from contact where state = 'pending') as pending," +
+      " (select count(*) from delivery where state = 'abandoned') as abandoned",
+  )
+  const waiting = await sql.all<{ destination: string; count: number; why: string | null }>(
+    'select destination, count(*) as count, (select why from delivery as other' +
+      " where other.state = 'waiting' and other.destination = delivery.destination and why is not null" +
+      " order by due_at desc limit 1) as why from delivery where state = 'waiting' group by destination",
+  )
+  const entries = waiting.map(({ destination, count, why }) => [destination, { count, why }])
+  return { ...counts!, waiting: Object.fromEntries(entries) }
+}

@@ -1,4 +1,10 @@
+import { createHmac } from 'node:crypto'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { ContactState, DeliveryState } from '../../waitlist/rules/contact.ts'
+import { emailKey } from '../../waitlist/rules/signup.ts'
+import { FARTHEST_LEASE } from '../deliveries.ts'
+import { newSecret, secretOf } from '../secret.ts'
+import { type Engine, lend, type Sql } from '../sql.ts'
 
 /** Erases people. */
 export interface Erasure {
@@ -24,18 +30,95 @@ export interface Traces {
   readonly underWay: readonly string[]
 }
 
-/** The columns of a delivery that the traces are made of, without whether it is leased. */
-export const TRACE_COLUMNS = 'destination, state, attempts > 0 or doubt as tried'
+/** The name of the secret under which erased addresses are hashed. It is made at the first removal. */
+export const ERASURE = 'erasure'
+
+/**
+ * What is kept of an erased address, so that older copies of the contact do not come back: HMAC-SHA-256 in hex. Who has
+ * neither the secret nor the address learns nothing from it.
+ */
+export const erasureHash = (secret: string, email: string): string =>
+  createHmac('sha256', secret).update(emailKey(email)).digest('hex')
+
+/** When each of these addresses was erased, by its key; those that were not are missing. */
+export async function erasedAt(sql: Sql, emails: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+  const secret = await secretOf(sql, ERASURE)
+  if (secret === undefined) return new Map()
+  const keys = new Map(emails.map(email => [erasureHash(secret, email), emailKey(email)] as const))
+  const { among, elements } = sql.dialect
+  const rows = await sql.all<{ hash: string; erased_at: number }>(
+    `select hash, erased_at from erased where ${among('hash', elements('$1', 'text'))}`,
+    [JSON.stringify([...keys.keys()])],
+  )
+  return new Map(rows.map(({ hash, erased_at }) => [keys.get(hash)!, new Date(erased_at)]))
+}
+
+export const erasure = (engine: Engine): Erasure => ({
+  traces: email => lend(engine, 'reading', async sql => (await find(sql, email))?.traces),
+  async erase(email) {
+    const traces = await lend(engine, 'writing', sql => erase(sql, email))
+    if (traces !== undefined) await engine.emptyLog()
+    return traces
+  },
+})
+
+async function find(sql: Sql, email: string): Promise<{ number: number; traces: Traces } | undefined> {
+  const { now, after } = sql.dialect
+  const [contact] = await sql.all<{ number: number; state: ContactState; created_at: number }>(
+    'select number, state, created_at from contact where email_key = $1',
+    [emailKey(email)],
+  )
+  if (contact === undefined) return undefined
+  const { number, state, created_at } = contact
+  const rows = await sql.all<TraceRow>(
+    'select destination, state, attempts > 0 or doubt as tried,' +
+      ` token is not null and due_at > ${now} and due_at <= ${after(now, String(FARTHEST_LEASE))} as leased` +
+      ' from delivery where contact = $1 order by number',
+    [number],
+  )
+  return { number, traces: tracesOf({ state, createdAt: new Date(created_at) }, rows) }
+}
+
+const erase = (sql: Sql, email: string): Promise<Traces | undefined> =>
+  sql.transaction(
+    async (sql, again) => {
+      const { now, later, forUpdate } = sql.dialect
+      const key = emailKey(email)
+      // In the order of settlements: first what is settled, then the contact.
+      await sql.all(
+        `select number from delivery where contact in (select number from contact where email_key = $1) order by number ${forUpdate}`,
+        [key],
+      )
+      await sql.all(`select number from contact where email_key = $1 ${forUpdate}`, [key])
+      const found = await find(sql, email)
+      if (found === undefined) {
+        if (!again) return undefined
+        throw new OperatorError(
+          'The connection was lost before the answer came; the contact is not on the list any more.',
+        )
+      }
+      await sql.all('insert into secret (name, value) values ($1, $2) on conflict do nothing', [ERASURE, newSecret()])
+      // Not before the signup, even if the clock was set back since.
+      await sql.all(
+        `insert into erased (hash, erased_at) select cast($1 as text), ${later(now, 'created_at')} from contact where number = $2` +
+          ` on conflict (hash) do update set erased_at = ${later('erased.erased_at', 'excluded.erased_at')}`,
+        [erasureHash((await secretOf(sql, ERASURE))!, email), found.number],
+      )
+      await sql.all('delete from contact where number = $1', [found.number])
+      return found.traces
+    },
+    { lock: 'erasures' },
+  )
 
 /** Numbers or booleans, depending on the engine. */
-export interface TraceRow {
+interface TraceRow {
   readonly destination: string
   readonly state: DeliveryState
   readonly tried: number | boolean
   readonly leased: number | boolean
 }
 
-export function tracesOf(contact: Pick<Traces, 'state' | 'createdAt'>, rows: readonly TraceRow[]): Traces {
+function tracesOf(contact: Pick<Traces, 'state' | 'createdAt'>, rows: readonly TraceRow[]): Traces {
   const count = (state: DeliveryState) => rows.filter(row => row.state === state).length
   const where = (holds: (row: TraceRow) => boolean) => rows.filter(holds).map(({ destination }) => destination)
   return {

@@ -1,7 +1,12 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import type { ContactState, HoldReason, Source } from '../../waitlist/rules/contact.ts'
+import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
+import { IN_PLACE } from '../deliveries.ts'
+import { type Engine, lend, once, type Pace, type Sql } from '../sql.ts'
 import { inSteps } from '../steps.ts'
+import { erasedAt } from './erasure.ts'
 
 /** Contacts that come from a file instead of signing up. */
 export interface Imports {
@@ -43,7 +48,7 @@ export interface ImportWish {
   readonly signal: AbortSignal
 }
 
-/** Who is told of new signups, as `Surroundings` of both stores. */
+/** Who is told of new signups, as both stores know it. */
 export interface Announcement {
   readonly eventName: string
   readonly provider: string | null
@@ -52,25 +57,113 @@ export interface Announcement {
 
 /** How many entries were added, were on the list already, or stay away since their address was erased. */
 export type Imported = Readonly<Record<Fate, number>>
-export type Fate = 'added' | 'existing' | 'erased'
+type Fate = 'added' | 'existing' | 'erased'
 
 /** Decides about a batch in one transaction: a fate for each entry. */
-export type Decide = (batch: readonly Entry[]) => readonly Fate[] | Promise<readonly Fate[]>
+type Decide = (batch: readonly Entry[]) => Promise<readonly Fate[]>
 
-/** How an engine imports. */
-export interface Pace {
-  /** Entries of a step: at least, unless fewer are left, since a commit alone may take as long as a step should; at most. */
-  readonly least: number
-  readonly most: number
-  /** The part of the usual rests. A million entries within a minute leave no more. */
-  readonly rests: number
+export const imports = (engine: Engine): Imports => ({
+  async importContacts(entries, wish) {
+    const opened = await engine.openOrMake(wish.dryRun, wish.made)
+    return lend(engine, opened, sql => {
+      const decide: Decide = async batch => {
+        if (wish.dryRun) return sql.snapshot(sql => fatesOf(sql, batch))
+        engine.requireRoom()
+        // Signups are inserted in the order of their addresses and entries in their own, so the two could wait for each other.
+        return once(sql, 'Run it again: it goes on.', sql => add(sql, batch, wish), {
+          lock: 'erasures, shared',
+          yields: true,
+        })
+      }
+      return importing(entries, wish, decide, engine.pace)
+    })
+  },
+})
+
+const keyOf = ({ signup }: Entry): string => emailKey(signup.email)
+
+/** What would become of each entry, if no other one had the same address. */
+async function fatesOf(sql: Sql, batch: readonly Entry[]): Promise<readonly Fate[]> {
+  const { among, elements } = sql.dialect
+  const rows = await sql.all<{ email_key: string }>(
+    `select email_key from contact where ${among('email_key', elements('$1', 'text'))}`,
+    [JSON.stringify(batch.map(keyOf))],
+  )
+  const listed = new Set(rows.map(({ email_key }) => email_key))
+  const erased = await erasedAt(
+    sql,
+    batch.map(({ signup }) => signup.email),
+  )
+  return batch.map(entry => {
+    if (listed.has(keyOf(entry))) return 'existing'
+    const at = erased.get(keyOf(entry))
+    return at !== undefined && staysErased(entry, at) ? 'erased' : 'added'
+  })
+}
+
+/** What an entry is given as, beside the name of its event. */
+const COLUMNS = {
+  id: 'uuid',
+  name: 'text',
+  email: 'text',
+  email_key: 'text',
+  state: 'text',
+  held_for: 'text',
+  created_at: 'time',
+  source: 'json',
+  mailbox: 'text',
+} as const
+
+/** The numbers grow in the order of the entries. */
+async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise<readonly Fate[]> {
+  const { now, table, among, elements } = sql.dialect
+  const fates = await fatesOf(sql, batch)
+  const firsts = new Map<string, Entry>()
+  for (const [i, entry] of batch.entries()) {
+    if (fates[i] === 'added' && !firsts.has(keyOf(entry))) firsts.set(keyOf(entry), entry)
+  }
+  const { eventName, destinations } = initialState({ state: 'listed' }, wish.announcement)
+  const isTold = "state <> 'held' and cast($2 as text) is not null"
+  const added = await sql.all<{ number: number; email_key: string }>(
+    'insert into contact (id, name, email, email_key, state, held_for, created_at, source, mailbox, event_name, event_at)' +
+      ` select id, name, email, email_key, state, held_for, coalesce(created_at, ${now}), source, mailbox,` +
+      ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end` +
+      ` from ${table('$1', COLUMNS)} as entry where true order by ord on conflict do nothing returning number, email_key`,
+    [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
+  )
+  if (destinations.length > 0) {
+    await sql.all(
+      'insert into delivery (contact, destination, due_at)' +
+        ` select number, destination.value, ${now} from contact cross join (${elements('$2', 'text')}) as destination` +
+        ` where ${among('number', elements('$1', 'whole'))} and state <> 'held' order by number ${IN_PLACE}`,
+      [JSON.stringify(added.map(({ number }) => number)), JSON.stringify(destinations)],
+    )
+  }
+  const isAdded = new Set(added.map(({ email_key }) => email_key))
+  return batch.map((entry, i) =>
+    fates[i] === 'added' && !(firsts.get(keyOf(entry)) === entry && isAdded.has(keyOf(entry))) ? 'existing' : fates[i]!,
+  )
+}
+
+function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<keyof typeof COLUMNS, unknown> {
+  const { id, signup, createdAt, source, heldFor } = entry
+  return {
+    id: id ?? randomUUIDv7(),
+    name: signup.name,
+    email: signup.email,
+    email_key: keyOf(entry),
+    state: initialState(entry, announcement).state,
+    held_for: heldFor ?? null,
+    created_at: createdAt?.getTime() ?? null,
+    source: source === undefined ? null : JSON.stringify(source),
+    mailbox: keepsMailboxes ? mailboxOf(keyOf(entry)) : null,
+  }
 }
 
 /** Entries that are read ahead, while the store rests: as many as a step has at most. */
 const AHEAD = 5_000
 
-/** The import of both engines. */
-export async function importing(
+async function importing(
   entries: AsyncIterable<readonly Entry[]>,
   { dryRun, progress, signal }: ImportWish,
   decide: Decide,
@@ -131,11 +224,11 @@ function firstSeen() {
 }
 
 /** Whether an address stays away: only a contact that is certainly younger than the erasure may come back. */
-export const staysErased = ({ createdAt }: Entry, erasedAt: Date): boolean =>
+const staysErased = ({ createdAt }: Entry, erasedAt: Date): boolean =>
   createdAt === undefined || createdAt.getTime() <= erasedAt.getTime()
 
-/** How a contact is stored. */
-export function stored({ state }: Pick<Entry, 'state'>, announcement: Announcement | null) {
+/** How a contact is stored at first. */
+export function initialState({ state }: Pick<Entry, 'state'>, announcement: Announcement | null) {
   if (announcement === null || state === 'held') return { state, eventName: null, destinations: [] }
   const { provider, eventName, destinations } = announcement
   return provider === null

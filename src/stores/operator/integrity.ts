@@ -1,3 +1,8 @@
+import { LEASE } from '../../waitlist/ports/outbox.ts'
+import { secretOf } from '../secret.ts'
+import { type Engine, lend } from '../sql.ts'
+import type { OwnWays } from './operator.ts'
+
 /** Whether a store can be trusted, and whether somebody works on what it keeps. */
 export interface IntegrityCheck {
   /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
@@ -20,3 +25,28 @@ export interface Integrity {
   /** Bytes that are free where it is, and those without which it refuses signups; null: not known here. */
   readonly free: { readonly bytes: number; readonly needed: number } | null
 }
+
+/** Milliseconds. A running service takes over what is due within a minute. */
+const LATE = 2 * LEASE
+
+export const integrity = (engine: Engine, condition: OwnWays['condition']): IntegrityCheck => ({
+  async checkIntegrity() {
+    const opened = await engine.openIfMade()
+    if (opened === null) return null
+    return lend(engine, opened, async sql => {
+      const { now, after, lower } = sql.dialect
+      const count = async (rows: string) => (await sql.all<{ n: number }>(`select count(*) as n from ${rows}`))[0]!.n
+      return {
+        ...(await condition(sql)),
+        orphans: await count(
+          'delivery where not exists (select 1 from contact where contact.number = delivery.contact)',
+        ),
+        unrecognised: await count(`contact where email_key <> ${lower('email')}`),
+        staleLeases: await count(
+          `delivery where state = 'waiting' and token is not null and due_at < ${after(now, String(-LATE))}`,
+        ),
+      }
+    })
+  },
+  secret: name => lend(engine, 'reading', async sql => (await secretOf(sql, name)) ?? null),
+})

@@ -1,4 +1,6 @@
 import type { Pruned } from '../../waitlist/ports/upkeep.ts'
+import { type Engine, lend, type Sql } from '../sql.ts'
+import { inSteps } from '../steps.ts'
 
 /** Deletes deliveries that are of no use any more. */
 export interface Pruning {
@@ -12,10 +14,77 @@ export interface Pruning {
 /** `done`: the deliveries that were looked at so far. `total`: those that were there at the start. */
 export type PruneProgress = (done: number, total: number) => void
 
+export const pruning = (engine: Engine): Pruning => ({
+  prune: (before, progress) => lend(engine, 'writing', sql => prune(sql, before, progress)),
+})
+
+async function prune(sql: Sql, before: Date, progress: PruneProgress = () => {}) {
+  const [all] = await sql.all<{ total: number }>('select count(*) as total from delivery')
+  const sums = { deleted: 0, abandoned: 0 }
+  let [done, after] = [0, 0]
+  await inSteps(async most => {
+    const { deleted, abandoned, last, looked } = await pruneStep(sql, {
+      now: before,
+      age: 0,
+      after,
+      most,
+      byHand: true,
+    })
+    sums.deleted += deleted
+    sums.abandoned += abandoned
+    done += looked
+    progress(done, all!.total)
+    after = last ?? after
+    return last !== null
+  })
+  return sums
+}
+
+interface PruneStep {
+  /** Null: the server's clock is used. */
+  readonly now: Date | null
+  /** Milliseconds since which they have ended. */
+  readonly age: number
+  /** The number after which it looks, and at how many. */
+  readonly after: number
+  readonly most: number
+  readonly counting?: boolean | undefined
+  /** Whether the operator asked for it. What was abandoned is the operator's to replay, so it goes only then. */
+  readonly byHand: boolean
+}
+
 /**
- * What may be pruned: not the hand-over of somebody who is pending, which is not at its end even if it was abandoned. What
- * was abandoned is the owner's to replay, so only `byHand`. `before` is SQL.
+ * Looks at the next deliveries, and deletes, or only counts, those that have ended: not the hand-over of somebody who is
+ * pending, which is not at its end even if it was abandoned. If the answer is lost and it is tried again, what was deleted
+ * before is not counted.
  */
-export const endedBefore = (before: string, byHand: boolean): string =>
-  `delivery.state ${byHand ? "<> 'waiting'" : "= 'delivered'"} and settled_at < ${before}` +
-  " and (select contact.state from contact where contact.number = delivery.contact) is distinct from 'pending'"
+export async function pruneStep(
+  sql: Sql,
+  { now, age, after, most, counting = false, byHand }: PruneStep,
+): Promise<Pruned> {
+  const time = `coalesce(cast($1 as timestamptz), ${sql.dialect.now})`
+  const hasEnded =
+    `delivery.state ${byHand ? "<> 'waiting'" : "= 'delivered'"}` +
+    ` and settled_at < ${sql.dialect.after(time, 'cast($2 as double precision)')}` +
+    " and (select contact.state from contact where contact.number = delivery.contact) is distinct from 'pending'"
+  // Apart from the change, since it needs no lock.
+  const page = await sql.all<{ number: number; ended: boolean | number | null }>(
+    `select number, ${hasEnded} as ended from delivery where number > $3 order by number limit $4`,
+    [now, -age, after, most],
+  )
+  const last = page.at(-1)?.number ?? after
+  const ended = page.filter(row => row.ended).length
+  const gone =
+    ended === 0 || counting
+      ? []
+      : await sql.all<{ state: string }>(
+          `delete from delivery where number > $3 and number <= $4 and ${hasEnded} returning state`,
+          [now, -age, after, last],
+        )
+  return {
+    looked: page.length,
+    deleted: counting ? ended : gone.length,
+    abandoned: gone.filter(({ state }) => state === 'abandoned').length,
+    last: page.length < most ? null : last,
+  }
+}

@@ -84,6 +84,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
       connectionString,
       ...onServer,
       Client: Connection,
+      types,
       max: connections,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: timeout,
@@ -216,6 +217,17 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
       await pool.end()
     },
   }
+}
+
+/** As SQLite returns them: numbers as numbers, times in milliseconds since 1970, JSON as it was written. */
+const asInSqlite = new Map<number, (text: string) => unknown>([
+  [pg.types.builtins.INT8, Number],
+  [pg.types.builtins.NUMERIC, Number],
+  [pg.types.builtins.TIMESTAMPTZ, text => Number(pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)(text))],
+  [pg.types.builtins.JSON, text => text],
+])
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (type: number) => asInSqlite.get(type) ?? pg.types.getTypeParser(type),
 }
 
 /** `sslmode` has the meaning of libpq and psql, not of `pg`; `allow` is treated as `prefer`. */

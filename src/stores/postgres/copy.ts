@@ -14,8 +14,8 @@ import {
   using,
 } from '../rows.ts'
 import type { Postgres } from './client.ts'
+import { nameOf, open, STATEMENT } from './engine.ts'
 import { reasonOf } from './errors.ts'
-import { nameOf, open, STATEMENT } from './operator/open.ts'
 import { isCurrent, LOCK_SCHEMA, upgrade, upgradeWithin } from './schema.ts'
 import { requireFit, requireRights } from './server.ts'
 

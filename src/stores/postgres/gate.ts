@@ -114,7 +114,7 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
 
   return async (items, query) => {
     const spent = await claimed(items, query)
-    const time = counts ? (await query<{ time: Date }>(LOCK, [now()]))[0]!.time : null
+    const time = counts ? new Date((await query<{ time: number }>(LOCK, [now()]))[0]!.time) : null
     const keys = items.map(({ key }) => key)
     const known = new Set((await query<{ email_key: string }>(KNOWN, [keys])).map(({ email_key }) => email_key))
     const candidates = new Map<Item, Candidate>()
@@ -148,8 +148,8 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
     const rooms = new Map<string, Room>()
     if (wishes.size > 0) {
       const values = [time, -window, [...wishes.keys()], [...wishes.values()]]
-      const found = await query<{ scope: string; last: string; free: string }>(ROOM, values)
-      for (const { scope, last, free } of found) rooms.set(scope, { last: Number(last), free: Number(free) })
+      const found = await query<{ scope: string; last: number; free: number }>(ROOM, values)
+      for (const { scope, last, free } of found) rooms.set(scope, { last, free })
     }
     const taken: { readonly scope: string; readonly number: number }[] = []
     return {

@@ -4,7 +4,6 @@ import type { Store } from '../../waitlist/ports/store.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import {
   CONTACT_COLUMNS,
-  COUNT_LISTED,
   type ContactRow,
   contactOf,
   FARTHEST,
@@ -14,11 +13,8 @@ import {
   underWay,
   untilDigest,
 } from '../deliveries.ts'
-import { newSecret } from '../secret.ts'
 import type { Postgres } from './client.ts'
-import { fillMailboxes } from './mailboxes.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
-import { pruneStep } from './pruning.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
 /** Makes due what is due later than any wait allows. The next claim takes it: this one does not see it yet. */
@@ -159,7 +155,7 @@ with input as (
 select ord::int from held, durable`
 
 interface Row extends ContactRow {
-  readonly number: string
+  readonly number: number
   readonly attempts: number
   readonly doubt: boolean
 }
@@ -182,19 +178,7 @@ interface Options {
   readonly bounds: Bounds | undefined
 }
 
-interface Outbox
-  extends Pick<
-    Store,
-    | 'claim'
-    | 'settle'
-    | 'claimDigest'
-    | 'settleDigest'
-    | 'acquireInterval'
-    | 'prune'
-    | 'fillMailboxes'
-    | 'secret'
-    | 'countListed'
-  > {
+interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'acquireInterval'> {
   /** Notes a lease of this process, taken by a statement that began at that time. */
   leased(delivery: Delivery, since: Moment): Delivery
   /** Gives back leases whose tokens nobody received, if there are any. */
@@ -202,9 +186,6 @@ interface Outbox
   /** Refuses new settlements, stores every accepted one, and gives back what it can. */
   close(): Promise<void>
 }
-
-/** Milliseconds. */
-const COUNT_TIMEOUT = 4_000
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
@@ -265,7 +246,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         const token = tokens.pop()!
         return rows.map(row => {
           const { attempts, doubt } = row
-          return leased({ number: Number(row.number), token, contact: contactOf(row), attempts, doubt }, since)
+          return leased({ number: row.number, token, contact: contactOf(row), attempts, doubt }, since)
         })
       } finally {
         // Once more later: the server may still be busy with a lost try.
@@ -313,21 +294,6 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         // An earlier try whose answer was lost may have taken it, who knows how late.
         return row!.taken || (again && latest === Number.POSITIVE_INFINITY)
       }),
-    prune: (age, after, most, counting) =>
-      pruneStep(database.run, { now: now(), age, after, most, counting, byHand: false }),
-    fillMailboxes: (after, most) => fillMailboxes(database.run, after, most),
-    secret: name =>
-      database.attempt(async query => {
-        const read = async () => (await query<{ value: string }>('select value from secret where name = $1', [name]))[0]
-        const known = await read()
-        if (known !== undefined) return known.value
-        await query('insert into secret (name, value) values ($1, $2) on conflict do nothing', [name, newSecret()])
-        return (await read())!.value
-      }),
-    async countListed() {
-      const [row] = await database.attempt(query => query<{ listed: string }>(COUNT_LISTED), COUNT_TIMEOUT)
-      return Number(row!.listed)
-    },
     leased,
     lost: lost.add,
     async close() {

@@ -106,12 +106,12 @@ interface Added {
   readonly id: string
   readonly state: ContactState
   readonly held_for?: HoldReason | null
-  readonly created_at?: Date
-  readonly delivery?: string | null
+  readonly created_at?: number
+  readonly delivery?: number | null
 }
 
 interface Known extends Required<Added> {
-  readonly number: string
+  readonly number: number
   readonly email_key: string
 }
 
@@ -201,14 +201,13 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
     const waiting = new Map<number, Item>()
     for (const item of others) {
       const row = known.get(item.key)
-      const number = Number(row?.number)
       if (row === undefined) left.push(item)
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
       else if (row.state === 'held') answers.set(item, { is: 'still held' })
       else if (row.state === 'listed') answers.set(item, { is: 'already listed' })
-      else if (provider !== null) answers.set(item, { is: 'still pending', contact: number })
-      else if (waiting.has(number)) left.push(item)
-      else waiting.set(number, item)
+      else if (provider !== null) answers.set(item, { is: 'still pending', contact: row.number })
+      else if (waiting.has(row.number)) left.push(item)
+      else waiting.set(row.number, item)
     }
     if (waiting.size === 0) return left
     const listed = await list([...waiting.keys()])
@@ -274,17 +273,17 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
   ): Admission {
     if (reason != null) return { is: 'held now', reason }
     if (provider === null) return { is: 'listed now', contactId: id }
-    const known = { id, name, email, state: 'pending', createdAt: created_at! } as const
+    const known = { id, name, email, state: 'pending', createdAt: new Date(created_at!) } as const
     const contact = source === undefined ? known : { ...known, source }
-    const handOver = { number: Number(delivery), token: id, contact, attempts: 0, doubt: false }
+    const handOver = { number: delivery!, token: id, contact, attempts: 0, doubt: false }
     return { is: 'pending now', delivery: leased(handOver, since) }
   }
 
   /** Lists these contacts, and returns which of them were listed just now. */
   function list(numbers: readonly number[]): Promise<(number: number) => boolean> {
     return database.attempt(async (query, again) => {
-      const rows = await query<{ number: string }>(LIST_KNOWN, [now(), numbers, eventName, destinations])
-      const listed = new Set(rows.map(({ number }) => Number(number)))
+      const rows = await query<{ number: number }>(LIST_KNOWN, [now(), numbers, eventName, destinations])
+      const listed = new Set(rows.map(({ number }) => number))
       // An earlier try whose answer was lost may have listed them.
       return number => again || listed.has(number)
     })

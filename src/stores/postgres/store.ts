@@ -1,5 +1,4 @@
 import type { Commits } from '../../telemetry/telemetry.ts'
-import type { Counts } from '../../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import type { Store } from '../../waitlist/ports/store.ts'
@@ -8,16 +7,16 @@ import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
-import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
 import { storeName } from '../location.ts'
+import { oneAtATime, upkeepOn } from '../upkeep.ts'
 import { type Postgres, postgres } from './client.ts'
-import { countAll } from './counts.ts'
-import { asUnavailable, passes, reasonOf } from './errors.ts'
+import { passes, reasonOf } from './errors.ts'
 import { postgresOutbox } from './outbox.ts'
 import { upgrade } from './schema.ts'
 import { requireRights, warnOf } from './server.ts'
 import { adopt, postgresSignups } from './signups.ts'
+import { postgresSql } from './sql.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -45,8 +44,6 @@ export interface PostgresStoreOptions {
 }
 
 const TIMEOUT = 15_000
-/** Milliseconds for each statement that counts everything. */
-const COUNT_TIMEOUT = 10_000
 /** Milliseconds between two looks for pending contacts of an earlier provider. */
 const ADOPT_EVERY = 60_000
 /** Milliseconds between two tries to open. */
@@ -63,19 +60,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const surroundings = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...surroundings, bounds })
-  const {
-    claim,
-    settle,
-    claimDigest,
-    settleDigest,
-    acquireInterval,
-    prune,
-    fillMailboxes,
-    secret,
-    countListed,
-    leased,
-    lost,
-  } = outbox
+  const { claim, settle, claimDigest, settleDigest, acquireInterval, leased, lost } = outbox
+  const upkeep = upkeepOn(postgresSql(database), now)
   const { trackSources = false, holds = null, syncsKnown = false } = options
   const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, holds, syncsKnown, leased, lost })
   const able = checked(admit, trial, { syncsKnown })
@@ -104,15 +90,6 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     return claim(destination, most, contact)
   }
 
-  /** Not tried again: it will be asked for again. */
-  async function count(): Promise<Counts> {
-    try {
-      return await database.lend(client => countAll(client, now(), COUNT_TIMEOUT))
-    } catch (error) {
-      throw asUnavailable(error)
-    }
-  }
-
   return {
     admit: signups.submit,
     isBehind: signups.isBehind,
@@ -122,11 +99,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     claimDigest,
     settleDigest,
     acquireInterval,
-    prune,
-    fillMailboxes,
-    secret,
-    countListed,
-    counts: oneAtATime(count),
+    ...upkeep,
+    counts: oneAtATime(upkeep.counts),
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     // Never resolves: a restart or a failover is temporary, and what was committed stays committed.
     failure: new Promise(() => {}),

@@ -15,9 +15,8 @@ import {
   tableNames,
   using,
 } from '../rows.ts'
-import { openForReading } from './operator/open.ts'
 import { publish, requireNoLog } from './publish.ts'
-import { holdPlace, openSqliteFile, requireReleased, upgrade } from './schema.ts'
+import { holdPlace, openForReading, openSqliteFile, requireReleased, upgrade } from './schema.ts'
 
 /**
  * Opens a file to move from, as the service would: other processes are locked out, and a file of an older release is

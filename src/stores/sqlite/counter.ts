@@ -2,14 +2,22 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { COUNT_LISTED } from '../deliveries.ts'
-import type { Count } from './count.ts'
-import { countAll } from './counts.ts'
+import { callOn, type UpkeepCall, upkeepOn } from '../upkeep.ts'
+import { sqliteSql } from './sql.ts'
 
-const { path, what } = workerData as Count
+export interface CounterData {
+  readonly path: string
+  readonly call: UpkeepCall
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+const { path, call, now } = workerData as CounterData
 const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 })
-// All of it as of one moment. Short, since the log cannot be shortened meanwhile.
-database.exec('begin')
-const counted = what === 'listed' ? database.prepare(COUNT_LISTED).get()?.listed : countAll(database, what.now)
+// A snapshot is short, since the log cannot be shortened meanwhile.
+const counted = await callOn(
+  upkeepOn(sqliteSql(database), () => new Date(now)),
+  call,
+)
 database.close()
 parentPort?.postMessage(counted)

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Counts } from '../../waitlist/alerts/counts.ts'
 import {
   type Delivery,
   type Digest,
@@ -9,10 +8,8 @@ import {
   NAMED,
   type Settlement,
 } from '../../waitlist/ports/outbox.ts'
-import type { Filled, Pruned } from '../../waitlist/ports/upkeep.ts'
 import {
   CONTACT_COLUMNS,
-  COUNT_LISTED,
   type ContactRow,
   contactOf,
   FARTHEST,
@@ -21,11 +18,9 @@ import {
   underWay,
   untilDigest,
 } from '../deliveries.ts'
-import { newSecret } from '../secret.ts'
-import { countAll } from './counts.ts'
-import { fillingMailboxes } from './mailboxes.ts'
-import { pruning } from './pruning.ts'
+import { callOn, type UpkeepCall, upkeepOn } from '../upkeep.ts'
 import { listing, type Surroundings } from './signups.ts'
+import { sqliteSql } from './sql.ts'
 
 /** The steps of deliveries. Each is atomic within its transaction. */
 export type Step =
@@ -44,30 +39,16 @@ export type Step =
       readonly distance: number
     }
   | { readonly do: 'acquire interval'; readonly name: string; readonly distance: number; readonly latest: number }
-  | {
-      readonly do: 'prune'
-      readonly age: number
-      readonly after: number
-      readonly most: number
-      readonly counting: boolean
-    }
-  | { readonly do: 'fill mailboxes'; readonly after: number; readonly most: number }
-  | { readonly do: 'secret'; readonly name: string }
-  | { readonly do: 'count listed' }
-  | { readonly do: 'count all' }
+  | { readonly do: 'upkeep'; readonly call: UpkeepCall }
 
-/** The answer to each step, in the same order. */
+/** The answer to each step. */
 export interface Results {
   readonly claim: readonly Delivery[]
   readonly settle: boolean
   readonly 'claim digest': Digest | number | null
   readonly 'settle digest': boolean
   readonly 'acquire interval': boolean
-  readonly prune: Pruned
-  readonly 'fill mailboxes': Filled
-  readonly secret: string
-  readonly 'count listed': number
-  readonly 'count all': Counts
+  readonly upkeep: unknown
 }
 export type Result = Results[Step['do']]
 
@@ -86,7 +67,11 @@ interface DigestRow {
 }
 
 /** Prepares the statements, and returns the function that does one step inside an open transaction. */
-export function stepping(database: DatabaseSync, surroundings: Surroundings): (step: Step, now: number) => Result {
+export function stepping(
+  database: DatabaseSync,
+  surroundings: Surroundings,
+): (step: Step, now: number) => Result | Promise<Result> {
+  const sql = sqliteSql(database)
   /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
   const claimable = (which: string) =>
     database.prepare(
@@ -132,12 +117,6 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
       ' attempts = attempts - ? where number in (select value from json_each(?)) and token = ?',
   )
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
-  const countListed = database.prepare(COUNT_LISTED)
-  const prune = pruning(database, { byHand: false })
-  /** Prepared when it is first needed: most services never do. */
-  let fillMailboxes: ReturnType<typeof fillingMailboxes> | undefined
-  const secretOf = database.prepare('select value from secret where name = ?')
-  const addSecret = database.prepare('insert into secret (name, value) values (?, ?) on conflict do nothing')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
     const { provider } = surroundings
@@ -175,11 +154,6 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         settleRow.run(settlement.is, now, 0, settlement.is === 'abandoned' ? settlement.why : null, now, 0, number)
         return true
     }
-  }
-
-  function secret(name: string): string {
-    addSecret.run(name, newSecret())
-    return secretOf.get(name)?.value as string
   }
 
   /** Minus infinity: there was none yet. */
@@ -246,17 +220,11 @@ export function stepping(database: DatabaseSync, surroundings: Surroundings): (s
         return settleDigest(step, now)
       case 'acquire interval':
         return acquireInterval(step, now)
-      case 'prune':
-        return prune(now - step.age, step.after, step.most, step.counting)
-      case 'fill mailboxes':
-        fillMailboxes ??= fillingMailboxes(database)
-        return fillMailboxes(step.after, step.most)
-      case 'secret':
-        return secret(step.name)
-      case 'count listed':
-        return (countListed.get() as { listed: number }).listed
-      case 'count all':
-        return countAll(database, now)
+      case 'upkeep':
+        return callOn(
+          upkeepOn(sql, () => new Date(now)),
+          step.call,
+        )
     }
   }
 }

@@ -101,6 +101,24 @@ export function openSqliteFile({ path: given, maxPages }: OpenOptions, news?: Pi
   }
 }
 
+/** @throws {OperatorError} when there is no such file, or it is not ours. */
+export function openForReading(path: string): DatabaseSync {
+  let database: DatabaseSync | undefined
+  try {
+    statSync(path)
+    database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    requireReleased(database, path)
+    return database
+  } catch (error) {
+    database?.close()
+    if (error instanceof OperatorError) throw error
+    if (['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code))) {
+      throw new OperatorError(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
+    }
+    throw new OperatorError(`${path} cannot be read: ${reasonOf(path, error)}`)
+  }
+}
+
 /** The path of a database file that is written elsewhere first, and the lock that keeps other processes off it. */
 export interface SqlitePlace {
   /** The file itself, if the given path is a symbolic link. */

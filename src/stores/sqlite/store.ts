@@ -8,13 +8,12 @@ import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
-import { oneAtATime } from '../counting.ts'
 import { givenBack } from '../deliveries.ts'
 import { credentialsOf } from '../gate.ts'
-import { countAllIn, countListedIn } from './count.ts'
+import { oneAtATime, type UpkeepCall } from '../upkeep.ts'
 import { MINIMUM_FREE } from './disk.ts'
 import type { Result, Results, Step } from './outbox.ts'
-import { startThread } from './thread.ts'
+import { countIn, startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
 
 /** Batches of signups on their way to the thread, which commits all that it finds waiting at once: neither side idles. */
@@ -112,14 +111,13 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   let closed: Promise<void> | undefined
   let counted: Promise<unknown> = Promise.resolve()
 
+  const upkeep = <Answer>(...call: UpkeepCall) => claims.submit({ do: 'upkeep', call }) as Promise<Answer>
+
   /** Counts in a thread of its own; what is in memory only its own thread can count. */
-  function count<What extends 'count listed' | 'count all'>(
-    what: What,
-    inFile: (path: string) => Promise<Results[What]>,
-  ): Promise<Results[What]> {
-    if (options.path === ':memory:') return claims.submit({ do: what }) as Promise<Results[What]>
+  function count<Answer>(what: 'countListed' | 'counts'): Promise<Answer> {
+    if (options.path === ':memory:') return upkeep(what)
     if (closed !== undefined) return Promise.reject(new StoreUnavailable('the store is closed'))
-    const count = inFile(options.path)
+    const count = countIn<Answer>(options.path, [what], clock())
     counted = Promise.allSettled([counted, count])
     return count
   }
@@ -143,13 +141,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     settleDigest,
     acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
       claims.submit({ do: 'acquire interval', name, distance, latest }) as Promise<boolean>,
-    prune: (age, after, most, counting = false) =>
-      claims.submit({ do: 'prune', age, after, most, counting }) as Promise<Results['prune']>,
-    fillMailboxes: (after, most) =>
-      claims.submit({ do: 'fill mailboxes', after, most }) as Promise<Results['fill mailboxes']>,
-    secret: name => claims.submit({ do: 'secret', name }) as Promise<string>,
-    countListed: () => count('count listed', countListedIn),
-    counts: oneAtATime(() => count('count all', path => countAllIn(path, clock()))),
+    prune: (...how) => upkeep('prune', ...how),
+    fillMailboxes: (...how) => upkeep('fillMailboxes', ...how),
+    secret: name => upkeep('secret', name),
+    countListed: () => count('countListed'),
+    counts: oneAtATime(() => count('counts')),
     failure: thread.failure,
     check: () => (closed === undefined ? able.check() : Promise.reject(new StoreUnavailable('the store is closed'))),
     close: () => (closed ??= close()),

@@ -59,7 +59,7 @@ const MERGED = 32
 
 interface Database {
   /** Answers requests, in their order, all in one transaction. */
-  answer(requests: readonly Request[]): readonly Reply[]
+  answer(requests: readonly Request[]): Promise<readonly Reply[]>
   close(): Promise<Reply>
 }
 
@@ -78,12 +78,12 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
   const log = disk && writeAheadLog(database, file.path, disk, news)
 
-  function carryOut(request: Request): Reply {
+  async function carryOut(request: Request): Promise<Reply> {
     switch (request.do) {
       case 'admit':
         return { is: 'admitted', batch: admit(request.batch, request.now), took: 0 }
       case 'step':
-        return { is: 'stepped', results: request.steps.map(each => step(each, request.now)) }
+        return { is: 'stepped', results: await inTurn(request.steps, each => step(each, request.now)) }
       case 'try':
         trial(request.now)
         return { is: 'done' }
@@ -140,13 +140,13 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   }
 
   return {
-    answer(requests) {
+    async answer(requests) {
       const refusals = requests.map(refusal)
       if (!refusals.includes(null)) return refusals as Reply[]
       const began = performance.now()
       try {
         begin.run()
-        const replies = requests.map((request, i) => refusals[i] ?? carryOut(request))
+        const replies = await inTurn(requests, (request, i) => refusals[i] ?? carryOut(request))
         commit.run()
         const took = performance.now() - began
         for (const reply of replies) if (reply.is === 'admitted') reply.took = took
@@ -173,6 +173,16 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   }
 }
 
+/** One after the other, since all of them share a transaction. */
+async function inTurn<Item, Answer>(
+  items: readonly Item[],
+  use: (item: Item, position: number) => Answer | Promise<Answer>,
+): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (const [i, item] of items.entries()) answers.push(await use(item, i))
+  return answers
+}
+
 const port = parentPort
 if (port === null) throw new Error('worker.ts runs as a worker thread')
 const reply = (...replies: readonly Reply[]) => port.postMessage(replies)
@@ -180,23 +190,29 @@ const line = (level: LogLine['level']) => (details: object, text: string) =>
   port.postMessage({ level, details, text } satisfies LogLine)
 try {
   const database = open(workerData as SqliteOptions, { info: line('info'), warn: line('warn') })
-  let closing = false
-  port.on('message', async (first: Request | 'close') => {
-    // What comes now is answered when this thread has ended.
-    if (closing) return
-    const requests: Request[] = []
-    let message: Request | 'close' | undefined = first
-    // What came while the last transaction was synced is the next one.
-    while (message !== undefined && message !== 'close') {
-      requests.push(message)
-      message = requests.length < MERGED ? receiveMessageOnPort(port)?.message : undefined
+  const waiting: (Request | 'close')[] = []
+  let isAnswering = false
+
+  /** What came while the last transaction was under way is the next one. What comes after a close is answered when this thread has ended. */
+  async function answerAll(): Promise<void> {
+    isAnswering = true
+    while (waiting.length > 0) {
+      for (let more = receiveMessageOnPort(port!); more !== undefined; more = receiveMessageOnPort(port!))
+        waiting.push(more.message)
+      const end = waiting.indexOf('close')
+      const requests = waiting.splice(0, Math.min(end === -1 ? waiting.length : end, MERGED)) as Request[]
+      if (requests.length > 0) reply(...(await database.answer(requests)))
+      else {
+        reply(await database.close())
+        port!.close()
+        return
+      }
     }
-    if (requests.length > 0) reply(...database.answer(requests))
-    if (message === 'close') {
-      closing = true
-      reply(await database.close())
-      port.close()
-    }
+    isAnswering = false
+  }
+  port.on('message', (message: Request | 'close') => {
+    waiting.push(message)
+    if (!isAnswering) void answerAll()
   })
   reply({ is: 'done' })
 } catch (error) {

@@ -1,20 +1,10 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { OperatorError } from '../../../waitlist/ports/log.ts'
-import type { BackedUp, Copies } from '../../operator/copies.ts'
-import { removeLeftovers, unfinishedName } from '../../unfinished.ts'
-import { publish } from '../publish.ts'
-import { createPrivately } from '../schema.ts'
-import { openForReading } from './open.ts'
-import { restore } from './restore.ts'
-
-export const copies = (path: string): Copies => ({
-  backUp: async target => backUp(path, target),
-  async restore(file) {
-    if (file === null) throw new OperatorError('Name the backup: waitlist restore waitlist-backup.db')
-    return restore(path, file)
-  },
-})
+import { OperatorError } from '../../waitlist/ports/log.ts'
+import type { BackedUp } from '../operator/copies.ts'
+import { removeLeftovers, unfinishedName } from '../unfinished.ts'
+import { publish } from './publish.ts'
+import { createPrivately, openForReading } from './schema.ts'
 
 /**
  * Copies a snapshot of a database file to `target`, where it appears only when it is complete, checked and synced. Copying
@@ -25,7 +15,7 @@ export const copies = (path: string): Copies => ({
  *
  * @throws {OperatorError} when there is no such database, or the copy cannot be made; nothing is left of it then.
  */
-function backUp(path: string, target: string): BackedUp {
+export function backUp(path: string, target: string): BackedUp {
   if (existsSync(target)) throw new OperatorError(`${target} exists already. A backup never overwrites a file.`)
   const database = openForReading(path)
   const unfinished = unfinishedName(target, 'backup')

@@ -11,13 +11,13 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../../waitlist/ports/log.ts'
-import { ERASURE, erasureHash } from '../../erasure.ts'
-import type { Kept, Restored } from '../../operator/copies.ts'
-import { complete } from '../publish.ts'
-import { createPrivately, holdPlace, isDamage, sync } from '../schema.ts'
-import { erasureSecret } from './erasure.ts'
-import { openForReading } from './open.ts'
+import { OperatorError } from '../../waitlist/ports/log.ts'
+import { bringUpToDate, type Kept, type Restored } from '../operator/copies.ts'
+import { ERASURE } from '../operator/erasure.ts'
+import { secretOf } from '../secret.ts'
+import { complete } from './publish.ts'
+import { createPrivately, holdPlace, isDamage, openForReading, sync } from './schema.ts'
+import { sqliteSql } from './sql.ts'
 
 /**
  * Puts a backup in the place of a database. At every moment there is a whole database at `path`, the old one or the new one:
@@ -25,7 +25,7 @@ import { openForReading } from './open.ts'
  *
  * @throws {OperatorError} when the backup cannot be used or the database is in use; nothing was changed then.
  */
-export function restore(given: string, file: string): Restored {
+export async function restore(given: string, file: string): Promise<Restored> {
   if (given === ':memory:') throw new OperatorError('sqlite::memory: exists in one process only. Set DATABASE_URL.')
   if (!existsSync(file)) throw new OperatorError(`There is no file ${file}.`)
   if (existsSync(given) && realpathSync(given) === realpathSync(file))
@@ -38,7 +38,7 @@ export function restore(given: string, file: string): Restored {
     // A newer schema is a reason for restoring a backup, and so is damage.
     const place = holdPlace(given, { anyState: true })
     try {
-      return replace(place.path, file, backup)
+      return await replace(place.path, file, backup)
     } finally {
       place.close()
     }
@@ -47,7 +47,7 @@ export function restore(given: string, file: string): Restored {
   }
 }
 
-function replace(path: string, file: string, backup: DatabaseSync): Restored {
+async function replace(path: string, file: string, backup: DatabaseSync): Promise<Restored> {
   const unfinished = `${path}.unfinished-restore`
   let old: Old | undefined
   try {
@@ -55,8 +55,8 @@ function replace(path: string, file: string, backup: DatabaseSync): Restored {
     createPrivately(unfinished)
     // Takes what is in the log of the backup along, if it has one, and fails where it is damaged.
     backup.prepare('vacuum into ?').run(unfinished)
-    old = existsSync(path) ? closeOff(path) : undefined
-    const brought = bringUpToDate(unfinished, old?.erasures ?? NONE)
+    old = existsSync(path) ? await closeOff(path) : undefined
+    const brought = await refresh(unfinished, old?.erasures ?? NONE)
     const before = existsSync(path) ? path : dirname(path)
     for (const each of [unfinished, `${path}-lock`]) giveToOwnerOf(before, each)
     complete(unfinished)
@@ -109,7 +109,7 @@ interface Old {
  *
  * @throws {OperatorError} when somebody else has it open.
  */
-function closeOff(path: string): Old | undefined {
+async function closeOff(path: string): Promise<Old | undefined> {
   const database = new DatabaseSync(path, { timeout: 1_000 })
   let closed = false
   const close = () => {
@@ -121,7 +121,7 @@ function closeOff(path: string): Old | undefined {
     database.exec('pragma journal_mode = memory; begin exclusive')
     const made = database.prepare('select 1 from sqlite_schema where name = ?')
     if (made.get('contact') === undefined) return { erasures: NONE, contacts: 0, close }
-    const erasures = made.get('erased') === undefined ? NONE : erasuresIn(database)
+    const erasures = made.get('erased') === undefined ? NONE : await erasuresIn(database)
     const { contacts } = database.prepare('select count(*) as contacts from contact').get() as { contacts: number }
     return { erasures, contacts, close }
   } catch (error) {
@@ -134,56 +134,32 @@ function closeOff(path: string): Old | undefined {
   }
 }
 
-function erasuresIn(database: DatabaseSync): Erasures {
-  const rows = database.prepare('select hash, erased_at from erased').all() as { hash: string; erased_at: number }[]
+async function erasuresIn(database: DatabaseSync): Promise<Erasures> {
+  const sql = sqliteSql(database)
+  const rows = await sql.all<{ hash: string; erased_at: number }>('select hash, erased_at from erased')
   return {
-    secret: erasureSecret(database) ?? null,
+    secret: (await secretOf(sql, ERASURE)) ?? null,
     times: new Map(rows.map(({ hash, erased_at }) => [hash, erased_at])),
   }
 }
 
-/** Contacts in memory at once. */
-const PAGE = 1_000
-
 /** Nobody has this file yet, and an unfinished one is thrown away. */
-function bringUpToDate(unfinished: string, { secret, times }: Erasures) {
+async function refresh(unfinished: string, { secret, times }: Erasures) {
   const database = new DatabaseSync(unfinished)
   try {
     database.exec('pragma journal_mode = off; pragma synchronous = off; pragma secure_delete = on; begin')
-    const erased = eraseAgain(database, { secret, times })
-    const forgotten = secret === null ? 0 : carryOver(database, secret, times)
-    const { changes } = database.prepare("update delivery set doubt = 1, token = null where state = 'waiting'").run()
+    const forgotten = secret === null ? 0 : await carryOver(database, secret, times)
+    const brought = await bringUpToDate(sqliteSql(database), { rest: async () => {} })
     database.exec('commit')
-    const { contacts } = database.prepare('select count(*) as contacts from contact').get() as { contacts: number }
-    return { contacts, erased, doubtful: Number(changes), forgotten }
+    return { ...brought, forgotten }
   } finally {
     database.close()
   }
 }
 
-/** Who signed up again after they were erased came back by themselves, and stays. */
-function eraseAgain(database: DatabaseSync, { secret, times }: Erasures): number {
-  if (secret === null || times.size === 0) return 0
-  const page = database.prepare(
-    'select number, email, created_at from contact where number > ? order by number limit ?',
-  )
-  const remove = database.prepare('delete from contact where number = ?')
-  let erased = 0
-  for (let last: number | undefined = 0; last !== undefined; ) {
-    const rows = page.all(last, PAGE) as { number: number; email: string; created_at: number }[]
-    for (const { number, email, created_at } of rows) {
-      if (created_at > (times.get(erasureHash(secret, email)) ?? Number.NEGATIVE_INFINITY)) continue
-      remove.run(number)
-      erased++
-    }
-    last = rows.at(-1)?.number
-  }
-  return erased
-}
-
 /** Returns how many erased addresses of the backup are hashed under another secret, and so are of no use any more. */
-function carryOver(database: DatabaseSync, secret: string, times: Erasures['times']): number {
-  const own = erasuresIn(database)
+async function carryOver(database: DatabaseSync, secret: string, times: Erasures['times']): Promise<number> {
+  const own = await erasuresIn(database)
   const forgotten = own.secret === null || own.secret === secret ? 0 : own.times.size
   if (forgotten > 0) database.exec('delete from erased')
   database
