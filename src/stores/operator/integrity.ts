@@ -1,7 +1,6 @@
 import { LEASE } from '../../waitlist/ports/outbox.ts'
 import { secretOf } from '../secret.ts'
-import { type Engine, lend } from '../sql.ts'
-import type { OwnWays } from './operator.ts'
+import { type Engine, lend, type Sql } from '../sql.ts'
 
 /** Whether a store can be trusted, and whether somebody works on what it keeps. */
 export interface IntegrityCheck {
@@ -29,7 +28,10 @@ export interface Integrity {
 /** Milliseconds. A running service takes over what is due within a minute. */
 const LATE = 2 * LEASE
 
-export const integrity = (engine: Engine, condition: OwnWays['condition']): IntegrityCheck => ({
+/** What an engine alone can tell. */
+export type Condition = (sql: Sql) => Promise<Pick<Integrity, 'damage' | 'size' | 'free'>>
+
+export const integrity = (engine: Engine, condition: Condition): IntegrityCheck => ({
   async checkIntegrity() {
     const opened = await engine.openIfMade()
     if (opened === null) return null

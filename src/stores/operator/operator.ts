@@ -1,4 +1,4 @@
-import type { Engine, Sql } from '../sql.ts'
+import type { Engine } from '../sql.ts'
 import { type Contacts, contacts } from './contacts.ts'
 import type { Copies } from './copies.ts'
 import { type Counting, counting } from './counts.ts'
@@ -6,7 +6,7 @@ import { type Deliveries, deliveries } from './deliveries.ts'
 import { type Erasure, erasure } from './erasure.ts'
 import { type Holding, holding } from './held.ts'
 import { type Imports, imports } from './imports.ts'
-import { type Integrity, type IntegrityCheck, integrity } from './integrity.ts'
+import { type Condition, type IntegrityCheck, integrity } from './integrity.ts'
 import { type Pruning, pruning } from './pruning.ts'
 
 /**
@@ -32,7 +32,7 @@ interface Look {
 
 /** What each engine does in a way of its own. */
 export interface OwnWays extends Copies, Look {
-  condition(sql: Sql): Promise<Pick<Integrity, 'damage' | 'size' | 'free'>>
+  readonly condition: Condition
 }
 
 export const operatorOn = (engine: Engine, { condition, ...own }: OwnWays): Operator => ({
