@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Histogram, Telemetry } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
-import type { Refusal } from '../waitlist/ports/channel.ts'
+import type { Outage } from '../waitlist/ports/channel.ts'
 import type { Signups } from '../waitlist/ports/signups.ts'
 import type { Upkeep } from '../waitlist/ports/upkeep.ts'
 import { resolvesWithin } from '../waitlist/timers.ts'
@@ -41,7 +41,7 @@ export interface Reading {
 /** `outage`: the breaker is open, since the destination does not answer or refuses our settings. Null: it is closed. */
 export interface DestinationReading {
   readonly name: string
-  readonly outage: Refusal | null
+  readonly outage: Outage | null
   /** Milliseconds after which what waits for it is late. */
   readonly lateAfter: number
 }
@@ -56,7 +56,7 @@ export interface Readable {
   /** The name of the provider; null: there is none. */
   readonly provider: string | null
   /** The provider first. */
-  readonly destinations: readonly { readonly name: string; outage(): Refusal | null }[]
+  readonly destinations: readonly { readonly name: string; outage(): Outage | null }[]
   /** Milliseconds after which what waits for a destination is late. */
   lateAfter(destination: string): number
   isDraining(): boolean

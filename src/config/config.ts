@@ -54,7 +54,7 @@ export interface Config extends HttpSettings {
 export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
 
 /** Where the settings of this process come from. */
-export interface Surroundings {
+export interface GivenSettings {
   readonly env: Environment
   /** The file `.env` that was read (absolute); null: there is none. */
   readonly file: string | null
@@ -67,7 +67,7 @@ export interface Surroundings {
  *
  * @throws {OperatorError} when that file cannot be read.
  */
-export function environment(): Surroundings {
+export function environment(): GivenSettings {
   const file = readEnvFile()
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
   const env = { ...file?.values, ...given }

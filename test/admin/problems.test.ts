@@ -3,13 +3,13 @@ import { describe, test } from 'node:test'
 import { problemsIn } from '../../src/admin/problems.ts'
 import type { Reading } from '../../src/admin/reading.ts'
 import { LATE } from '../../src/waitlist/alerts/watch.ts'
-import type { Refusal } from '../../src/waitlist/ports/channel.ts'
+import type { Outage } from '../../src/waitlist/ports/channel.ts'
 import { ago, delivery, empty, few, million, now } from './readings.ts'
 
 const MINUTE = 60_000
 
 /** One destination, which is set, with these deliveries. */
-const having = (outage: Refusal | null, ...deliveries: ReturnType<typeof delivery>[]) => ({
+const having = (outage: Outage | null, ...deliveries: ReturnType<typeof delivery>[]) => ({
   ...few,
   destinations: [{ name: 'webhook', outage, lateAfter: LATE }],
   counts: { ...few.counts!, deliveries },

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { outages } from '../../src/waitlist/alerts/outages.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
-import type { Alert, Channel, Refusal } from '../../src/waitlist/ports/channel.ts'
+import type { Alert, Channel, Outage } from '../../src/waitlist/ports/channel.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
@@ -44,7 +44,7 @@ const webhook = { name: 'webhook', called: 'the webhook', keeps: 'events' } as c
 /** One instance; the outage takes its turns. */
 function telling(channels: readonly Channel[], store: Pick<Store, 'acquireInterval'> = alone) {
   const turned = outages({ store, channels, leave }).of(loops)
-  return async (...states: (Refusal | 'answering')[]) => {
+  return async (...states: (Outage | 'answering')[]) => {
     for (const state of states) turned(state)
     await turn()
   }

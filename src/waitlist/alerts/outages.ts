@@ -1,4 +1,4 @@
-import type { Alert, Channel, Refusal } from '../ports/channel.ts'
+import type { Alert, Channel, Outage } from '../ports/channel.ts'
 import type { Upkeep } from '../ports/upkeep.ts'
 import type { Counts } from './counts.ts'
 
@@ -12,7 +12,7 @@ export interface OutagesParts {
 /** Tells channels that something is out, late or held, and that this is over. */
 export interface Outages {
   /** Returns what the breaker of a destination calls. */
-  of(destination: WatchedDestination): (to: Refusal | 'answering') => void
+  of(destination: WatchedDestination): (to: Outage | 'answering') => void
   /** The names of all destinations for which something has waited for too long. One that is out is not among them. */
   late(names: ReadonlySet<string>): void
   /** Whether the store takes signups. */
@@ -63,10 +63,10 @@ export function outages({ store, channels, leave }: OutagesParts): Outages {
     }
   }
 
-  const all: { name: string; isOut: boolean; tell: (to: Refusal | 'answering' | 'late') => void }[] = []
+  const all: { name: string; isOut: boolean; tell: (to: Outage | 'answering' | 'late') => void }[] = []
   return {
     of({ name, called, keeps }) {
-      const tell = telling<Refusal | 'answering' | 'late'>(name, 'answering', (is, was) => {
+      const tell = telling<Outage | 'answering' | 'late'>(name, 'answering', (is, was) => {
         if (is === 'late') return { is, called }
         return is === 'answering' && was === 'late' ? { is: 'on time', called } : { is, called, keeps }
       })

@@ -1,4 +1,4 @@
-import type { Refusal } from '../ports/channel.ts'
+import type { Outage } from '../ports/channel.ts'
 import type { DeliveryResult } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
 import type { Creation } from '../ports/provider.ts'
@@ -20,9 +20,9 @@ export interface Breaker {
   /** How many of `most` deliveries may be attempted now. */
   permits(most: number): number
   /** Why no visitor should wait for an attempt now; null: an attempt may be made. */
-  refusal(): Refusal | null
+  refusal(): Outage | null
   /** Why it is open, also while a probe is due; null: it is closed. */
-  outage(): Refusal | null
+  outage(): Outage | null
   /** An attempt begins. True: it is a probe. */
   begin(): boolean
   /** An attempt for this delivery ended. Returns what to blame for a failure: the destination or perhaps the delivery. */
@@ -41,7 +41,7 @@ export interface BreakerParts {
   /** Called when it closes, so that due deliveries are attempted again. */
   readonly closed: () => void
   /** Called when the log was told that an outage began, for what reason, or that it ended. */
-  readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
+  readonly onStateChange?: ((to: Outage | 'answering') => void) | undefined
   /** A monotonic clock, in milliseconds. */
   readonly clock: () => number
 }
@@ -59,14 +59,14 @@ const MOST_POISON = 1_000
 /** Milliseconds between two log lines, so that an outage that comes and goes does not fill the log. */
 const QUIET = 60_000
 
-interface Outage {
-  because: Refusal
+interface OngoingOutage {
+  because: Outage
   /** The other side asked us to wait, so the delivery is certainly not at fault. */
   asked: boolean
   /** Milliseconds until the next probe. */
   pause: number
   /** The reasons that have been logged. */
-  readonly told: Set<Refusal>
+  readonly told: Set<Outage>
 }
 
 export function breaker(parts: BreakerParts): Breaker {
@@ -77,7 +77,7 @@ export function breaker(parts: BreakerParts): Breaker {
   /** False at first: before any answer, a failure is not blamed on the delivery. */
   let answeredLast = false
   /** Not null while the breaker is open. */
-  let outage: Outage | null = null
+  let outage: OngoingOutage | null = null
   /** When the next probe may begin. */
   let probeAt = 0
   /** The end of the wait that the other side asked for. */
@@ -88,7 +88,7 @@ export function breaker(parts: BreakerParts): Breaker {
   const poison = new Set<number>()
   const mayTell = throttle(QUIET, clock)
 
-  function trip(because: Refusal, asked: boolean, why: string): void {
+  function trip(because: Outage, asked: boolean, why: string): void {
     if (outage === null) outage = { because, asked, pause: FIRST_PAUSE, told: new Set() }
     else {
       outage.because = because
@@ -100,7 +100,7 @@ export function breaker(parts: BreakerParts): Breaker {
   }
 
   /** Logs an outage once, and once more if our settings turn out to be the reason. */
-  function tell({ because, told }: Outage, why: string): void {
+  function tell({ because, told }: OngoingOutage, why: string): void {
     if (told.has(because) || (told.size === 0 && !mayTell())) return
     told.add(because)
     const what = because === 'misconfigured' ? 'refuses our settings' : 'does not answer'
@@ -131,7 +131,7 @@ export function breaker(parts: BreakerParts): Breaker {
   /** The outage, if it holds up all deliveries. */
   const holding = () => (outage !== null && (outage.asked || failed === 'several') ? outage : null)
 
-  function refusal(): Refusal | null {
+  function refusal(): Outage | null {
     const held = holding()
     return held !== null && clock() < probeAt ? held.because : null
   }

@@ -1,4 +1,4 @@
-import type { Refusal } from '../ports/channel.ts'
+import type { Outage } from '../ports/channel.ts'
 import type { DeliveryResult } from '../ports/destination.ts'
 import type { Failure } from '../ports/failure.ts'
 import type { Log } from '../ports/log.ts'
@@ -19,7 +19,7 @@ export interface DispatcherParts<Item extends Leased = Delivery> {
   /** Called when an event was created. */
   readonly announce: () => void
   /** Called when the log was told that the destination is out, for what reason, or that it answers again. */
-  readonly onStateChange?: ((to: Refusal | 'answering') => void) | undefined
+  readonly onStateChange?: ((to: Outage | 'answering') => void) | undefined
   /** A monotonic clock, in milliseconds. */
   readonly clock?: () => number
   /** From 0 to 1. */

@@ -1,4 +1,4 @@
-import type { Refusal } from '../ports/channel.ts'
+import type { Outage } from '../ports/channel.ts'
 import type { Failure } from '../ports/failure.ts'
 import type { Delivery, Settlement } from '../ports/outbox.ts'
 import type { Creation, Provider } from '../ports/provider.ts'
@@ -13,7 +13,7 @@ export type HandedOver =
   | { readonly is: 'new'; readonly contactId?: string | undefined }
   | { readonly is: 'known' }
   /** The signup is stored and will be completed in the background. */
-  | { readonly is: 'kept'; readonly because: Refusal }
+  | { readonly is: 'kept'; readonly because: Outage }
   | { readonly is: 'refused'; readonly reason: string }
   /** The lease was lost: another attempt decides, or the operator has erased the contact meanwhile. */
   | { readonly is: 'lost' }
@@ -24,7 +24,7 @@ export interface HandOver {
   /** Leases the hand-over of this contact; undefined: it is leased already, or has ended. */
   claim(contact: number): Promise<Delivery | undefined>
   /** Why no visitor should wait for the provider now; null: an attempt may be made. */
-  refusal(): Refusal | null
+  refusal(): Outage | null
   readonly breaker: Breaker
   /** Makes one attempt for a waiting visitor, or none if `refusal` forbids it. Rejects only when the store does. */
   attempt(delivery: Delivery, leave: AbortSignal): Promise<HandedOver>
@@ -42,7 +42,7 @@ const CONCURRENCY = 4
 const LONGEST_PAUSE = 5_000
 
 /** Why a visitor's signup was not sent to the provider. */
-const NOT_SENT: Readonly<Record<Refusal, string>> = {
+const NOT_SENT: Readonly<Record<Outage, string>> = {
   unreachable: 'the provider does not answer',
   misconfigured: 'the provider refuses our settings',
 }

@@ -16,7 +16,7 @@ export type Alert =
       readonly total: number | null
     }
   /** A destination does not answer, refuses our settings, or answers again. `called`: what people call it. */
-  | { readonly is: Refusal | 'answering'; readonly called: string; readonly keeps: 'signups' | 'events' }
+  | { readonly is: Outage | 'answering'; readonly called: string; readonly keeps: 'signups' | 'events' }
   /** Something has waited for a destination for more than an hour, or no longer. */
   | { readonly is: 'late' | 'on time'; readonly called: string }
   /** Signups are being held, or no more. */
@@ -25,7 +25,7 @@ export type Alert =
   | { readonly is: 'refusing' | 'storing' }
 
 /** Why nothing should wait for a destination: it does not answer, or refuses our settings. */
-export type Refusal = 'unreachable' | 'misconfigured'
+export type Outage = 'unreachable' | 'misconfigured'
 
 /** A chat that is told how the waitlist grows. */
 export interface Channel {
