@@ -27,7 +27,7 @@ const among: readonly Misbehaviour[] = [
 
 /**
  * The whole way, with the real store: a third of all requests goes wrong, in every way. In the end every signup is
- * listed here and there, and its automation started once; what the vendor cannot promise is allowed to it.
+ * listed here and there, with all that the settings join it to, and its automation started once; what the vendor cannot promise is allowed to it.
  */
 export function convergence(under: VendorUnderTest): void {
   const promises = { ...vendors[under.vendor].promises, ...under.promises }
@@ -36,7 +36,8 @@ export function convergence(under: VendorUnderTest): void {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {
         const fake = under.fake()
         const server = await startVendor(t, fake.answer)
-        const provider = await opened(t, under, under.settings(server.url), TIMEOUT, TIMEOUT)
+        const env = { ...under.settings(server.url), ...under.joining?.settings }
+        const provider = await opened(t, under, env, TIMEOUT, TIMEOUT)
         const { automation } = provider
         assert.equal(automation === null, promises.repeatable === null)
         let now = Date.now()
@@ -99,7 +100,9 @@ export function convergence(under: VendorUnderTest): void {
           assert.equal((await store.admit(signup('Ada', email))).is, 'already listed', `${email} is not listed`)
           assert.equal(fake.count(email), 1, `${email} at the vendor`)
         }
+        const joins = under.joining !== undefined
         for (const email of added) {
+          if (joins) assert.equal(fake.joined!(email), true, `${email} is on the lists`)
           const starts = fake.starts(email)
           if (promises.repeatable) assert.equal(starts, 1, `automations of ${email}`)
           else assert.ok(starts <= 1, `${starts} automations of ${email}`)
@@ -110,6 +113,7 @@ export function convergence(under: VendorUnderTest): void {
           )
         }
         for (const email of old) {
+          if (joins) assert.equal(fake.joined!(email), false, `${email} was there before`)
           const starts = fake.starts(email)
           if (promises.recognisesOwn) assert.equal(starts, 0, `${email} was there before`)
           assert.ok(starts <= 1)

@@ -282,7 +282,7 @@ export function providerContract(under: VendorUnderTest): void {
   })
 }
 
-/** `PROVIDER_EXISTING`: what becomes of a contact that the vendor had before. */
+/** Who joins the lists: those who are new and, with `PROVIDER_EXISTING=join`, those that the vendor had before. */
 function joiningContract(under: VendorUnderTest): void {
   const { joining } = under
   if (joining === undefined) return
@@ -298,11 +298,39 @@ function joiningContract(under: VendorUnderTest): void {
   }
   const rest = (kept: unknown) => Object.entries(kept as object).filter(([name]) => !members.includes(name))
 
+  describe('a new contact that is to join lists', { concurrency: true }, () => {
+    const email = 'ada@example.com'
+    const ada = contactOf(email)
+    for (const what of [...misbehaviours, '403 of unknown wording', '422 of unknown wording'] as const) {
+      test(`joins in the end when the last call of its creation meets "${what}", and stays new`, async t => {
+        const { fake, server, env, provider } = await started(t, 'leave')
+        const patient = await opened(t, under, env)
+        assert.equal((await patient.createContact(contactOf('first@example.com'), false, never)).is, 'created')
+        assert.equal(fake.joined!('first@example.com'), true)
+        server.next(...server.asked.slice(1).map(() => 'slow' as const), what)
+        const leave = what.startsWith('hang') ? AbortSignal.timeout(SHORT) : never
+        const first = await provider.createContact(ada, false, leave)
+        assert.ok(first.is === 'created' || isFailure(first), JSON.stringify(first))
+        if (first.is !== 'created') {
+          server.behave()
+          const doubt = first.is === 'unclear' || (first.is === 'misconfigured' && first.tookEffect === true)
+          const second = await patient.createContact(ada, doubt, never)
+          assert.ok(second.is === 'created' || (second.is === 'existing' && doubt), JSON.stringify(second))
+          if (second.is === 'existing') assert.notEqual(second.ours, false)
+        }
+        assert.equal(fake.joined!(email), true)
+        assert.deepEqual([fake.count(email), fake.starts(email)], [1, 0])
+      })
+    }
+  })
+
   describe('a contact that it had before', { concurrency: true }, () => {
-    test('is left as it is by default', async t => {
+    test('is left as it is by default, in doubt too', async t => {
       const { fake, provider } = await started(t, 'leave')
       const before = structuredClone(fake.kept(old))
-      assert.equal((await provider.createContact(contactOf(old), false, never)).is, 'existing')
+      for (const doubt of [false, true]) {
+        assert.equal((await provider.createContact(contactOf(old), doubt, never)).is, 'existing')
+      }
       assert.deepEqual(fake.kept(old), before)
       assert.equal(fake.joined!(old), false)
     })

@@ -1,7 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { documented } from '../harness/wire.ts'
-import { beehiivCalls } from './beehiiv.contract.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
 
 const KEY = 'beehiiv-key-of-the-test'
 export const PUBLICATION = 'pub_00000000-0000-0000-0000-000000000000'
@@ -28,107 +27,131 @@ interface Subscription {
   tags: readonly string[]
 }
 
+/*
+ * Facts of the OpenAPI document 1.0.0 of https://developers.beehiiv.com, as it was in 2026-08, as far as we send or read it.
+ * Its servers answer a creation with 201, where the document says 200.
+ */
+const data = (schema: object) => object({ data: schema })
+const errorBody = object({ status: whole, statusText: text, errors: listOf(object({ message: text, code: text })) })
+const status = { enum: ['validating', 'invalid', 'pending', 'active', 'inactive', 'needs_attention', 'paused'] }
+const subscription = data(object({ id: text, email: text, status, created: whole }))
+const campaign = { utm_source: text, utm_medium: text, utm_campaign: text, utm_term: text, utm_content: text }
+const creation = exactly(
+  { email: text },
+  {
+    ...campaign,
+    send_welcome_email: yesOrNo,
+    referring_site: text,
+    // That of another subscriber.
+    referral_code: text,
+    double_opt_override: { enum: ['on', 'off', 'not_set'] },
+    custom_fields: listOf(exactly({}, { name: text, value: { type: ['string', 'number', 'boolean', 'array'] } })),
+  },
+)
+const automationBody = object({
+  id: text,
+  status: { enum: ['running', 'finishing', 'inactive', 'live', 'draft'] },
+  trigger_events: listOf(text),
+})
+const journeyStatus = { enum: ['in_progress', 'completed', 'exited_early', 'manually_removed'] }
+
 const error = (status: number, statusText: string, message: string): Said => ({
   status,
   body: { status, statusText, errors: [{ message, code: statusText.toUpperCase() }] },
 })
 const notFound = error(404, 'not_found', 'Not found')
 
-const noSource = { utm_source: '', utm_medium: '', utm_campaign: '', utm_term: '', utm_content: '' }
-
 /** As documented at https://developers.beehiiv.com. A creation of an address that is there answers with what is there. */
 export function beehiivFake(): BeehiivFake {
-  const subscriptions = new Map<string, Subscription>()
-  const starts = new Map<string, number>()
+  const { contacts, find, start, facts } = contactBook<Subscription>()
   const automation = { status: 'live', trigger_events: ['signup', 'api'] }
-  const fields = [{ id: 'cf_1', kind: 'string', display: 'First Name', created: 1_700_000_000 }]
 
   function keep(email: string, more: object, created: Date): Subscription {
-    const subscription: Subscription = {
-      id: `sub_${String(subscriptions.size + 1).padStart(8, '0')}`,
-      email,
-      status: 'validating',
-      created: Math.floor(created.getTime() / 1_000),
-      subscription_tier: 'free',
-      subscription_premium_tier_names: [],
-      utm_channel: 'api',
-      ...noSource,
-      referring_site: '',
-      referral_code: 'abc',
-      ...more,
-      tags: [],
-    }
-    subscriptions.set(email, subscription)
-    return subscription
+    const id = `sub_${String(contacts.size + 1).padStart(8, '0')}`
+    const seconds = Math.floor(created.getTime() / 1_000)
+    const kept = { id, email, status: 'validating', created: seconds, ...more, tags: [] }
+    contacts.set(email, kept)
+    return kept
   }
 
+  /** With this status, if there is one. */
+  const shown = (found: Subscription | undefined, status = 200): Said =>
+    found === undefined ? notFound : { status, body: { data: found } }
+
   function create({ email, ...more }: Asked['json']): Said {
-    const known = subscriptions.get(email)
-    return known === undefined
-      ? { status: 201, body: { data: keep(email, more, new Date()) } }
-      : { status: 200, body: { data: known } }
+    return contacts.has(email) ? shown(contacts.get(email)) : shown(keep(email, more, new Date()), 201)
   }
 
   function addTags(id: string, added: readonly string[]): Said {
-    const found = [...subscriptions.values()].find(each => each.id === id)
-    if (found === undefined) return notFound
-    found.tags = [...new Set([...found.tags, ...added])]
-    return { status: 200, body: { data: found } }
+    const found = find(each => each.id === id)
+    if (found !== undefined) found.tags = [...new Set([...found.tags, ...added])]
+    return shown(found)
   }
 
-  function start({ email, subscription_id: id }: Asked['json']): Said {
-    const found = [...subscriptions.values()].find(each => each.id === id || each.email === email)
-    if (found === undefined) return notFound
-    starts.set(found.email, (starts.get(found.email) ?? 0) + 1)
-    const journey = { id: 'aj_1', automation_id: AUTOMATION, subscription_id: found.id, status: 'in_progress' }
-    return { status: 200, body: { data: { ...journey, email: found.email, started_at: found.created } } }
+  function begin(journey: string, { email, subscription_id: id }: Asked['json']): Said {
+    const found = find(each => each.id === id || each.email === email)
+    if (found === undefined || journey !== AUTOMATION) return notFound
+    start(found.email)
+    return { status: 200, body: { data: { id: 'aj_1', automation_id: AUTOMATION, status: 'in_progress' } } }
   }
 
   function remove(id: string): Said {
-    const found = [...subscriptions.values()].find(each => each.id === id)
-    return found !== undefined && subscriptions.delete(found.email) ? { status: 204 } : notFound
-  }
-
-  function answer({ method, path, headers, json }: Asked): Said {
-    if (headers.authorization !== `Bearer ${KEY}`) return error(401, 'unauthorized', 'Invalid API key')
-    const [, , publication, what, id = '', more = ''] = path.split('/')
-    if (publication !== PUBLICATION) return notFound
-    switch (`${method} ${what ?? ''}`) {
-      case 'GET ': {
-        const about = { name: 'Example', organization_name: 'Example', referral_program_enabled: false }
-        return { status: 200, body: { data: { id: PUBLICATION, ...about, created: 1_600_000_000 } } }
-      }
-      case 'GET custom_fields':
-        return { status: 200, body: { data: fields, limit: 100, page: 1, total_results: 1, total_pages: 1 } }
-      case 'GET subscriptions': {
-        const found = subscriptions.get(path.slice(path.indexOf('by_email/') + 'by_email/'.length))
-        return found === undefined ? notFound : { status: 200, body: { data: found } }
-      }
-      case 'DELETE subscriptions':
-        return remove(id)
-      case 'POST subscriptions':
-        return id === '' ? create(json) : addTags(id, json.tags)
-      case 'GET automations':
-        return id === AUTOMATION ? { status: 200, body: { data: { id, name: 'Welcome', ...automation } } } : notFound
-      case 'POST automations':
-        return id === AUTOMATION && more === 'journeys' ? start(json) : notFound
-      default:
-        return notFound
-    }
+    const found = find(each => each.id === id)
+    return found !== undefined && contacts.delete(found.email) ? { status: 204 } : notFound
   }
 
   return {
+    ...facts,
     automation,
-    answer: documented(beehiivCalls, answer),
-    had: email =>
-      void keep(
-        email,
-        { status: 'inactive', custom_fields: [{ name: 'City', value: 'Rome' }] },
-        new Date('2020-01-01'),
-      ),
-    kept: email => subscriptions.get(email),
-    count: email => (subscriptions.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
-    joined: email => tags.every(tag => subscriptions.get(email)?.tags.includes(tag)),
+    answer: vendorApi({
+      refuses({ headers, at }) {
+        if (headers.authorization !== `Bearer ${KEY}`) return error(401, 'unauthorized', 'Invalid API key')
+        return at.publication === PUBLICATION ? undefined : notFound
+      },
+      always: { 400: errorBody, 401: errorBody, 404: errorBody },
+      routes: {
+        'GET /publications/{publication}': {
+          answers: { 200: data(object({ id: text })) },
+          does: ({ at }) => ({ status: 200, body: { data: { id: at.publication } } }),
+        },
+        'GET /publications/{publication}/subscriptions/by_email/{email}': {
+          answers: { 200: subscription },
+          does: ({ at }) => shown(contacts.get(at.email!)),
+        },
+        'POST /publications/{publication}/subscriptions': {
+          takes: creation,
+          answers: { 200: subscription, 201: subscription },
+          does: ({ json }) => create(json),
+        },
+        'DELETE /publications/{publication}/subscriptions/{id}': {
+          answers: { 204: null },
+          does: ({ at }) => remove(at.id!),
+        },
+        'POST /publications/{publication}/subscriptions/{id}/tags': {
+          takes: exactly({ tags: listOf(text) }),
+          answers: { 200: subscription },
+          does: ({ at, json }) => addTags(at.id!, json.tags),
+        },
+        'GET /publications/{publication}/automations/{id}': {
+          answers: { 200: data(automationBody) },
+          does: ({ at }) =>
+            at.id === AUTOMATION ? { status: 200, body: { data: { id: at.id, ...automation } } } : notFound,
+        },
+        'POST /publications/{publication}/automations/{id}/journeys': {
+          takes: exactly({}, { email: text, subscription_id: text }),
+          answers: { 200: data(object({ id: text, automation_id: text, status: journeyStatus })) },
+          does: ({ at, json }) => begin(at.id!, json),
+        },
+        'GET /publications/{publication}/custom_fields': {
+          answers: { 200: data(listOf(object({}, { id: text, display: text }))) },
+          does: () => ({ status: 200, body: { data: [{ id: 'cf_1', kind: 'string', display: 'First Name' }] } }),
+        },
+      },
+    }),
+    had(email) {
+      const fields = [{ name: 'City', value: 'Rome' }]
+      keep(email, { status: 'inactive', custom_fields: fields }, new Date('2020-01-01'))
+    },
+    joined: email => tags.every(tag => contacts.get(email)?.tags.includes(tag)),
   }
 }

@@ -1,72 +1,95 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole } from '../harness/vendor-api.ts'
 
 const KEY = 'buttondown-key-of-the-test'
 export const EMAIL = 'em_01hz8q5x6v7w8y9z0a1b2c3d4e'
+const ADDRESS = /^[a-zA-Z0-9.'_%+\-!]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$/
 
 export const buttondownSettings = (url: string) => ({
   BUTTONDOWN_API_KEY: KEY,
   BUTTONDOWN_BASE_URL: url,
   BUTTONDOWN_EMAIL_ID: EMAIL,
 })
-
-const ADDRESS = /^[a-zA-Z0-9.'_%+\-!]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$/
-const UTM = ['utm_campaign', 'utm_medium', 'utm_source']
-const MEMBERS = ['email_address', 'metadata', 'tags', 'type', 'notes', 'ip_address', 'referrer_url', ...UTM]
-
 /** Everything that a subscriber can get. */
 export const buttondownMore = {
   BUTTONDOWN_TAGS: 'early,friends',
   BUTTONDOWN_REFERRER_URL: 'https://example.com/launch/?from=waitlist',
 }
 
+/*
+ * Facts of https://github.com/buttondown/openapi (MIT), document 1.0.0 of 2026-08, as far as we send or read it. Unknown
+ * members are refused.
+ */
+const upTo300 = { type: 'string', maxLength: 300 }
+const ofSubscribers = { tags: listOf(text), metadata: object(), referrer_url: text }
+const creation = exactly(
+  { email_address: { type: 'string', maxLength: 254 } },
+  {
+    ...ofSubscribers,
+    type: { enum: ['regular', 'unactivated', null] },
+    utm_campaign: upTo300,
+    utm_medium: upTo300,
+    utm_source: upTo300,
+  },
+)
+const subscriberBody = object({ id: text, creation_date: text, email_address: text, tags: listOf({}), type: text })
+const errorBody = object({ detail: text }, { code: text, metadata: object() })
+export const errorCodes = [
+  'currency_mismatch',
+  'email_already_exists',
+  'email_blocked',
+  'email_empty',
+  'email_invalid',
+  'invalid_input',
+  'ip_address_spammy',
+  'metadata_invalid',
+  'newsletter_not_accepting_subscribers',
+  'payment_failed',
+  'promo_code_invalid',
+  'rate_limited',
+  'subscriber_already_exists',
+  'subscriber_blocked',
+  'subscriber_id_invalid',
+  'subscriber_suppressed',
+  'tag_invalid',
+] as const
+const creationError = object({ detail: text }, { code: { enum: errorCodes } })
+const validationError = object({ detail: listOf(object({ type: text, loc: listOf({}), msg: text })) })
+
 const error = (status: number, code: string, detail: string): Said => ({ status, body: { code, detail, metadata: {} } })
 const invalid = (place: string): Said => ({
   status: 422,
   body: { detail: [{ type: 'value_error', loc: ['body', 'input', place], msg: 'Not valid.' }] },
 })
+const notFound = error(404, 'not_found', 'Not found.')
 
 /**
  * As documented at https://docs.buttondown.com: a known address is a 400, a repeated idempotency key gets the first
  * answer again, and `daily` creations are let through, then a 400 points to the import.
  */
 export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
-  const subscribers = new Map<string, Record<string, unknown>>()
+  const { contacts, find: findBy, start, facts } = contactBook<Record<string, unknown>>()
   const answered = new Map<string, Said>()
-  const mails = new Map<string, number>()
   let ids = 0
   let creations = 0
 
+  const find = (idOrEmail = '') => contacts.get(idOrEmail) ?? findBy(({ id }) => id === idOrEmail)
+  const shown = (found: object | undefined): Said => (found === undefined ? notFound : { status: 200, body: found })
+
   function keep(email: string, more: Record<string, unknown>, created: Date): Record<string, unknown> {
     const id = `sub_0${String(++ids).padStart(25, '0')}`
-    const subscriber = {
-      id,
-      creation_date: created.toISOString(),
-      email_address: email,
-      type: 'unactivated',
-      tags: [],
-      metadata: {},
-      referral_code: `r${ids}`,
-      secondary_id: ids,
-      source: 'api',
-      utm_campaign: '',
-      utm_medium: '',
-      utm_source: '',
-      ...more,
-    }
-    subscribers.set(email, subscriber)
-    return subscriber
+    const none = { type: 'unactivated', tags: [], metadata: {} }
+    const kept = { id, creation_date: created.toISOString(), email_address: email, ...none, ...more }
+    contacts.set(email, kept)
+    return kept
   }
 
-  function create({ json = {}, headers }: Asked): Said {
-    const unknown = Object.keys(json).find(member => !MEMBERS.includes(member))
-    if (unknown !== undefined) return invalid(unknown)
-    const { email_address: email, type, tags = [], metadata = {}, ...more } = json
-    if (typeof email !== 'string' || !ADDRESS.test(email)) return invalid('email_address')
-    if (email.startsWith('suspect')) return error(400, 'subscriber_blocked', 'Blocked by the firewall.')
+  function create({ json: { email_address: email, type, tags = [], metadata = {}, ...more }, headers }: Asked): Said {
+    if (!ADDRESS.test(email)) return invalid('email_address')
     if (email.startsWith('blocked')) return error(400, 'email_blocked', 'This address is blocked.')
-    if ((tags as string[]).includes('forbidden')) return error(400, 'tag_invalid', 'Your plan has no tags.')
-    const known = subscribers.get(email)
+    if (tags.includes('forbidden')) return error(400, 'tag_invalid', 'Your plan has no tags.')
+    const known = contacts.get(email)
     if (known !== undefined) {
       if (!/^(add|overwrite)$/.test(headers['x-buttondown-collision-behavior'] ?? 'no_op')) {
         return error(400, 'email_already_exists', `${email} is already subscribed.`)
@@ -74,77 +97,83 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
       return { status: 201, body: Object.assign(known, { tags, metadata }) }
     }
     if (++creations > daily) return error(400, 'invalid_input', 'Use POST /v1/imports to add subscribers in bulk.')
-    const body = keep(email, { ...more, tags, metadata, ...(type ? { type } : {}) }, new Date())
-    return { status: 201, body }
+    return { status: 201, body: keep(email, { ...more, tags, metadata, ...(type ? { type } : {}) }, new Date()) }
   }
 
-  const find = (idOrEmail: string) =>
-    subscribers.get(idOrEmail) ?? [...subscribers.values()].find(({ id }) => id === idOrEmail)
-
-  /** What is not sent stays; tags are replaced. */
-  function update(subscriber: string, { json }: Asked): Said {
+  function remove(subscriber: string | undefined): Said {
     const found = find(subscriber)
-    if (found === undefined) return error(404, 'not_found', 'Not found.')
-    const unknown = Object.keys(json).find(member => !['metadata', 'tags', 'type'].includes(member))
-    if (unknown !== undefined) return invalid(unknown)
-    return { status: 200, body: Object.assign(found, json) }
+    return found !== undefined && contacts.delete(String(found.email_address)) ? { status: 204 } : notFound
   }
 
-  function remove(subscriber: string): Said {
+  function send(subscriber: string | undefined, mail: string | undefined, key: string | undefined): Said {
     const found = find(subscriber)
-    if (found === undefined) return error(404, 'not_found', 'Not found.')
-    subscribers.delete(String(found.email_address))
-    return { status: 204 }
-  }
-
-  function send(subscriber: string, mail: string): Said {
-    const found = find(subscriber)
-    if (found === undefined || mail !== EMAIL) return error(404, 'not_found', 'Not found.')
-    const email = String(found.email_address)
-    mails.set(email, (mails.get(email) ?? 0) + 1)
-    return { status: 200, body: {} }
-  }
-
-  function answer(asked: Asked): Said {
-    const { method, path, segments } = asked
-    const [, version, what, subscriber = '', emails, mail = ''] = segments
-    if (version !== 'v1') return error(404, 'not_found', 'Not found.')
-    if (method === 'GET' && path === '/v1/accounts/me') {
-      return { status: 200, body: { username: 'example', email_address: 'owner@example.com' } }
-    }
-    if (method === 'GET' && what === 'emails' && subscriber === EMAIL) {
-      return { status: 200, body: { id: EMAIL, subject: 'Welcome', status: 'draft', body: 'Welcome! '.repeat(10_000) } }
-    }
-    if (method === 'GET' && path === '/v1/tags') return { status: 200, body: { results: [], count: 0 } }
-    if (what !== 'subscribers') return error(404, 'not_found', 'Not found.')
-    if (method === 'POST' && path === '/v1/subscribers') return create(asked)
-    if (method === 'POST' && emails === 'emails') return send(subscriber, mail)
-    if (method === 'PATCH') return update(subscriber, asked)
-    if (method === 'DELETE') return remove(subscriber)
-    const found = method === 'GET' ? find(subscriber) : undefined
-    return found === undefined ? error(404, 'not_found', 'Not found.') : { status: 200, body: found }
+    const known = answered.get(key ?? '')
+    if (known !== undefined) return known
+    if (found === undefined || mail !== EMAIL) return notFound
+    start(String(found.email_address))
+    const said = { status: 200, body: {} }
+    if (key !== undefined) answered.set(key, said)
+    return said
   }
 
   return {
-    answer(asked) {
-      if (asked.headers.authorization !== `Token ${KEY}`) return error(401, 'unauthorized', 'Invalid token.')
-      const key = asked.headers['x-idempotency-key']
-      if (key === undefined) return answer(asked)
-      if (key.length > 200) return error(400, 'invalid_input', 'The key is too long.')
-      const said = answered.get(key) ?? answer(asked)
-      answered.set(key, said)
-      return said
-    },
+    ...facts,
+    answer: vendorApi({
+      refuses: ({ headers }) =>
+        headers.authorization !== `Token ${KEY}`
+          ? error(401, 'unauthorized', 'Invalid token.')
+          : headers['x-api-version'] !== '2026-04-01' || (headers['x-idempotency-key'] ?? '').length > 200
+            ? error(400, 'invalid_input', 'A header is not valid.')
+            : undefined,
+      always: { 401: errorBody, 403: errorBody, 409: null, 429: errorBody },
+      routes: {
+        'POST /v1/subscribers': {
+          takes: creation,
+          answers: { 201: subscriberBody, 400: creationError, 422: validationError },
+          does: create,
+        },
+        'GET /v1/subscribers/{id_or_email}': {
+          answers: { 200: subscriberBody, 404: errorBody },
+          does: ({ at }) => shown(find(at.id_or_email)),
+        },
+        // What is not sent stays; tags are replaced.
+        'PATCH /v1/subscribers/{id_or_email}': {
+          takes: exactly({}, { tags: listOf(text) }),
+          answers: { 200: subscriberBody, 400: errorBody, 404: errorBody, 422: validationError },
+          does({ at, json }) {
+            const found = find(at.id_or_email)
+            return shown(found && Object.assign(found, json))
+          },
+        },
+        'DELETE /v1/subscribers/{id_or_email}': {
+          answers: { 204: null, 404: errorBody },
+          does: ({ at }) => remove(at.id_or_email),
+        },
+        'POST /v1/subscribers/{id_or_email}/emails/{email_id}': {
+          answers: { 200: object(), 400: errorBody, 404: errorBody },
+          does: ({ at, headers }) => send(at.id_or_email, at.email_id, headers['x-idempotency-key']),
+        },
+        'GET /v1/emails/{id}': {
+          answers: { 200: object({ id: text, body: text }), 404: errorBody, 422: validationError },
+          does: ({ at }) => shown(at.id === EMAIL ? { id: EMAIL, body: 'Welcome! '.repeat(10_000) } : undefined),
+        },
+        'GET /v1/tags': {
+          answers: { 200: object({ results: listOf({}), count: whole }) },
+          does: () => ({ status: 200, body: { results: [], count: 0 } }),
+        },
+        'GET /v1/accounts/me': {
+          answers: { 200: object({ username: text, email_address: text }) },
+          does: () => ({ status: 200, body: { username: 'example', email_address: 'owner@example.com' } }),
+        },
+      },
+    }),
     had(email) {
       const more = { type: 'unsubscribed', metadata: { name: 'Old' }, tags: ['customers', 'early'] }
       keep(email, more, new Date('2020-01-01'))
     },
     joined(email) {
-      const tags = subscribers.get(email)?.tags as string[] | undefined
+      const tags = contacts.get(email)?.tags as string[] | undefined
       return ['early', 'friends'].every(tag => tags?.includes(tag))
     },
-    kept: email => subscribers.get(email),
-    count: email => (subscribers.has(email) ? 1 : 0),
-    starts: email => mails.get(email) ?? 0,
   }
 }

@@ -1,39 +1,64 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole } from '../harness/vendor-api.ts'
 
 export const SITE_ID = 'site-id-of-the-test'
 export const API_KEY = 'customerio-track-key'
 export const APP_KEY = 'customerio-app-key'
-
 export const WRITE_KEY = 'customerio-write-key'
-const SEGMENT = 7
-const DYNAMIC_SEGMENT = 8
+const SEGMENT = '7'
 
 /** All APIs at one address: their paths differ. */
+const app = (url: string) => ({
+  CUSTOMERIO_APP_KEY: APP_KEY,
+  CUSTOMERIO_BASE_URL: url,
+  CUSTOMERIO_APP_BASE_URL: url,
+})
 export const customerioSettings = (url: string) => ({
   CUSTOMERIO_SITE_ID: SITE_ID,
   CUSTOMERIO_API_KEY: API_KEY,
-  CUSTOMERIO_APP_KEY: APP_KEY,
-  CUSTOMERIO_BASE_URL: url,
-  CUSTOMERIO_APP_BASE_URL: url,
+  ...app(url),
 })
-
 export const pipelinesSettings = (url: string) => ({
   CUSTOMERIO_API: 'pipelines',
   CUSTOMERIO_API_KEY: WRITE_KEY,
-  CUSTOMERIO_APP_KEY: APP_KEY,
-  CUSTOMERIO_BASE_URL: url,
-  CUSTOMERIO_APP_BASE_URL: url,
+  ...app(url),
 })
+export const customerioSegment = { CUSTOMERIO_SEGMENT_ID: SEGMENT }
+export const customerioDynamicSegment = { CUSTOMERIO_SEGMENT_ID: '8' }
 
-export const customerioSegment = { CUSTOMERIO_SEGMENT_ID: String(SEGMENT) }
-export const customerioDynamicSegment = { CUSTOMERIO_SEGMENT_ID: String(DYNAMIC_SEGMENT) }
-
-const BASIC = `Basic ${Buffer.from(`${SITE_ID}:${API_KEY}`).toString('base64')}`
-const PIPELINES_BASIC = `Basic ${Buffer.from(`${WRITE_KEY}:`).toString('base64')}`
+const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
-const unauthorized: Said = { status: 401, body: { meta: { error: 'Unauthorized request' } } }
+
+/*
+ * Facts of the documents at https://docs.customer.io/integrations/api/track, /cdp and /app (2026-08), as far as we send or
+ * read it. What they leave open is an empty object.
+ */
+const attribute = { type: ['string', 'integer', 'boolean'] }
+const empty = { type: 'object', maxProperties: 0 }
+const errors = object({}, { meta: object({}, { errors: listOf(text) }) })
+const event = exactly(
+  { name: { type: 'string', maxLength: 100 } },
+  {
+    id: { type: 'string', pattern: ULID.source },
+    // These would override who the mails of a campaign come from and go to.
+    data: object({}, { recipient: false, from_address: false, reply_to: false }),
+  },
+)
+// Any shape of traits would do; ours are plain.
+const traits = { ...object({}, { email: text }), additionalProperties: attribute }
+const person = { ...object({}, { email: text, created_at: whole }), additionalProperties: attribute }
+// What a client of ours sends about nobody is the check.
+const identification = { anyOf: [empty, exactly({ userId: text }, { traits })] }
+const ofMessages = { messageId: text, properties: object(), timestamp: text, integrations: object(), context: object() }
+const ofSegments = object({ segment: object({ id: whole, type: { enum: ['dynamic', 'manual'] } }) })
+const textOrNull = { type: ['string', 'null'] }
+const found = object({ results: listOf(object({ cio_id: text, id: textOrNull, email: textOrNull })) })
+const attributes = { type: 'object', additionalProperties: textOrNull }
+
 const done: Said = { status: 200, body: {} }
+const wrong = (what: string): Said => ({ status: 400, body: { meta: { errors: [what] } } })
+const notFound: Said = { status: 404, body: {} }
 
 /**
  * As documented at https://docs.customer.io/integrations/api: identifying somebody says the same whether they are new or
@@ -41,12 +66,11 @@ const done: Said = { status: 200, body: {} }
  * without its strict mode it answers with 200 to what it drops.
  */
 export function customerioFake(): VendorFake {
-  const people = new Map<string, Record<string, unknown>>()
+  const { contacts: people, find, start, facts } = contactBook<Record<string, unknown>>()
   const seen = new Set<string>()
   const members = new Set<string>()
-  const starts = new Map<string, number>()
 
-  function identify(identifier: string, attributes: Record<string, unknown>): Said {
+  function identify(identifier: string, attributes: object): Said {
     const email = identifier.toLowerCase()
     const known = people.get(email) ?? { cio_id: `a3${String(people.size + 1).padStart(6, '0')}` }
     people.set(email, { ...known, email, ...attributes })
@@ -59,30 +83,28 @@ export function customerioFake(): VendorFake {
     return done
   }
 
-  function track(identifier: string, { name, id }: { name?: unknown; id?: unknown; data?: unknown }): Said {
-    if (typeof name !== 'string' || name === '') return { status: 400, body: { meta: { errors: ['name is missing'] } } }
-    if (typeof id === 'string' && ULID.test(id)) {
+  function track(identifier: string, { name, id }: { readonly name: string; readonly id?: string }): Said {
+    if (name === '') return wrong('name is missing')
+    if (id !== undefined && ULID.test(id)) {
       if (seen.has(id)) return done
       seen.add(id)
     }
-    const email = identifier.toLowerCase()
-    starts.set(email, (starts.get(email) ?? 0) + 1)
+    start(identifier.toLowerCase())
     return done
   }
 
-  function pipe(path: string, headers: Asked['headers'], json: Record<string, unknown>): Said {
-    const refused = (status: number): Said => (headers['x-strict-mode'] === '1' ? { status, body: {} } : done)
-    if (headers.authorization !== PIPELINES_BASIC) return refused(401)
-    const { userId, traits, event, messageId, properties } = json
-    if (typeof userId !== 'string' || userId === '') return refused(400)
-    if (event === 'User Deleted') return remove(userId)
-    if (path === '/v1/identify') return identify(userId, (traits as Record<string, unknown>) ?? {})
-    return typeof event === 'string' ? track(userId, { name: event, id: messageId, data: properties }) : refused(400)
-  }
+  /** A message that is wrong is dropped without a word, but in strict mode. */
+  const piped =
+    (does: (json: Asked['json']) => Said) =>
+    ({ headers, json }: Asked): Said => {
+      const refused = (status: number): Said => (headers['x-strict-mode'] === '1' ? { status, body: {} } : done)
+      if (headers.authorization !== basic(`${WRITE_KEY}:`)) return refused(401)
+      return json?.userId ? does(json) : refused(400)
+    }
 
-  function addTo(segment: number, { id_type }: Asked['query'], { ids }: { ids?: unknown }): Said {
-    if (segment !== SEGMENT) return { status: 400, body: { meta: { errors: ['segment not found'] } } }
-    if (id_type !== 'email' || !Array.isArray(ids)) return { status: 400, body: { meta: { errors: ['ids'] } } }
+  function addTo(segment: string | undefined, { id_type }: Asked['query'], ids: readonly string[]): Said {
+    if (segment !== SEGMENT) return wrong('segment not found')
+    if (id_type !== 'email') return wrong('ids')
     for (const id of ids) {
       identify(id, {})
       members.add(id)
@@ -90,53 +112,85 @@ export function customerioFake(): VendorFake {
     return done
   }
 
-  function find(email = ''): Said {
+  function lookUp(email = ''): Said {
     const found = people.get(email.toLowerCase())
     const results = found === undefined ? [] : [{ cio_id: found.cio_id, id: null, email: found.email }]
     return { status: 200, body: { results } }
   }
 
   /** Attributes are all kept as texts. */
-  function attributesOf(id: string, { id_type }: Asked['query']): Said {
-    const found = id_type === 'cio_id' ? [...people.values()].find(({ cio_id }) => cio_id === id) : undefined
-    if (found === undefined) return { status: 404, body: {} }
-    const attributes = Object.fromEntries(Object.entries(found).map(([name, value]) => [name, String(value)]))
-    return { status: 200, body: { customer: { id: '', attributes, unsubscribed: false, devices: [] } } }
+  function attributesOf(id: string | undefined, { id_type }: Asked['query']): Said {
+    const found = find(({ cio_id }) => id_type === 'cio_id' && cio_id === id)
+    if (found === undefined) return notFound
+    const texts = Object.fromEntries(Object.entries(found).map(([name, value]) => [name, String(value)]))
+    return { status: 200, body: { customer: { id: '', attributes: texts } } }
   }
 
   return {
-    answer({ method, path, segments, headers, query, json }: Asked) {
-      if (method === 'POST' && /^\/v1\/(?:identify|track)$/.test(path)) return pipe(path, headers, json ?? {})
-      if (path.startsWith('/v1/')) {
-        if (headers.authorization !== `Bearer ${APP_KEY}`) return unauthorized
-        const [, id] = /^\/v1\/customers\/([^/]+)\/attributes$/.exec(path) ?? []
-        if (method === 'GET' && id !== undefined) return attributesOf(id, query)
-        const [, segment] = /^\/v1\/segments\/(\d+)$/.exec(path) ?? []
-        if (method === 'GET' && [SEGMENT, DYNAMIC_SEGMENT].includes(Number(segment))) {
-          const type = Number(segment) === SEGMENT ? 'manual' : 'dynamic'
-          return { status: 200, body: { segment: { id: Number(segment), name: 'Waitlist', state: 'finished', type } } }
-        }
-        return method === 'GET' && path === '/v1/customers' ? find(query.email) : { status: 404, body: {} }
-      }
-      if (headers.authorization !== BASIC) return unauthorized
-      const [identifier = '', events] = path.startsWith('/api/v1/customers/') ? segments.slice(4) : []
-      if (method === 'DELETE' && identifier !== '' && events === undefined) return remove(identifier)
-      if (method === 'PUT' && identifier !== '' && events === undefined) return identify(identifier, json ?? {})
-      if (method === 'POST' && events !== undefined) return track(identifier, json ?? {})
-      const [, segment] = /^\/api\/v1\/segments\/(\d+)\/add_customers$/.exec(path) ?? []
-      if (method === 'POST' && segment !== undefined) return addTo(Number(segment), query, json ?? {})
-      if (method === 'GET' && path === '/api/v1/accounts/region') {
-        return { status: 200, body: { url: 'https://track.customer.io', region: 'us', environment_id: 3 } }
-      }
-      return { status: 404, body: {} }
-    },
+    ...facts,
+    answer: vendorApi({
+      refuses({ path, method, headers }) {
+        if (method === 'POST' && path.startsWith('/v1/')) return undefined
+        const key = path.startsWith('/v1/') ? `Bearer ${APP_KEY}` : basic(`${SITE_ID}:${API_KEY}`)
+        return headers.authorization === key ? undefined : { status: 401, body: { meta: { error: 'Unauthorized' } } }
+      },
+      always: { 401: null },
+      routes: {
+        'PUT /api/v1/customers/{identifier}': {
+          takes: person,
+          answers: { 200: empty },
+          does: ({ at, json }) => identify(at.identifier!, json),
+        },
+        'DELETE /api/v1/customers/{identifier}': {
+          answers: { 200: object() },
+          does: ({ at }) => remove(at.identifier!),
+        },
+        'POST /api/v1/customers/{identifier}/events': {
+          takes: event,
+          answers: { 200: empty, 400: errors },
+          does: ({ at, json }) => track(at.identifier!, json),
+        },
+        'POST /api/v1/segments/{segment}/add_customers': {
+          takes: exactly({ ids: { ...listOf(text), minItems: 1, maxItems: 1_000 } }),
+          answers: { 200: empty, 400: errors },
+          does: ({ at, query, json }) => addTo(at.segment, query, json.ids),
+        },
+        'GET /api/v1/accounts/region': {
+          answers: { 200: object({ region: { enum: ['us', 'eu'] } }) },
+          does: () => ({ status: 200, body: { region: 'us' } }),
+        },
+        'POST /v1/identify': {
+          takes: identification,
+          answers: { 200: empty, 400: null },
+          does: piped(({ userId, traits = {} }) => identify(userId, traits)),
+        },
+        // And a type, which the document calls required, and says that it is set by the path.
+        'POST /v1/track': {
+          takes: exactly({ userId: text, event: text }, ofMessages),
+          answers: { 200: empty, 400: null },
+          does: piped(({ userId, event: name, messageId: id }) =>
+            name === 'User Deleted' ? remove(userId) : track(userId, { name, id }),
+          ),
+        },
+        'GET /v1/customers': { answers: { 200: found }, does: ({ query }) => lookUp(query.email) },
+        'GET /v1/customers/{id}/attributes': {
+          answers: { 200: object({ customer: object({ attributes }) }), 404: null },
+          does: ({ at, query }) => attributesOf(at.id, query),
+        },
+        'GET /v1/segments/{segment}': {
+          answers: { 200: ofSegments, 404: null },
+          does({ at: { segment } }) {
+            const type = segment === SEGMENT ? 'manual' : 'dynamic'
+            return segment === '9' ? notFound : { status: 200, body: { segment: { id: Number(segment), type } } }
+          },
+        },
+      },
+    }),
     had: email => void identify(email, { first_name: 'Old', created_at: 1_577_836_800 }),
     kept(email) {
       const person = people.get(email)
       return person && { ...person, segments: members.has(email) ? [SEGMENT] : [] }
     },
     joined: email => members.has(email),
-    count: email => (people.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
   }
 }

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { APIClient, IdentifierType, PipelinesClient, TrackClient } from 'customerio-node'
 import { readConfig } from '../../src/config/config.ts'
-import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'
-import { customerioCalls } from './customerio.contract.ts'
+import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
+import type { Asked } from '../harness/vendor.ts'
 import {
   API_KEY,
   APP_KEY,
@@ -17,17 +15,14 @@ import {
   SITE_ID,
   WRITE_KEY,
 } from './customerio.fake.ts'
-import { callsOf, starting } from './started.ts'
+import { check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
-const vendor = 'customerio'
-const never = new AbortController().signal
-const ada = contactOf('ada+1@example.com', { createdAt: new Date('2026-02-01T12:00:00.900Z') })
-const withoutAppKey = { CUSTOMERIO_APP_KEY: '' }
 const DAY = 86_400_000
-
-const contract = {
-  vendor,
-  wrongKey: { CUSTOMERIO_API_KEY: 'another-key' },
+const withoutAppKey = { CUSTOMERIO_APP_KEY: '' }
+const wrongKey = { CUSTOMERIO_API_KEY: 'another-key' }
+const common = {
+  vendor: 'customerio',
+  wrongKey,
   wrongLookupKey: { CUSTOMERIO_APP_KEY: 'another-key' },
   wrongSetting: { CUSTOMERIO_APP_KEY: 'another-key' },
   fake: customerioFake,
@@ -41,377 +36,221 @@ const contract = {
   },
 } as const
 const joining = { settings: customerioSegment, members: ['segments'] }
+const tracked = { ...common, settings: customerioSettings, joining }
+const messages = { ...common, api: 'Pipelines API', settings: pipelinesSettings, promises: { repeatable: DAY } }
+providerContract(tracked)
+providerContract(messages)
 
-providerContract({ ...contract, settings: customerioSettings, joining })
-providerContract({
-  ...contract,
-  api: 'Pipelines API',
-  settings: pipelinesSettings,
-  promises: { repeatable: DAY },
-})
+const track = vendorTable(tracked)
+const pipelines = vendorTable(messages)
+const ada = contactOf('ada@example.com', { createdAt: new Date('2026-02-01T12:00:00.900Z') })
+const bob = contactOf('bob@example.com', { createdAt: ada.createdAt })
+const odd = contactOf('a%41?b#c&d+e@example.com')
+const later = { ...ada, createdAt: new Date('2026-02-01T12:00:01Z') }
+const ID = 'a3000001'
+const ULID = '01K0EMYF00FH79T2HZ3GNMTQKF'
+const attributes = { CUSTOMERIO_ATTRIBUTES: 'source=landing page' }
+const names = { first_name: 'Ada', last_name: 'King Lovelace', created_at: 1_769_947_200 }
+const LOOK = `GET /v1/customers?email=${ada.email}`
+const PERSON = `PUT /api/v1/customers/${ada.email}`
+const IDENTIFY = 'POST /v1/identify'
 
-const started = starting('customerio', customerioFake, customerioSettings)
-const piped = starting('customerio', customerioFake, pipelinesSettings)
-
-test("our requests are those of the vendor's own client, and of its documents", async t => {
-  const said = await exchanged(t, customerioFake().answer, async url => {
-    const provider = await opened(t, { vendor }, customerioSettings(url))
-    await provider.check(never)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, true, never)
-    await provider.automation!.deliver(eventOf(ada), never)
-    for (const is of ['removed', 'absent']) assert.equal((await provider.remove(ada.email, never)).is, is)
-  })
-  const theirs = await recorded(t, customerioFake().answer, async url => {
-    const track = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
+track.sameRequests('with an App API', {
+  ours: [
+    [check, null],
+    [create(ada), 'created'],
+    [createAgain(ada), { is: 'existing', providerId: ID, ours: true }],
+    [start(ada), 'delivered'],
+    [remove(), 'removed'],
+    [remove(), 'absent'],
+  ],
+  async theirs(url) {
+    const client = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
     const app = new APIClient(APP_KEY, { url: `${url}/v1` })
-    const id = 'ada+1@example.com'
-    await track.getAccountRegion()
+    await client.getAccountRegion()
     await app.getCustomersByEmail('nobody@example.com')
-    await app.getCustomersByEmail(id)
-    await track.identify(id, { email: id, first_name: 'Ada', last_name: 'King Lovelace', created_at: 1_769_947_200 })
-    await app.getCustomersByEmail(id)
-    await app.getAttributes('a3000001', IdentifierType.CioId)
-    const event = { name: 'waitlist.joined', id: '01K0EMYF00FH79T2HZ3GNMTQKF', data: { name: 'Ada King Lovelace' } }
-    await track.track(id, event)
-    await app.getCustomersByEmail(id)
-    await track.destroy(id)
-    await app.getCustomersByEmail(id)
-  })
-  const ours = said.map(([asked]) => asked)
-  assertSameWire(ours, theirs, ['authorization'])
-  for (const [asked, one] of said) assertDocumented(customerioCalls, asked, one)
+    await app.getCustomersByEmail(ada.email)
+    await client.identify(ada.email, { email: ada.email, ...names })
+    await app.getCustomersByEmail(ada.email)
+    await app.getAttributes(ID, IdentifierType.CioId)
+    await client.track(ada.email, { name: 'waitlist.joined', id: ULID, data: { name: 'Ada King Lovelace' } })
+    await app.getCustomersByEmail(ada.email)
+    await client.destroy(ada.email)
+    await app.getCustomersByEmail(ada.email)
+  },
+  headers: ['authorization'],
 })
 
-test("with a segment and attributes, our requests are those of the vendor's own client, and of its documents", async t => {
-  const more = { ...customerioSegment, CUSTOMERIO_ATTRIBUTES: 'source=landing page', PROVIDER_EXISTING: 'join' }
-  const said = await exchanged(t, customerioFake().answer, async url => {
-    const provider = await opened(t, { vendor }, { ...customerioSettings(url), ...more })
-    await provider.check(never)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, false, never)
-  })
-  const theirs = await recorded(t, customerioFake().answer, async url => {
-    const track = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
+track.sameRequests('with a segment and attributes', {
+  set: { ...customerioSegment, ...attributes, PROVIDER_EXISTING: 'join' },
+  ours: [
+    [check, null],
+    [create(ada), 'created'],
+    [create(ada), 'existing'],
+  ],
+  async theirs(url) {
+    const client = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
     const app = new APIClient(APP_KEY, { url: `${url}/v1` })
-    const id = 'ada+1@example.com'
-    const names = { first_name: 'Ada', last_name: 'King Lovelace' }
-    await track.getAccountRegion()
+    await client.getAccountRegion()
     await app.getCustomersByEmail('nobody@example.com')
     await app.getSegment(7)
-    await app.getCustomersByEmail(id)
-    await track.identify(id, { email: id, ...names, created_at: 1_769_947_200, source: 'landing page' })
-    await track.addCustomersToSegment(7, [id], IdentifierType.Email)
-    await app.getCustomersByEmail(id)
-    await track.addCustomersToSegment(7, [id], IdentifierType.Email)
-  })
-  const ours = said.map(([asked]) => asked)
-  assertSameWire(ours, theirs, ['authorization'])
-  for (const [asked, one] of said) assertDocumented(customerioCalls, asked, one)
+    await app.getCustomersByEmail(ada.email)
+    await client.identify(ada.email, { email: ada.email, ...names, source: 'landing page' })
+    await client.addCustomersToSegment(7, [ada.email], IdentifierType.Email)
+    await app.getCustomersByEmail(ada.email)
+    await client.addCustomersToSegment(7, [ada.email], IdentifierType.Email)
+  },
+  headers: ['authorization'],
 })
 
-test("to the Pipelines API our messages are those of the vendor's own client, and of its document", async t => {
-  const more = { ...withoutAppKey }
-  const all = { CUSTOMERIO_ATTRIBUTES: 'source=landing page' }
-  const said = await exchanged(t, customerioFake().answer, async url => {
-    const first = await opened(t, { vendor }, { ...pipelinesSettings(url), ...more })
-    await first.createContact(ada, false, never)
-    await first.automation!.deliver(eventOf(ada), never)
-    const second = await opened(t, { vendor }, { ...pipelinesSettings(url), ...all })
-    await second.createContact(contactOf('b@example.com', { createdAt: ada.createdAt }), false, never)
-    assert.deepEqual(await first.remove(ada.email, never), { is: 'removed' })
-  })
-  const theirs = await recorded(t, customerioFake().answer, async url => {
-    const cdp = new PipelinesClient(WRITE_KEY, { url: `${url}/v1`, strictMode: true })
-    const [a, b] = ['ada+1@example.com', 'b@example.com']
-    const names = { first_name: 'Ada', last_name: 'King Lovelace' }
-    await cdp.identify({ userId: a, traits: { email: a } })
-    const properties = { name: 'Ada King Lovelace' }
-    await cdp.track({ userId: a, event: 'waitlist.joined', messageId: '01K0EMYF00FH79T2HZ3GNMTQKF', properties })
-    await cdp.identify({ userId: b, traits: { email: b, ...names, created_at: 1_769_947_200, source: 'landing page' } })
-    await cdp.track({ userId: a, event: 'User Deleted' })
-  })
-  const ours = said.map(([asked]) => asked).filter(({ method }) => method === 'POST')
+pipelines.sameRequests('messages of the Pipelines API', {
+  set: withoutAppKey,
+  ours: [
+    [create(ada), 'created'],
+    [start(ada), 'delivered'],
+    [remove(), { is: 'removed' }],
+  ],
+  async theirs(url) {
+    const client = new PipelinesClient(WRITE_KEY, { url: `${url}/v1`, strictMode: true })
+    const [userId, properties] = [ada.email, { name: 'Ada King Lovelace' }]
+    await client.identify({ userId, traits: { email: userId } })
+    await client.track({ userId, event: 'waitlist.joined', messageId: ULID, properties })
+    await client.track({ userId, event: 'User Deleted' })
+  },
+  headers: ['content-type', 'authorization', 'x-strict-mode'],
   // The client adds to every message where it comes from, when, and a random id where we choose none.
-  const bare = theirs.map((asked, i): Asked => {
-    const { context: _, timestamp: __, messageId, ...json } = asked.json
-    return { ...asked, json: ours[i]!.json.messageId === undefined ? json : { ...json, messageId } }
-  })
-  assertSameWire(ours, bare, ['content-type', 'authorization', 'x-strict-mode'])
-  for (const [asked, one] of said) assertDocumented(customerioCalls, asked, one)
+  become: (theirs, ours) =>
+    theirs.map((asked, i): Asked => {
+      const { context: _, timestamp: __, messageId, ...json } = asked.json
+      return { ...asked, json: ours[i]!.json.messageId === undefined ? json : { ...json, messageId } }
+    }),
 })
 
-describe('the Pipelines API', () => {
-  test('is asked in strict mode, since it answers with 200 to a wrong key without it', async t => {
-    const { fake, server, provider } = await piped(t, { CUSTOMERIO_API_KEY: 'another-key', ...withoutAppKey })
-    assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
-    assert.ok(server.asked.every(({ headers }) => headers['x-strict-mode'] === '1'))
-    assert.equal(fake.count(ada.email), 0)
+describe('the Track API', () => {
+  track.rows({
+    'somebody who exists is looked up, and not touched': {
+      had: ada.email,
+      set: { CUSTOMERIO_ATTRIBUTES: 'source=landing page,plan=early' },
+      calls: [[create(ada), { is: 'existing', providerId: ID }, LOOK]],
+      afterwards: fake => assert.ok(!Object.hasOwn(fake.kept(ada.email) as object, 'source')),
+    },
+    'in doubt, somebody who has the second of the signup is ours': {
+      calls: [
+        [create(ada), 'created'],
+        [createAgain(later), { is: 'existing', providerId: ID, ours: false }],
+      ],
+    },
+    'any address may be in a path and in a query': {
+      calls: [
+        [create(odd), 'created', `GET /v1/customers?email=${odd.email}`, `PUT /api/v1/customers/${odd.email}`],
+        [start(odd), 'delivered', `POST /api/v1/customers/${odd.email}/events`],
+      ],
+    },
+    'an event has no time of its own: an old one would start no campaign': {
+      calls: [
+        [
+          ({ automation }) => automation!.deliver({ ...eventOf(ada), at: new Date('2020-01-01') }, never),
+          'delivered',
+          [
+            `POST /api/v1/customers/${ada.email}/events`,
+            { name: 'waitlist.joined', id: ULID, data: { name: 'Ada King Lovelace' } },
+          ],
+        ],
+      ],
+    },
+    'without the key of the App API everybody is new, the address alone is sent, and nobody joins a segment': {
+      set: { ...withoutAppKey, ...attributes, ...customerioSegment },
+      had: ada.email,
+      calls: [
+        [check, null, 'GET /api/v1/accounts/region'],
+        [create(ada), { is: 'created' }, [PERSON, { email: ada.email }]],
+        [createAgain(ada), { is: 'created' }, [PERSON, { email: ada.email }]],
+        [remove(), { is: 'removed' }, `DELETE /api/v1/customers/${ada.email}`],
+        [remove(), { is: 'removed' }, `DELETE /api/v1/customers/${ada.email}`],
+      ],
+      joined: false,
+    },
+    'the check tells one that is not there': {
+      set: { CUSTOMERIO_SEGMENT_ID: '9' },
+      calls: [[check, /^look for the segment 9: answered with 404/]],
+    },
+    'the check tells a segment that is not manual': {
+      set: customerioDynamicSegment,
+      calls: [[check, /^look for the segment 8: it is not a manual one$/]],
+    },
+    'the check tells a wrong key of the App API': {
+      set: { CUSTOMERIO_APP_KEY: 'another-key' },
+      calls: [[check, /^find a person/]],
+    },
+    'the check tells a wrong site': { set: { CUSTOMERIO_SITE_ID: 'another-site' }, calls: [[check, /Track API/]] },
   })
 
-  test('gives the person and the event the address as user id', async t => {
-    const { fake, server, provider } = await piped(t)
-    await provider.createContact(ada, false, never)
-    await provider.automation!.deliver(eventOf(ada), never)
-    assert.deepEqual(
-      server.asked.slice(1).map(({ json }) => json.userId),
-      [ada.email, ada.email],
-    )
-    assert.deepEqual([fake.count(ada.email), fake.starts(ada.email)], [1, 1])
-  })
-
-  test('is counted on to recognise a repetition for a day, since it is not documented for how long it does', async t => {
-    const { provider } = await piped(t)
-    assert.equal(provider.automation!.repeatable, DAY)
-  })
-
-  test('the check is a message about nobody, which tells a wrong key', async t => {
-    const good = await piped(t, withoutAppKey)
-    assert.equal(await good.provider.check(never), null)
-    assert.deepEqual(callsOf(good.server), ['POST /v1/identify'])
-    assert.deepEqual(good.server.asked[0]!.json, {})
-    const wrong = await piped(t, { CUSTOMERIO_API_KEY: 'another-key' })
-    const failure = await wrong.provider.check(never)
-    assert.ok(failure?.is === 'misconfigured' && /Pipelines API key: answered with 401/.test(failure.why))
-  })
-
-  test('that accepts a message about nobody is not strict, and passes no check', async t => {
-    const server = await startVendor(t, () => ({ status: 200, body: {} }))
-    const provider = await opened(t, { vendor }, { ...pipelinesSettings(server.url), ...withoutAppKey })
-    assert.equal((await provider.check(never))?.is, 'unreached')
-  })
-})
-
-describe('with a segment', () => {
-  test('a new person is added to it, and a failure is made up for', async t => {
-    for (const what of ['500 before', 'reset after', '403 of unknown wording', '400 of unknown wording'] as const) {
-      const { fake, server, provider } = await started(t, customerioSegment)
-      server.next('slow', 'slow', what)
-      const first = await provider.createContact(ada, false, never)
-      assert.ok(first.is === 'unclear' || (first.is === 'misconfigured' && first.tookEffect), JSON.stringify(first))
-      const second = await provider.createContact(ada, true, never)
-      assert.deepEqual(second, { is: 'existing', providerId: 'a3000001', ours: true })
-      assert.equal(fake.joined!(ada.email), true)
-    }
-  })
-
-  test('who was there before is not added, in doubt either', async t => {
-    const { fake, provider } = await started(t, customerioSegment)
-    fake.had(ada.email)
-    for (const doubt of [false, true]) {
-      assert.equal((await provider.createContact(ada, doubt, never)).is, 'existing')
-    }
-    assert.equal(fake.joined!(ada.email), false)
-  })
-
-  test('without the key of the App API nobody is added, since everybody would be', async t => {
-    const { fake, server, provider } = await started(t, { ...customerioSegment, ...withoutAppKey })
-    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
-    assert.equal(fake.joined!(ada.email), false)
-    assert.equal(server.asked.length, 1)
-  })
-
-  test('the check tells one that is not there, and one that is not manual', async t => {
-    for (const [change, why] of [
-      [customerioSegment, null],
-      [customerioDynamicSegment, /^look for the segment 8: it is not a manual one$/],
-      [{ CUSTOMERIO_SEGMENT_ID: '9' }, /^look for the segment 9: answered with 404/],
-    ] as const) {
-      const { server, provider } = await started(t, change)
-      const failure = await provider.check(never)
-      if (why === null) assert.equal(failure, null)
-      else assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
-      assert.ok(server.asked.every(({ method }) => method === 'GET'))
-    }
-  })
-})
-
-test('attributes are set on a new person alone', async t => {
-  const attributes = { CUSTOMERIO_ATTRIBUTES: 'source=landing page,plan=early' }
-  const { fake, provider } = await started(t, attributes)
-  fake.had('old@example.com')
-  for (const email of [ada.email, 'old@example.com']) await provider.createContact(contactOf(email), false, never)
-  assert.partialDeepStrictEqual(fake.kept(ada.email), { source: 'landing page', plan: 'early' })
-  assert.ok(!Object.hasOwn(fake.kept('old@example.com') as object, 'source'))
-  const without = await started(t, { ...attributes, ...withoutAppKey })
-  await without.provider.createContact(ada, false, never)
-  assert.deepEqual(without.server.asked[0]!.json, { email: ada.email })
-})
-
-describe('settings', () => {
-  const track = customerioSettings('http://127.0.0.1')
-  const pipes = pipelinesSettings('http://127.0.0.1')
-  const read = (env: Record<string, string>) => readConfig({ PROVIDER: vendor, ...env })
-  const wrong: [Record<string, string>, RegExp][] = [
-    [{ ...track, CUSTOMERIO_SITE_ID: '' }, /^CUSTOMERIO_SITE_ID is missing/],
-    [{ ...track, CUSTOMERIO_API: 'pipelines' }, /^CUSTOMERIO_SITE_ID is of the Track API/],
-    [{ ...pipes, ...customerioSegment }, /^CUSTOMERIO_SEGMENT_ID needs CUSTOMERIO_API=track/],
-    [{ ...track, CUSTOMERIO_ATTRIBUTES: 'plan=a,email=b' }, /^CUSTOMERIO_ATTRIBUTES .*email is taken/],
-    [{ ...track, CUSTOMERIO_API: 'app' }, /^CUSTOMERIO_API must be one of track, pipelines/],
-  ]
-  for (const [env, mistake] of wrong) {
-    test(`that do not go together are refused: ${mistake.source}`, () => {
-      const result = read(env)
-      assert.ok('mistakes' in result)
-      assert.match(result.mistakes.join(), mistake)
-    })
-  }
-
-  test('that need the key of the App API have no effect without it, and say so', () => {
-    const result = read({ ...track, ...withoutAppKey, ...customerioSegment, CUSTOMERIO_ATTRIBUTES: 'plan=a' })
-    assert.ok('config' in result)
-    for (const name of ['CUSTOMERIO_ATTRIBUTES', 'CUSTOMERIO_SEGMENT_ID']) {
-      assert.ok(result.config.warnings.includes(`${name} has no effect without CUSTOMERIO_APP_KEY.`))
-    }
-  })
-})
-
-test('the id of an event is a ULID of the same 128 bits, and tells the time of the signup', async t => {
-  const { server, provider } = await started(t)
-  await provider.automation!.deliver(eventOf(ada), never)
-  const { id } = server.asked[0]!.json as { id: string }
-  const bits = [...id].reduce((all, one) => all * 32n + BigInt('0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(one)), 0n)
-  assert.equal(bits.toString(16).padStart(32, '0'), ada.id.replaceAll('-', ''))
-})
-
-test('any address may be in a path and in a query', async t => {
-  const { server, provider } = await started(t)
-  const email = 'a%41?b#c&d+e@example.com'
-  await provider.createContact(contactOf(email), false, never)
-  await provider.automation!.deliver(eventOf(contactOf(email)), never)
-  const path = `/api/v1/customers/${email}`
-  assert.deepEqual(
-    server.asked.map(({ path, query }) => [path, query]),
-    [
-      ['/v1/customers', { email }],
-      [path, {}],
-      [`${path}/events`, {}],
-    ],
+  track.answers(
+    'a look-up',
+    create(ada),
+    [{}, { results: null }, { results: {} }, { results: [{}] }, []].map(body => [{ status: 200, body }, 'unreached']),
   )
 })
 
-test('an event has no time of its own: an old one would start no campaign', async t => {
-  const { server, provider } = await started(t)
-  await provider.automation!.deliver({ ...eventOf(ada), at: new Date('2020-01-01') }, never)
-  assert.deepEqual(Object.keys(server.asked[0]!.json), ['name', 'id', 'data'])
-})
-
-describe('with the key of the App API', () => {
-  test('an address is looked up, and somebody who exists is not touched', async t => {
-    const { fake, server, provider } = await started(t)
-    fake.had('ada+1@example.com')
-    const creation = await provider.createContact(ada, false, never)
-    assert.deepEqual(creation, { is: 'existing', providerId: 'a3000001' })
-    assert.deepEqual(
-      server.asked.map(({ method }) => method),
-      ['GET'],
-    )
-  })
-
-  test('in doubt, somebody who has the second of the signup is ours', async t => {
-    const { fake, server, provider } = await started(t)
-    await provider.createContact(ada, false, never)
-    const ours = await provider.createContact(ada, true, never)
-    assert.deepEqual(ours, { is: 'existing', providerId: 'a3000001', ours: true })
-    const later = { ...ada, createdAt: new Date('2026-02-01T12:00:01Z') }
-    assert.deepEqual(await provider.createContact(later, true, never), { ...ours, ours: false })
-
-    fake.had('old@example.com')
-    const old = await provider.createContact(contactOf('old@example.com'), true, never)
-    assert.deepEqual(old, { is: 'existing', providerId: 'a3000002', ours: false })
-    server.next('slow', '500 before')
-    assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
-  })
-
-  for (const body of [{}, { results: null }, { results: {} }, { results: [{}] }, []]) {
-    test(`a lookup that says ${JSON.stringify(body)} makes nobody new`, async t => {
-      const server = await startVendor(t, () => ({ status: 200, body }))
-      const provider = await opened(t, { vendor }, customerioSettings(server.url))
-      assert.equal((await provider.createContact(ada, false, never)).is, 'unreached')
-      assert.equal(server.asked.length, 1)
-    })
-  }
-
-  test('a lookup that fails adds nobody', async t => {
-    const { fake, server, provider } = await started(t)
-    for (const [what, is] of [
-      ['500 before', 'unreached'],
-      ['429 with Retry-After', 'unreached'],
-    ] as const) {
-      server.next(what)
-      assert.equal((await provider.createContact(ada, false, never)).is, is)
-    }
-    assert.equal(fake.count(ada.email), 0)
-  })
-
-  test('the check tries both keys', async t => {
-    const { provider } = await started(t, { CUSTOMERIO_APP_KEY: 'another-key' })
-    const failure = await provider.check(never)
-    assert.ok(failure?.is === 'misconfigured' && failure.why.startsWith('find a person'), JSON.stringify(failure))
-    const other = await started(t, { CUSTOMERIO_SITE_ID: 'another-site' })
-    const second = await other.provider.check(never)
-    assert.ok(second?.is === 'misconfigured' && /Track API/.test(second.why), JSON.stringify(second))
+describe('the Pipelines API', () => {
+  pipelines.rows({
+    'gives a new person the attributes too': {
+      set: attributes,
+      calls: [
+        [
+          create(bob),
+          'created',
+          `GET /v1/customers?email=${bob.email}`,
+          [IDENTIFY, { userId: bob.email, traits: { email: bob.email, ...names, source: 'landing page' } }],
+        ],
+      ],
+    },
+    // Without the strict mode it answers with 200 to a wrong key.
+    'a wrong key is told': {
+      set: { ...wrongKey, ...withoutAppKey },
+      calls: [
+        [create(ada), 'misconfigured', IDENTIFY],
+        [check, /Pipelines API key: answered with 401/, [IDENTIFY, {}]],
+      ],
+    },
+    'the check is a message about nobody': {
+      set: withoutAppKey,
+      calls: [[check, null, [IDENTIFY, {}]]],
+    },
+    'one that accepts a message about nobody is not strict, and passes no check': {
+      set: withoutAppKey,
+      says: { status: 200, body: {} },
+      calls: [[check, 'unreached']],
+    },
   })
 })
 
-describe('without the key of the App API', () => {
-  test('everybody is new, and nobody who exists is changed: the address alone is sent', async t => {
-    const { fake, server, provider } = await started(t, withoutAppKey)
-    fake.had('ada+1@example.com')
-    const before = JSON.stringify(fake.kept('ada+1@example.com'))
-    for (const doubt of [false, true]) {
-      assert.deepEqual(await provider.createContact(ada, doubt, never), { is: 'created' })
-    }
-    assert.equal(JSON.stringify(fake.kept('ada+1@example.com')), before)
-    assert.deepEqual(
-      server.asked.map(({ json }) => json),
-      [{ email: 'ada+1@example.com' }, { email: 'ada+1@example.com' }],
-    )
-  })
+for (const { answers } of [track, pipelines]) {
+  const good = [{ status: 200, body: '' }, { status: 200, body: { success: true } }, { status: 204 }]
+  const refused = { status: 400, body: { meta: { errors: ['Something.'] } } }
+  const more = { set: withoutAppKey }
+  answers('a person', create(ada), [...good.map(said => [said, 'created'] as const), [refused, 'misconfigured']], more)
+  answers('an event', start(ada), [...good.map(said => [said, 'delivered'] as const), [refused, 'refused']], more)
+}
 
-  test('the event has the name, which the person has not', async t => {
-    const { server, provider } = await started(t, withoutAppKey)
-    await provider.automation!.deliver(eventOf(ada), never)
-    assert.deepEqual(server.asked[0]!.json.data, { name: 'Ada King Lovelace' })
-  })
+track.contradictions([
+  [{ CUSTOMERIO_SITE_ID: '' }, /^CUSTOMERIO_SITE_ID is missing/],
+  [{ CUSTOMERIO_API: 'pipelines' }, /^CUSTOMERIO_SITE_ID is of the Track API/],
+  [{ CUSTOMERIO_ATTRIBUTES: 'plan=a,email=b' }, /^CUSTOMERIO_ATTRIBUTES .*email is taken/],
+  [{ CUSTOMERIO_API: 'app' }, /^CUSTOMERIO_API must be one of track, pipelines/],
+])
+pipelines.contradictions([[customerioSegment, /^CUSTOMERIO_SEGMENT_ID needs CUSTOMERIO_API=track/]])
 
-  test('the check tries the key of the Track API', async t => {
-    const { server, provider } = await started(t, withoutAppKey)
-    assert.equal(await provider.check(never), null)
-    assert.equal(server.asked.length, 1)
-  })
-})
-
-describe('an answer', () => {
-  const bad: [number, unknown, string, string?][] = [
-    [401, { meta: { error: 'Unauthorized request' } }, 'misconfigured'],
-    [400, { meta: { errors: ['Something.'] } }, 'misconfigured', 'refused'],
-    [200, '', 'created', 'delivered'],
-    [200, { success: true }, 'created', 'delivered'],
-    [204, '', 'created', 'delivered'],
-    [302, '', 'misconfigured'],
-    [429, '', 'unreached'],
-  ]
-  for (const [status, body, is, told = is] of bad) {
-    test(`of ${status} ${JSON.stringify(body)} is ${is} for a person, and ${told} for an event`, async t => {
-      const server = await startVendor(t, () => ({ status, body }))
-      for (const settings of [customerioSettings, pipelinesSettings]) {
-        const env = { ...settings(server.url), ...withoutAppKey }
-        const [first, second] = [await opened(t, { vendor }, env), await opened(t, { vendor }, env)]
-        assert.equal((await first.createContact(ada, false, never)).is, is)
-        assert.equal((await second.automation!.deliver(eventOf(ada), never)).is, told)
-      }
-    })
+test('settings that need the key of the App API have no effect without it, and say so', () => {
+  const settings = { ...customerioSettings('http://127.0.0.1'), ...withoutAppKey, ...customerioSegment, ...attributes }
+  const result = readConfig({ PROVIDER: 'customerio', ...settings })
+  assert.ok('config' in result)
+  for (const name of ['CUSTOMERIO_ATTRIBUTES', 'CUSTOMERIO_SEGMENT_ID']) {
+    assert.ok(result.config.warnings.includes(`${name} has no effect without CUSTOMERIO_APP_KEY.`))
   }
 })
 
-test('without the key of the App API a removal is one call, which says the same of somebody who is not there', async t => {
-  for (const start of [started, piped]) {
-    const { fake, server, provider } = await start(t, withoutAppKey)
-    fake.had(ada.email)
-    for (const left of [1, 2]) {
-      assert.deepEqual(await provider.remove(ada.email, never), { is: 'removed' })
-      assert.deepEqual([server.asked.length, fake.count(ada.email)], [left, 0])
-    }
-  }
+test('the id of an event is a ULID of the same 128 bits, and tells the time of the signup', () => {
+  const bits = [...ULID].reduce((all, one) => all * 32n + BigInt('0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(one)), 0n)
+  assert.equal(bits.toString(16).padStart(32, '0'), ada.id.replaceAll('-', ''))
 })

@@ -7,12 +7,9 @@ import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.
 import { contactOf, eventOf, opened, type VendorFake } from '../contracts/provider.ts'
 import type { Asked } from '../harness/vendor.ts'
 import { assertDocumented, type Documented, exchanged } from '../harness/wire.ts'
-import { beehiivCalls } from './beehiiv.contract.ts'
 import { beehiivFake, beehiivSettings } from './beehiiv.fake.ts'
 import { brevoFake, brevoSettings } from './brevo.fake.ts'
-import { buttondownCalls } from './buttondown.contract.ts'
 import { buttondownFake, buttondownSettings } from './buttondown.fake.ts'
-import { customerioCalls } from './customerio.contract.ts'
 import { customerioFake, customerioSettings, pipelinesSettings } from './customerio.fake.ts'
 import { ghostFake, ghostSettings } from './ghost.fake.ts'
 import { hubspotFake, hubspotSettings } from './hubspot.fake.ts'
@@ -75,7 +72,6 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     {
       fake: buttondownFake,
       settings: buttondownSettings,
-      contract: buttondownCalls,
       contact: name => (FIELDS.includes(name) ? name : `metadata.${name}`),
     },
   ],
@@ -83,14 +79,12 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     {
       fake: customerioFake,
       settings: customerioSettings,
-      contract: customerioCalls,
       contact: name => name,
       event: within('data'),
     },
     {
       fake: customerioFake,
       settings: pipelinesSettings,
-      contract: customerioCalls,
       contact: within('traits'),
       event: within('properties'),
     },
@@ -105,7 +99,6 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     {
       fake: beehiivFake,
       settings: beehiivSettings,
-      contract: beehiivCalls,
       contact: name => (name === 'ref' ? 'referral_code' : name),
     },
   ],

@@ -39,7 +39,7 @@ export const waitAfter =
 export const check: Act = provider => provider.check(never)
 
 /** What our client says: its `is`, all of it, or, as a pattern, why it is our mistake. */
-type Outcome = string | number | object | RegExp | null
+type Outcome = string | number | boolean | object | null
 /** A request: method, path and query, and the body where it matters. */
 type Sent = string | readonly [call: string, json: unknown]
 /** An act, what our client says, and, if any is given, all requests that it makes for it. */
