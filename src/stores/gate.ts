@@ -11,7 +11,11 @@ export interface Credentials {
 }
 
 /** Null: nothing. The claimant is who may use the nonce again: a hash, since the table is no list of addresses. */
-export function credentialsOf({ email, proof, unverified }: Signup): Credentials | null {
+export function credentialsOf({
+  email,
+  proof,
+  unverified,
+}: Pick<Signup, 'email' | 'proof' | 'unverified'>): Credentials | null {
   if (proof === undefined) return unverified ? { unverified } : null
   const { nonce, expires } = proof
   const claimant = createHash('sha256')

@@ -1,11 +1,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { LEASE } from '../../waitlist/ports/outbox.ts'
-import { type ContactState, sourceParameters } from '../../waitlist/rules/contact.ts'
+import type { Admission } from '../../waitlist/ports/signups.ts'
+import { type Contact, type ContactState, type Source, sourceParameters } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
-import { emailKey } from '../../waitlist/rules/signup.ts'
+import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../deliveries.ts'
-import type { Credentials } from '../gate.ts'
+import { credentialsOf } from '../gate.ts'
 import { gating } from './gate.ts'
 
 /** What the store needs to know about the rest of the service. */
@@ -23,27 +24,6 @@ export interface Surroundings {
   /** Whether a signup with a known address costs a synced commit, as a new one does. */
   readonly syncsKnown: boolean
 }
-
-/**
- * A batch of signups as columns, one signup to a line: a few long strings are cheaper to send to a thread than hundreds of
- * short ones. Names and addresses contain no line breaks, which `parseSignup` refuses, and neither does JSON.
- */
-export interface AdmitBatch {
-  readonly names: string
-  readonly emails: string
-  /** As JSON; a line is empty where the source is not known. Only there if sources are kept. */
-  readonly sources?: string
-  /** Only there if signups may be held. */
-  readonly credentials?: readonly (Credentials | null)[]
-}
-
-/**
- * The results of a batch, a line for each signup: empty for a contact that was listed before, otherwise the contact's id.
- * With a provider: `+`, the hand-over's number and the id for a new contact (the id is the token), or `=` and the
- * contact's number for one that is still pending. `~` for one that is still held; where signups may be held, with the
- * reason for a new one, and `!` for a spent proof.
- */
-export type AdmittedBatch = string
 
 /** Adds the deliveries of a contact that was just listed. */
 function announcing(database: DatabaseSync, destinations: readonly string[]) {
@@ -68,9 +48,8 @@ export function listing(database: DatabaseSync, { eventName, destinations }: Sur
   }
 }
 
-const NONE = [] as const
-/** Nobody is held. */
-const OPEN = { heldFor: null, mailbox: null } as const
+/** What is stored of a signup. */
+type Given = Pick<Signup, 'name' | 'email' | 'source' | 'proof' | 'unverified'>
 
 /** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
 export function admitting(database: DatabaseSync, surroundings: Surroundings) {
@@ -92,85 +71,72 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
   const announce = announcing(database, destinations)
   const list = listing(database, surroundings)
   const gate = holds === null ? null : gating(database, holds)
-  const held = ['held', null, null] as const
   const beat = surroundings.syncsKnown
     ? database.prepare("insert or replace into turn (name, token, next_at) values ('answers', ?, ?)")
     : null
 
   /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
-  function known(key: string, now: number): string {
+  function known(key: string, now: number): Admission {
     const row = unlisted.get(key) as { number: number; id: string; state: ContactState } | undefined
-    if (row === undefined) return ''
-    if (row.state === 'held') return '~'
-    if (provider !== null) return `=${row.number}`
+    if (row === undefined) return { is: 'already listed' }
+    if (row.state === 'held') return { is: 'still held' }
+    if (provider !== null) return { is: 'still pending', contact: row.number }
     list(row.number, true, undefined, now)
-    return row.id
+    return { is: 'listed now', contactId: row.id }
+  }
+
+  function admit({ name, email, source, proof, unverified }: Given, now: number, isTrial: boolean): Admission {
+    const id = randomUUIDv7()
+    const key = emailKey(email)
+    const entry = isTrial ? undefined : gate?.entryOf(name, email, credentialsOf({ email, proof, unverified }), now)
+    if (entry === 'spent') return { is: 'spent' }
+    const { heldFor = null, mailbox = null } = entry ?? {}
+    const state = heldFor !== null ? 'held' : provider === null ? 'listed' : 'pending'
+    const { changes, lastInsertRowid } = insert.run(
+      id,
+      name,
+      email,
+      key,
+      now,
+      state,
+      state === 'listed' ? eventName : null,
+      state === 'listed' ? now : null,
+      ...(trackSources ? [source === undefined ? null : JSON.stringify(source)] : []),
+      ...(gate === null ? [] : [heldFor, mailbox]),
+    )
+    if (changes === 0) return known(key, now)
+    if (heldFor !== null) return { is: 'held now', reason: heldFor }
+    if (provider === null) {
+      announce(lastInsertRowid, now)
+      return { is: 'listed now', contactId: id }
+    }
+    const { number } = handOver.get(lastInsertRowid, provider, now + LEASE, id) as { number: number }
+    const contact: Contact = { id, name, email, state: 'pending', createdAt: new Date(now), ...(source && { source }) }
+    return { is: 'pending now', delivery: { number, token: id, contact, attempts: 0, doubt: false } }
   }
 
   /** `trial`: it will be taken back, so the gate must not count it. */
-  return ({ names, emails, sources, credentials }: AdmitBatch, now: number, trial?: 'trial'): AdmittedBatch => {
-    const name = names.split('\n')
-    const source = sources?.split('\n')
-    const letIn = provider === null ? ['listed', eventName, now] : ['pending', null, null]
-    const lines: string[] = []
-    const each = emails.split('\n')
-    gate?.sweep(each.length, now)
-    for (const [i, email] of each.entries()) {
-      const id = randomUUIDv7()
-      const key = emailKey(email)
-      const entry = trial === undefined ? gate?.entryOf(name[i]!, email, credentials?.[i], now) : OPEN
-      if (entry === 'spent') {
-        lines.push('!')
-        continue
-      }
-      const [state, event, at] = entry?.heldFor ? held : letIn
-      const more = source === undefined ? NONE : [source[i] || null]
-      const how = gate === null ? NONE : [entry?.heldFor ?? null, entry?.mailbox ?? null]
-      const { changes, lastInsertRowid } = insert.run(
-        id,
-        name[i]!,
-        email,
-        key,
-        now,
-        state!,
-        event!,
-        at!,
-        ...more,
-        ...how,
-      )
-      if (changes === 0) lines.push(known(key, now))
-      else if (entry?.heldFor) lines.push(`~${entry.heldFor}`)
-      else if (provider === null) {
-        announce(lastInsertRowid, now)
-        lines.push(id)
-      } else {
-        const { number } = handOver.get(lastInsertRowid, provider, now + LEASE, id) as { number: number }
-        lines.push(`+${number} ${id}`)
-      }
-    }
+  return (signups: readonly Given[], now: number, trial?: 'trial'): readonly Admission[] => {
+    gate?.sweep(signups.length, now)
+    const admissions = signups.map(each => admit(each, now, trial !== undefined))
     beat?.run(randomUUID(), now)
-    return lines.join('\n')
+    return admissions
   }
 }
 
 /** 100 characters of 4 bytes. */
 const LONGEST_NAME = '-'.repeat(400)
-const LONGEST_SOURCE = JSON.stringify(Object.fromEntries(sourceParameters.map(each => [each, LONGEST_NAME])))
+const LONGEST_SOURCE: Source = Object.fromEntries(sourceParameters.map(each => [each, LONGEST_NAME]))
 
 /**
  * Returns a function that admits the longest possible signup and takes it back, inside an open transaction: it needs all
  * that a signup needs, and leaves only a gap in the numbers. Nobody can have such an address (RFC 2606 §2).
  */
-export function trying(
-  database: DatabaseSync,
-  admit: ReturnType<typeof admitting>,
-  { trackSources }: Pick<Surroundings, 'trackSources'>,
-) {
-  const sources = trackSources ? { sources: LONGEST_SOURCE } : {}
+export function trying(database: DatabaseSync, admit: ReturnType<typeof admitting>) {
   const takeBack = database.prepare('delete from contact where email_key = ?')
   return (now: number): void => {
     const email = `${randomUUID()}@waitlist.invalid`.padStart(255, '-')
-    admit({ names: LONGEST_NAME, emails: email, ...sources }, now, 'trial')
+    admit([{ name: LONGEST_NAME, email, source: LONGEST_SOURCE }], now, 'trial')
     takeBack.run(email)
   }
 }

@@ -3,13 +3,11 @@ import type { Log } from '../../waitlist/ports/log.ts'
 import type { Delivery, Digest, DigestSettlement, Settlement } from '../../waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import type { Store } from '../../waitlist/ports/store.ts'
-import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { type Bounds, groupCommit } from '../batch.ts'
 import { checked } from '../check.ts'
 import { givenBack } from '../deliveries.ts'
-import { credentialsOf } from '../gate.ts'
 import { oneAtATime, type UpkeepCall } from '../upkeep.ts'
 import { MINIMUM_FREE } from './disk.ts'
 import type { Result, Results, Step } from './outbox.ts'
@@ -79,19 +77,10 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
   let took = 0
   const admit = async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
-    const now = clock()
-    const names = signups.map(({ name }) => name).join('\n')
-    const emails = signups.map(({ email }) => email).join('\n')
-    const batch = {
-      names,
-      emails,
-      ...(trackSources ? { sources: sourcesOf(signups) } : {}),
-      ...(holds === null ? {} : { credentials: signups.map(credentialsOf) }),
-    }
-    const reply = await thread.ask({ do: 'admit', batch, now })
+    const reply = await thread.ask({ do: 'admit', signups, now: clock() })
     if (reply.is !== 'admitted') throw unavailable(reply)
     took = reply.took
-    return reply.batch.split('\n').map((line, i) => admissionIn(line, signups[i]!, now))
+    return reply.admissions
   }
   const trial = async () => {
     const reply = await thread.ask({ do: 'try', now: clock() })
@@ -153,20 +142,3 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 }
 
 const unavailable = (reply: Reply) => new StoreUnavailable('why' in reply ? reply.why : 'no answer')
-
-const sourcesOf = (signups: readonly Signup[]): string =>
-  signups.map(({ source }) => (source === undefined ? '' : JSON.stringify(source))).join('\n')
-
-/** Reads a line of an admitted batch. */
-function admissionIn(line: string, { name, email, source }: Signup, now: number): Admission {
-  if (line === '') return { is: 'already listed' }
-  if (line === '~') return { is: 'still held' }
-  if (line.startsWith('~')) return { is: 'held now', reason: line.slice(1) as HoldReason }
-  if (line === '!') return { is: 'spent' }
-  if (line.startsWith('=')) return { is: 'still pending', contact: Number(line.slice(1)) }
-  if (!line.startsWith('+')) return { is: 'listed now', contactId: line }
-  const [number, id] = line.slice(1).split(' ')
-  const known = { id: id!, name, email, state: 'pending', createdAt: new Date(now) } as const
-  const contact = source === undefined ? known : { ...known, source }
-  return { is: 'pending now', delivery: { number: Number(number), token: id!, contact, attempts: 0, doubt: false } }
-}

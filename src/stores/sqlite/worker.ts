@@ -5,12 +5,14 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import type { Admission } from '../../waitlist/ports/signups.ts'
+import type { Signup } from '../../waitlist/rules/signup.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
 import { reasonOf, whereToLook } from './rights.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
-import { type AdmitBatch, type AdmittedBatch, admitting, adopt, type Surroundings, trying } from './signups.ts'
+import { admitting, adopt, type Surroundings, trying } from './signups.ts'
 
 export interface SqliteOptions extends OpenOptions, Surroundings {
   /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
@@ -19,7 +21,7 @@ export interface SqliteOptions extends OpenOptions, Surroundings {
 
 /** `now` is in milliseconds since 1970. */
 export type Request =
-  | { readonly do: 'admit'; readonly batch: AdmitBatch; readonly now: number }
+  | { readonly do: 'admit'; readonly signups: readonly Signup[]; readonly now: number }
   | { readonly do: 'step'; readonly steps: readonly Step[]; readonly now: number }
   /** A signup that is taken back in the same transaction. */
   | { readonly do: 'try'; readonly now: number }
@@ -27,7 +29,7 @@ export type Request =
 export type Reply =
   | { readonly is: 'done' }
   /** The commit is synced. It took so many milliseconds. */
-  | { readonly is: 'admitted'; readonly batch: AdmittedBatch; took: number }
+  | { readonly is: 'admitted'; readonly admissions: readonly Admission[]; took: number }
   /** The commit is synced. */
   | { readonly is: 'stepped'; readonly results: readonly Result[] }
   /** Nothing was stored; a later request may succeed. */
@@ -71,7 +73,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const commit = database.prepare('commit')
   const rollback = database.prepare('rollback')
   const admit = admitting(database, options)
-  const trial = trying(database, admit, options)
+  const trial = trying(database, admit)
   const step = stepping(database, options)
   const pages = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size')
   const inMemory = options.path === ':memory:'
@@ -81,7 +83,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   async function carryOut(request: Request): Promise<Reply> {
     switch (request.do) {
       case 'admit':
-        return { is: 'admitted', batch: admit(request.batch, request.now), took: 0 }
+        return { is: 'admitted', admissions: admit(request.signups, request.now), took: 0 }
       case 'step':
         return { is: 'stepped', results: await inTurn(request.steps, each => step(each, request.now)) }
       case 'try':
