@@ -2,17 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
-import {
-  handClock,
-  idOf,
-  instances,
-  type MakePlace,
-  numberOf,
-  numbersOf,
-  pendingNow,
-  signup,
-  stored,
-} from './store.place.ts'
+import { handClock, instances, type MakePlace, numberOf, numbersOf, pendingNow, signup } from './store.place.ts'
 
 const provider = 'provider'
 const listed = { is: 'listed', joined: true } as const
@@ -36,20 +26,6 @@ async function takeAll<Item>(stores: readonly Store[], all: number, take: (store
 /** What a store promises to several instances, or to a crowd at one where there can be no other. */
 export function crowdContract(name: string, place: MakePlace): void {
   describe(`a crowd at several instances, kept by ${name}`, { timeout: 180_000 }, () => {
-    test('the same addresses, everywhere at once and in other orders: each is listed now once', async t => {
-      const here = await place(t)
-      const stores = await instances(here, t, INSTANCES)
-      const emails = visitors(100)
-      const orders = [emails, emails.toReversed(), [...emails.slice(37), ...emails.slice(0, 37)]]
-      const answers = await Promise.all(
-        stores.flatMap((store, i) => orders[i]!.map(email => store.admit(signup('Visitor', email)))),
-      )
-      assert.equal(new Set(answers.map(idOf).filter(id => id !== '')).size, 100)
-      assert.equal(answers.filter(({ is }) => is === 'listed now').length, 100)
-      const contacts = await stored(here, t)
-      if (contacts !== null) assert.ok(contacts.length === 100 && contacts.every(({ events }) => events === 1))
-    })
-
     test('no delivery is leased to two, also while more are born', async t => {
       const stores = await instances(await place(t), t, INSTANCES, { destinations: ['webhook'] })
       const admitted = visitors(300).map((email, i) => stores[i % stores.length]!.admit(signup('Visitor', email)))

@@ -188,14 +188,6 @@ export function digestContract(name: string, make: MakePlace): void {
       assert.equal(found.filter(each => each !== null && typeof each === 'object').length, 1)
     })
 
-    test('of two that settle one digest at once, one is told that it did', async t => {
-      const { store } = await open(t, make)
-      await joins(store, 'Ada')
-      const one = await digest(store)
-      const ends = await Promise.all([delivered, failed(true)].map(end => store.settleDigest(one, end, DISTANCE)))
-      assert.deepEqual(ends.toSorted(), [false, true])
-    })
-
     for (const [how, jump] of [
       ['an hour', HOUR],
       ['a year', 365 * 24 * HOUR],

@@ -86,18 +86,6 @@ export function mailboxContract(name: string, place: MakePlace): void {
       })
     })
 
-    test('who was erased meanwhile is passed over, and a page may have nobody', async t => {
-      const here = await place(t)
-      const store = await opened(here, t)
-      assert.deepEqual(await store.fillMailboxes(0, 2), { filled: 0, last: null })
-      for (const who of ['ada', 'bob', 'cyd', 'dot']) await store.admit(signup(who, `${who}@gmail.com`))
-      const { last } = await store.fillMailboxes(0, 2)
-      if (here.sql === undefined) return t.skip('nobody can write past the store')
-      await here.sql("delete from contact where email in ('bob@gmail.com', 'cyd@gmail.com')")
-      assert.deepEqual(await store.fillMailboxes(last!, 2), { filled: 1, last: null })
-      assert.deepEqual(Object.keys((await mailboxesIn(here, t)) ?? {}).sort(), ['ada@gmail.com', 'dot@gmail.com'])
-    })
-
     test('several instances fill at once, among signups and hand-overs: none of them fails, each contact is filled once', async t => {
       const here = await place(t)
       const stores = await instances(here, t, 3, { provider: 'provider' })

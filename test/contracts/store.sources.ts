@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import fc from 'fast-check'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { parseSignup } from '../../src/waitlist/rules/signup.ts'
 import { parseSource } from '../../src/waitlist/rules/source.ts'
-import { isSlow } from '../harness/slow.ts'
 import { type MakePlace, only, opened, type Place, signup } from './store.place.ts'
 
 const from = (query: string, email = 'ada@example.com') => {
@@ -96,19 +94,6 @@ export function sourceContract(name: string, place: MakePlace): void {
       const rows = await sourcesIn(here, t)
       if (rows !== null) assert.deepEqual(rows, [null, null])
       for (const { contact } of await store.claim('webhook', 10)) assert.equal(contact.source, undefined)
-    })
-
-    test('whatever a query says, its source comes back as it was', async t => {
-      const store = await opened(await place(t), t, tracking)
-      const many = isSlow ? 150 : 10
-      const parameter = fc.tuple(fc.constantFrom(...sourceParameters), fc.string({ unit: 'binary', maxLength: 110 }))
-      const queries = fc
-        .sample(fc.array(parameter, { maxLength: 6 }), many)
-        .map(list => new URLSearchParams(list as [string, string][]).toString())
-      const signups = queries.map((query, i) => from(query, `visitor-${i}@example.com`))
-      await Promise.all(signups.map(each => store.admit(each)))
-      const kept = new Map((await store.claim('webhook', many)).map(({ contact }) => [contact.email, contact.source]))
-      for (const { email, source } of signups) assert.deepEqual(kept.get(email), source)
     })
   })
 }

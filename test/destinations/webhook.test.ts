@@ -146,7 +146,7 @@ describe('what the webhook makes of an answer', { timeout: 60_000 }, () => {
     })
   }
 
-  for (const status of [300, 302, 304, 401, 402, 403, 404, 405, 406, 407, 409, 411, 415, 421, 451, 499]) {
+  for (const status of [302, 401, 404, 409, 415, 451]) {
     test(`${status} is misconfigured: something has to be mended, here or there`, async t => {
       assert.equal((await toldBy(t, { status })).is, 'misconfigured')
     })

@@ -174,30 +174,6 @@ describe('the form with the official widget, under a strict policy, on another o
     assert.deepEqual(emails(service), ['ada@example.com'])
   })
 
-  test('the keyboard is enough, and everything has a name', async t => {
-    const { page, is, says, complaints } = await opened(t)
-    await page.getByRole('checkbox', { name: "I'm not a robot" }).waitFor()
-    await assertAccessible(page, 'fresh')
-    await page.keyboard.press('Tab')
-    await page.keyboard.type('Ada')
-    await page.keyboard.press('Tab')
-    await page.keyboard.type('ada@example.com')
-    await is('verified')
-    await page.keyboard.press('Tab')
-    await page.getByRole('checkbox', { name: 'Verified' }).and(page.locator(':focus')).waitFor()
-    assert.notEqual(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none')
-    // Off, and on again.
-    await page.keyboard.press('Space')
-    await is('unverified')
-    await page.keyboard.press('Space')
-    await is('verified')
-    await page.keyboard.press('Tab')
-    await page.getByRole('button', { name: 'Join the waitlist' }).and(page.locator(':focus')).waitFor()
-    await page.keyboard.press('Enter')
-    await says('You are on the waitlist.')
-    assert.deepEqual(complaints, [])
-  })
-
   test('a challenge that has expired is solved anew by the next click', async t => {
     const { origin, sendTo } = await altchaLanding(t)
     const challenge = altcha({ secret: 'x', range: 5, lifetime: 8_000 })

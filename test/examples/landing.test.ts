@@ -162,7 +162,7 @@ async function visit(t: Pick<TestContext, 'after'>, url: string, options: Browse
 async function looksRight({ page }: Visit, state: string): Promise<void> {
   await page.evaluate(axe.source)
   for (const colorScheme of ['light', 'dark'] as const) {
-    for (const width of [320, 768, 1280]) {
+    for (const width of [320, 1280]) {
       await page.setViewportSize({ width, height: 800 })
       // Without motion, so that no colour is looked at on its way.
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -171,7 +171,6 @@ async function looksRight({ page }: Visit, state: string): Promise<void> {
         width,
         `${state}: wider than ${width} px`,
       )
-      if (width === 768) continue
       const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
       const found = violations
         // A page about nothing but the component has no heading.
@@ -261,27 +260,25 @@ for (const example of examples) {
       test(`saved but late is a success: ${status}, ${title}`, async t => {
         const vendor = await startVendor(t, loopsFake().answer)
         if (status === 502) vendor.chaos(1, 1, ['503'])
-        const { visitor, page, says, signUp, service } = await opened(t, { PROVIDER: 'loops', ...settings(vendor.url) })
+        const { page, says, signUp, service } = await opened(t, { PROVIDER: 'loops', ...settings(vendor.url) })
         const answered = page.waitForResponse(response => response.request().method() === 'POST')
         await signUp('Ada', 'ada@example.com')
         await says(sentences.saved)
         assert.equal((await answered).status(), status)
         if (example.endsWith('tsx')) assert.equal(await joined(page), 'saved')
         assert.deepEqual(emails(service), ['ada@example.com'])
-        await looksRight(visitor, 'saved')
       })
     }
 
     test('what only the service can tell is said at its field, and what was typed stays', async t => {
       const vendor = await startVendor(t, loopsFake().answer)
-      const { visitor, page, hints, signUp } = await opened(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
+      const { page, hints, signUp } = await opened(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
       await signUp('Ada\u0007', 'ada@example.com')
       await hints('Name', 'Name must not contain control characters.')
       await signUp('Ada', 'refused@example.com')
       await hints('Email', 'The email provider does not accept this address: it is not valid there.')
       assert.equal(await page.getByLabel('Email').inputValue(), 'refused@example.com')
       await page.getByLabel('Email').and(page.locator(':focus')).waitFor()
-      await looksRight(visitor, 'refused')
     })
 
     /** Somebody else at the same address uses up the quota. */
@@ -319,7 +316,6 @@ for (const example of examples) {
       const visitor = await visit(t, origin)
       await visitor.signUp('Ada', 'ada@example.com')
       await visitor.says(sentences.unavailable)
-      await looksRight(visitor, 'failed')
       isFull = false
       await visitor.page.getByRole('button').click()
       await visitor.says(sentences.new)
@@ -356,7 +352,6 @@ for (const example of examples) {
       await page.clock.install()
       await signUp('Ada', 'ada@example.com')
       await says(sentences.sending)
-      await looksRight(visitor, 'sending')
       await page.clock.runFor(4_000)
       await says(sentences.slow)
       await page.getByLabel('Email').press('Enter')
@@ -421,11 +416,7 @@ const [page1, same, other] = ['www.shop.localhost', 'waitlist.shop.localhost', '
 const settings = [
   ['http', 'localhost', 'localhost', 'lax', 'kept'],
   ['http', page1, same, 'lax', 'kept'],
-  ['http', page1, other, 'lax', 'dropped'],
-  ['https', page1, same, 'lax', 'kept'],
   ['https', page1, same, 'strict', 'kept'],
-  ['https', page1, same, 'none', 'kept'],
-  ['https', page1, other, 'lax', 'dropped'],
   ['https', page1, other, 'strict', 'dropped'],
   ['https', page1, other, 'none', 'kept'],
 ] as const

@@ -119,21 +119,4 @@ describe('the pace that instances share', { skip, timeout: 60_000 }, async () =>
     await sendFrom([undefined, undefined, undefined], 'another account')
     assert.equal(asked.length, 16, 'each by itself would have sent four')
   })
-
-  test('a call waits for its turn among all instances, and is sent when it comes', async t => {
-    const { url, asked } = await startVendor(t, () => ({ status: 200, body: {} }))
-    const rate = { calls: 1, per: 400, connections: 10 }
-    const callers = (await instances(t)).map(shared => caller({ base: url, headers: {}, rate, shared }))
-    const outcomes = await Promise.all(
-      callers.map(({ call }) =>
-        attempting(300, never, attempt => call({ to: 'ask', method: 'GET', path: '/' }, attempt)),
-      ),
-    )
-    await Promise.all(callers.map(({ close }) => close()))
-    assert.deepEqual(
-      outcomes.map(({ is }) => is),
-      ['answered', 'answered', 'answered'],
-    )
-    assert.equal(asked.length, 3)
-  })
 })

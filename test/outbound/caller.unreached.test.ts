@@ -43,11 +43,6 @@ describe('a call that was never sent is unreached: it is certainly without effec
     assert.equal(classOf(outcome), 'unreached')
   })
 
-  test('a side that never accepts the connection, given up after some seconds', async t => {
-    const outcome = await calling(t, `http://127.0.0.1:${await blackHole(t)}`)(create, patient)
-    assert.equal(classOf(outcome), 'unreached')
-  })
-
   test('a side that never accepts, and a time limit that comes first', async t => {
     const base = `http://127.0.0.1:${await blackHole(t)}`
     const byConnection = calling(t, base)(create, patient).then(() => 'the connection was given up')

@@ -158,20 +158,6 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
 
   const patient = { longest: 60_000, rank: 'backlog', over: new AbortController().signal } as const
 
-  test('one second full of calls, then the next', () =>
-    history(
-      { calls: 6, per: 1_000, connections: 4 },
-      Array(40).fill({ later: 0, stays: 1_000_000, longest: 60_000, rank: 'backlog', lasts: 1 }),
-    ))
-
-  test('with the real clock', async () => {
-    const { enter } = pace({ calls: 5, per: 50, connections: 3 })
-    const start = performance.now()
-    const visit = async () => (await enter(patient))?.()
-    await Promise.all(Array.from({ length: 20 }, visit))
-    assert.ok(performance.now() - start >= 150, 'the last five began three periods after the first')
-  })
-
   test('asked for more than it allows, a vendor still completes what it begins', async () => {
     const time = steppedTime()
     const clock: Clock = { now: time.now, after: (wait, run) => time.at(time.now() + wait, run) }
@@ -217,19 +203,6 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
     await time.pass(() => {})
     assert.ok(Math.max(...waits) <= 220, `${Math.max(...waits)} ms`)
     assert.ok(calls >= 185, `${calls} calls in 20 s`)
-  })
-
-  test('nothing of it keeps a process alive when nobody waits any more', async () => {
-    const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
-    const { enter } = pace({ calls: 1, per: 10_000, connections: 3 })
-    const before = timers()
-    ;(await enter(patient))?.()
-    const stop = new AbortController()
-    const asked = [1, 2].map(() => enter({ ...patient, over: stop.signal }))
-    assert.ok(timers() > before)
-    stop.abort()
-    assert.deepEqual(await Promise.all(asked), [null, null])
-    assert.equal(timers(), before)
   })
 
   test('a process that stops already', async () => {

@@ -100,18 +100,6 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
     assert.equal(await hasFailed(store), false)
   })
 
-  test('a write lock that another connection holds makes it unavailable for as long as it is held', async t => {
-    const { store, path } = await openStore(t)
-    const other = new DatabaseSync(path)
-    t.after(() => other.close())
-    other.exec('begin immediate')
-    const refused = await Promise.allSettled(Array.from({ length: 10 }, () => store.admit(somebody())))
-    assert.ok(refused.every(each => each.status === 'rejected' && each.reason instanceof StoreUnavailable))
-    other.exec('rollback')
-    await recovered(store)
-    assert.equal(await hasFailed(store), false)
-  })
-
   test('a write lock that is let go in time is only waited for', async t => {
     const { store, path } = await openStore(t)
     const other = new DatabaseSync(path)

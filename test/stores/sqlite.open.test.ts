@@ -107,13 +107,6 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     })
   })
 
-  test('a file that exists and is empty is used', async t => {
-    const path = newFile(t)
-    writeFileSync(path, '')
-    const store = await openStore(t, path)
-    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
-  })
-
   test('a database of another program is refused, and not touched', async t => {
     const path = newFile(t)
     withDatabase(path, database => database.exec('create table invoice (number integer primary key)'))
@@ -166,14 +159,5 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     await store.close()
     assert.equal((await Array.fromAsync(await contacts())).length, 2)
     assert.equal(contactsIn(path).length, 2)
-  })
-
-  test('a database locked by somebody else at the start is refused after the busy timeout', async t => {
-    const path = newFile(t)
-    await (await openStore(t, path)).close()
-    const other = new DatabaseSync(path)
-    t.after(() => other.close())
-    other.exec('pragma locking_mode = exclusive; begin exclusive')
-    await assert.rejects(openStore(t, path), refused(/cannot be opened: database is locked/))
   })
 })

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import type { HandedOver } from '../../src/waitlist/delivery/handover.ts'
 import type { Joined } from '../../src/waitlist/join.ts'
 import type { Creation } from '../../src/waitlist/ports/provider.ts'
-import { moment, type Pending, scene, stay } from './scene.ts'
+import { moment, scene, stay } from './scene.ts'
 
 const EMAIL = 'ada@example.com'
 const kept = { is: 'kept', because: 'unreachable' } as const
@@ -129,40 +129,6 @@ for (const { creation, doubt: before, contact, events, doubtAfter, hears } of ta
 
 /** Without the members that are undefined. */
 const bare = (joined: Joined) => Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined))
-
-describe('when a contact is tried again', { timeout: 60_000 }, () => {
-  /** The hand-over of one contact after this answer, with others that are answered well before it where that is wished. */
-  async function after(t: TestContext, creation: Creation, others: boolean): Promise<Pending & { wait: number }> {
-    const here = await scene(t)
-    if (others) await here.visit('eve@example.com')
-    here.provider.answer = () => creation
-    await here.visit(EMAIL)
-    const [row] = here.pending()
-    return { ...row!, wait: row!.due_at - here.clock.now }
-  }
-
-  test('it fails while others succeed: after the wait of its schedule, and the attempt counts', async t => {
-    const { attempts, wait } = await after(t, unclear, true)
-    assert.deepEqual([attempts, wait], [1, 2_000])
-  })
-
-  test('it fails and nobody knows whether others would: within half a minute, and the attempt does not count', async t => {
-    const { attempts, wait } = await after(t, unclear, false)
-    assert.equal(attempts, 0)
-    assert.ok(wait <= 30_000)
-  })
-
-  test('the provider asks us to wait: due within half a minute, and the attempt does not count', async t => {
-    const { attempts, wait } = await after(t, { is: 'unreached', why: '429', retryAfter: 3_600_000 }, true)
-    assert.equal(attempts, 0)
-    assert.ok(wait <= 30_000, 'it is the provider that is left alone, not the row that is put off')
-  })
-
-  test('nothing was sent: a turn comes soon, and the attempt does not count', async t => {
-    const { attempts, wait } = await after(t, { is: 'unreached', why: 'many wait', notSent: true }, true)
-    assert.deepEqual([attempts, wait], [0, 5_000])
-  })
-})
 
 describe('a pending contact and more than one who asks', { timeout: 60_000 }, () => {
   /** A visitor whose call to the provider is under way until `end`. */

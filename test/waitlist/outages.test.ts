@@ -168,29 +168,6 @@ describe('what channels are told of deliveries that are late', () => {
       'the webhook unreachable',
     ])
   })
-
-  test('of several instances that look one after the other, the first one says it', async t => {
-    const { store, clock } = await scene(t)
-    const taken: Promise<boolean>[] = []
-    const acquireInterval: Store['acquireInterval'] = (name, distance) => {
-      taken.push(store.acquireInterval(name, distance))
-      return taken.at(-1)!
-    }
-    const instances = [1, 2, 3].map(() => lateness({ acquireInterval }))
-    for (const names of [['webhook'], []]) {
-      for (const { look } of instances) {
-        await look(...names)
-        await Promise.all(taken)
-        clock.now += 120_000
-      }
-      clock.now += 3_600_000
-    }
-    await turn()
-    assert.deepEqual(
-      instances.map(({ said }) => said()),
-      [['the webhook late', 'the webhook on time'], [], []],
-    )
-  })
 })
 
 describe('what channels are told of the store', () => {

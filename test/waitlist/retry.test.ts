@@ -40,11 +40,6 @@ describe('when to try again', () => {
     assert.deepEqual([untilTurn(0), untilTurn(1)], [4_000, 6_000])
   })
 
-  test('during an outage within half a minute, and no later than without one', () => {
-    assert.equal(untilOutageEnds(2_000, MIDDLE), 2_000)
-    assert.equal(untilOutageEnds(DAY, MIDDLE), 20_000)
-  })
-
   test('no stored wait is longer than the longest, whatever the failure', () => {
     const failures: readonly Failure[] = [
       { is: 'unreached', why: '429', retryAfter: 1e12 },
