@@ -32,11 +32,6 @@ const program = new Command('waitlist')
   .version(version)
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'waitlist:')) })
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : MISUSED))
-  .addHelpText(
-    'after',
-    () =>
-      `\nAll work beside a running service, except restore and move.\n\nSettings (environment, or the file .env):\n${settingsHelp()}`,
-  )
 
 const examples = (...lines: readonly string[]): string =>
   `\nExamples:\n${lines.map(line => `  ${typed(`waitlist ${line}`)}\n`).join('')}`
@@ -46,7 +41,7 @@ program
   .description('take signups over HTTP until stopped; what waitlist alone does, too')
   .addHelpText('after', examples('serve'))
   .action(async () => {
-    const { config, warnings, file } = configured()
+    const { config, warnings, file } = await configured()
     await (await import('./cli/serve.ts')).serve(config, warnings, file)
   })
 
@@ -80,15 +75,13 @@ The JSON has at, timezone, total, listed, pending, held, today, last7Days, last3
   deliveries           [{destination, state, count, oldest, why}]
 ${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --json | jq .today')}`,
   )
-  .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(configured().config, options))
+  .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(await config(), options))
 
 filtered(program.command('list').description('the contacts that were added last; exit code 1 if there are none'))
   .option('-l, --limit <n>', 'how many', wholeNumber, 50)
   .option('--json', 'one JSON object a line')
   .addHelpText('after', examples('list', 'list --search example.com --since 24h', 'list --state pending --json'))
-  .action(async (options: ContactsOptions) =>
-    (await import('./cli/contacts.ts')).listContacts(configured().config, options),
-  )
+  .action(async (options: ContactsOptions) => (await import('./cli/contacts.ts')).listContacts(await config(), options))
 
 program
   .command('show')
@@ -97,7 +90,7 @@ program
   .option('--json', 'one JSON object')
   .addHelpText('after', examples('show ada@example.com'))
   .action(async (address: string, options: { json?: true }) =>
-    (await import('./cli/contacts.ts')).showContact(configured().config, address, options),
+    (await import('./cli/contacts.ts')).showContact(await config(), address, options),
   )
 
 program
@@ -107,7 +100,7 @@ program
   )
   .argument('<address>', 'the email address', mailAddress)
   .addHelpText('after', examples('person ada@example.com > ada.json'))
-  .action(async (address: string) => (await import('./cli/contacts.ts')).showPerson(configured().config, address))
+  .action(async (address: string) => (await import('./cli/contacts.ts')).showPerson(await config(), address))
 
 filtered(program.command('export').description('write contacts to standard output'))
   .addOption(
@@ -119,9 +112,7 @@ filtered(program.command('export').description('write contacts to standard outpu
     'after',
     examples('export --output contacts.csv', 'export --format json --output contacts.jsonl --since 7d'),
   )
-  .action(async (options: ExportOptions) =>
-    (await import('./cli/export.ts')).exportContacts(configured().config, options),
-  )
+  .action(async (options: ExportOptions) => (await import('./cli/export.ts')).exportContacts(await config(), options))
 
 program
   .command('import')
@@ -138,7 +129,7 @@ program
       examples('import contacts.csv', 'import --dry-run --map name="First name" --map email=Email subscribers.csv'),
   )
   .action(async (file: string, options: ImportOptions) =>
-    (await import('./cli/import.ts')).importContacts(configured().config, file, options),
+    (await import('./cli/import.ts')).importContacts(await config(), file, options),
   )
 
 program
@@ -149,7 +140,7 @@ program
   .option('--yes', 'do not ask')
   .addHelpText('after', examples('remove ada@example.com', 'remove --yes --at-provider ada@example.com'))
   .action(async (address: string, options: RemoveOptions) =>
-    (await import('./cli/remove.ts')).removePerson(configured().config, address, options),
+    (await import('./cli/remove.ts')).removePerson(await config(), address, options),
   )
 
 /** Which held signups a command is about. */
@@ -176,7 +167,7 @@ The JSON has total, since,
   contacts   those added last, as in an export
 ${examples('held', 'held --reason same-mailbox --limit 200', 'held --json | jq .total')}`,
   )
-  .action(async (options: HeldOptions) => (await import('./cli/held.ts')).listHeld(configured().config, options))
+  .action(async (options: HeldOptions) => (await import('./cli/held.ts')).listHeld(await config(), options))
 
 ofHeld(program.command('release').description('let held signups in, as if they came now, the first one first'))
   .argument(...addresses)
@@ -191,7 +182,7 @@ ofHeld(program.command('release').description('let held signups in, as if they c
     ),
   )
   .action(async (given: string[] | undefined, options: DecideOptions) =>
-    (await import('./cli/held.ts')).releaseHeld(configured().config, given ?? [], options),
+    (await import('./cli/held.ts')).releaseHeld(await config(), given ?? [], options),
   )
 
 ofHeld(program.command('discard').description('delete held signups; the same addresses may sign up again'))
@@ -200,7 +191,7 @@ ofHeld(program.command('discard').description('delete held signups; the same add
   .option('--yes', 'do not ask')
   .addHelpText('after', examples('discard eve@example.com', 'discard --yes --search casino', 'discard --all'))
   .action(async (given: string[] | undefined, options: DecideOptions & { yes?: true }) =>
-    (await import('./cli/held.ts')).discardHeld(configured().config, given ?? [], options),
+    (await import('./cli/held.ts')).discardHeld(await config(), given ?? [], options),
   )
 
 program
@@ -213,7 +204,7 @@ program
   )
   .addHelpText('after', examples('prune', 'prune --older-than 30d'))
   .action(async ({ olderThan }: { olderThan: Date }) =>
-    (await import('./cli/deliveries.ts')).pruneDeliveries(configured().config, olderThan),
+    (await import('./cli/deliveries.ts')).pruneDeliveries(await config(), olderThan),
   )
 
 program
@@ -221,7 +212,7 @@ program
   .description('copy the database to a new file')
   .argument('<file>', 'where to; it must not exist')
   .addHelpText('after', examples('backup waitlist-backup.db'))
-  .action(async (file: string) => (await import('./cli/backup.ts')).backUp(configured().config, file))
+  .action(async (file: string) => (await import('./cli/backup.ts')).backUp(await config(), file))
 
 program
   .command('restore')
@@ -231,14 +222,14 @@ program
     'the backup; none after pg_restore, when erased people have to be taken out of the database again',
   )
   .addHelpText('after', examples('restore waitlist-backup.db'))
-  .action(async (file: string | undefined) => (await import('./cli/backup.ts')).restore(configured().config, file))
+  .action(async (file: string | undefined) => (await import('./cli/backup.ts')).restore(await config(), file))
 
 program
   .command('move')
   .description('copy the list to another database and compare both; the service must be stopped')
   .requiredOption('--to <url>', 'an empty database: sqlite:<path> or postgres://…')
   .addHelpText('after', examples('move --to postgres://waitlist@db/waitlist'))
-  .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(configured().config, to))
+  .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(await config(), to))
 
 const deliveries = program.command('deliveries').description('list, show and replay deliveries of contacts and events')
 
@@ -252,16 +243,14 @@ deliveries
     new Option('-f, --format <format>', 'table, or json (one object a line)').choices(listFormats).default('table'),
   )
   .addHelpText('after', examples('deliveries', 'deliveries list --state abandoned --destination webhook'))
-  .action(async (options: ListOptions) =>
-    (await import('./cli/deliveries.ts')).listDeliveries(configured().config, options),
-  )
+  .action(async (options: ListOptions) => (await import('./cli/deliveries.ts')).listDeliveries(await config(), options))
 
 deliveries
   .command('show')
   .description('everything about one delivery, with the name and address of the contact')
   .argument('<number>', 'from the list', wholeNumber)
   .addHelpText('after', examples('deliveries show 17'))
-  .action(async (number: number) => (await import('./cli/deliveries.ts')).showDelivery(configured().config, number))
+  .action(async (number: number) => (await import('./cli/deliveries.ts')).showDelivery(await config(), number))
 
 deliveries
   .command('replay')
@@ -271,7 +260,7 @@ deliveries
   .option('-d, --destination <name>', 'with --abandoned: only those to this destination')
   .addHelpText('after', examples('deliveries replay 17 18', 'deliveries replay --abandoned --destination webhook'))
   .action(async (numbers: number[] | undefined, options: ReplayOptions) =>
-    (await import('./cli/deliveries.ts')).replayDeliveries(configured().config, numbers ?? [], options),
+    (await import('./cli/deliveries.ts')).replayDeliveries(await config(), numbers ?? [], options),
   )
 
 program
@@ -283,12 +272,18 @@ program
   .option('--json', 'one JSON object')
   .addHelpText('after', examples('check', 'check --mail you@example.com', 'check --json'))
   .action(async (options: CheckOptions) => {
-    const { config, warnings } = configured()
+    const { config, warnings } = await configured()
     if (!(await (await import('./cli/check.ts')).check(config, warnings, options))) process.exitCode = 1
   })
 
 const given = process.argv.slice(2)
 const chosen = program.commands.find(command => command.name() === given[0])
+// Only this help names every setting, which loads every vendor.
+if (chosen === undefined && given.length > 0) {
+  const beside = 'All work beside a running service, except restore and move.'
+  const settings = `Settings (environment, or the file .env):\n${await settingsHelp()}`
+  program.addHelpText('after', `\n${beside}\n\n${settings}`)
+}
 const options = [chosen, ...(chosen?.commands ?? [])].flatMap(command => command?.options ?? [])
 const kept = keptByNpm(options.map(({ long }) => long ?? '').filter(long => !given.some(each => each.startsWith(long))))
 if (kept.length > 0) {
@@ -302,10 +297,14 @@ try {
   fail(error.message)
 }
 
+async function config(): Promise<Config> {
+  return (await configured()).config
+}
+
 /** The configuration, and the file that it comes from too. If there are mistakes, lists them all and ends the process. */
-function configured(): { config: Config; warnings: readonly string[]; file: string | null } {
-  const { env, file, misnamed } = environment()
-  const result = readConfig(env)
+async function configured(): Promise<{ config: Config; warnings: readonly string[]; file: string | null }> {
+  const { env, file, misnamed } = await environment()
+  const result = await readConfig(env)
   if ('mistakes' in result) {
     complain('the settings are not right:', [...result.mistakes, ...misnamed])
     process.exit(1)

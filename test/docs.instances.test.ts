@@ -24,9 +24,9 @@ const text = readFileSync(new URL('docs/instances.md', root), 'utf8')
 const blocks = (language: string) =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, block]) => block!.trim())
 
-test('the example of settings is accepted', () => {
+test('the example of settings is accepted', async () => {
   for (const block of blocks('ini')) {
-    const result = readConfig(parseEnv(block) as Record<string, string>)
+    const result = await readConfig(parseEnv(block) as Record<string, string>)
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
   }

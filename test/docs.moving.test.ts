@@ -83,10 +83,10 @@ test('the switch works as it stands there, step by step, and so does the way bac
   assert.equal(listIn(join(cwd, 'data', 'waitlist.db')).contact.length, 2)
 })
 
-test('the settings are accepted', () => {
+test('the settings are accepted', async () => {
   for (const line of [...blocks('ini'), 'DATABASE_URL=sqlite:./data/waitlist-again.db']) {
     const [name, ...value] = line.split('=')
-    assert.ok('config' in readConfig({ [name!]: value.join('=') }), line)
+    assert.ok('config' in (await readConfig({ [name!]: value.join('=') })), line)
   }
 })
 

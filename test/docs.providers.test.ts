@@ -9,13 +9,15 @@ import { readConfig } from '../src/config/config.ts'
 import { settings as ownSettings } from '../src/config/settings.ts'
 import { addressRefused, providerUnreachable, savedForLater } from '../src/http/wire/refusals.ts'
 import type { Rate } from '../src/outbound/pace.ts'
-import { type Vendor, vendorNames, vendors } from '../src/providers/catalogue.ts'
+import { allVendors, vendorNames } from '../src/providers/list.ts'
 import { sqliteStore } from '../src/stores/sqlite/store.ts'
 import { handOverSchedule, untilNext } from '../src/waitlist/delivery/retry.ts'
 import { signup } from './contracts/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { startVendor } from './harness/vendor.ts'
 import { loopsFake, loopsSettings } from './providers/loops.fake.ts'
+
+const vendors = await allVendors()
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const text = readFileSync(join(root, 'docs', 'providers.md'), 'utf8')
@@ -51,7 +53,7 @@ const repetitions = new Map<number | null, readonly [inTable: string, inWords: R
 
 test('the table of promises is that of the program', () => {
   const rows = vendorNames.map(name => {
-    const { title, promises, rate }: Vendor = vendors[name]
+    const { title, promises, rate } = vendors[name]
     return [
       `[${title}](#${title.toLowerCase().replaceAll(/[^a-z]/g, '')})`,
       promises.newness,
@@ -66,7 +68,7 @@ test('the table of promises is that of the program', () => {
 })
 
 for (const name of vendorNames) {
-  const { title, settings, promises, rate }: Vendor = vendors[name]
+  const { title, settings, promises, rate } = vendors[name]
 
   describe(`docs/providers.md about ${title}`, () => {
     const part = under(title)
@@ -137,7 +139,7 @@ test('there is a part for every provider, in the order of the table, and for not
 test('for every setting of every provider it says what it was tried against, and when', () => {
   const rows = rowsOf(under('Verified how')).map(row => row.split(' | '))
   for (const name of vendorNames) {
-    const { title, settings }: Vendor = vendors[name]
+    const { title, settings } = vendors[name]
     const own = rows.filter(([provider]) => provider === title)
     const said = own.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, setting]) => setting!))
     const named = Object.keys(settings).filter(setting => !setting.endsWith('BASE_URL'))
@@ -175,9 +177,9 @@ test('the times are those in force', () => {
   assert.ok(flat.includes(`${Number.parseInt(ownSettings.PROVIDER_TIMEOUT.default, 10)} seconds unless you set it`))
 })
 
-test('the example of settings is accepted', () => {
+test('the example of settings is accepted', async () => {
   for (const block of blocks('ini')) {
-    const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
+    const result = await readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
   }

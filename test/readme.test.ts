@@ -67,24 +67,24 @@ test('the table of settings is the table of the program', () => {
   assert.deepEqual(rows, expected)
 })
 
-test('the examples of settings are accepted', () => {
+test('the examples of settings are accepted', async () => {
   for (const block of ['README.md', 'docs/start.md', 'docs/deploy.md', 'docs/bots.md'].flatMap(path =>
     blocks('ini', read(path)),
   )) {
-    const result = readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
+    const result = await readConfig({ BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', ...parseEnv(block) })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.warnings, [])
   }
 })
 
-test('.env.example has every setting once, and its values are the defaults', () => {
+test('.env.example has every setting once, and its values are the defaults', async () => {
   const example = read('.env.example')
   const names = [...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)
   assert.deepEqual(names, Object.keys(settings))
   const values = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
   const { BASE_URL, ...rest } = values
   assert.equal(BASE_URL, 'http://localhost:8080')
-  assert.deepEqual(readConfig(rest), readConfig({}))
+  assert.deepEqual(await readConfig(rest), await readConfig({}))
 })
 
 test('.env.example explains each setting as the program does', () => {

@@ -9,7 +9,6 @@ import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { typed } from '../invocation.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
-import { vendors } from '../providers/catalogue.ts'
 import type { Announcement } from '../stores/operator/imports.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
@@ -107,7 +106,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const { chatInterval: distance, chatNames: withNames } = config
     const lateAfter = lateness(config)
     const leaving = new AbortController()
-    const title = config.provider === null ? '' : vendors[config.provider.vendor].title
+    const title = config.provider?.vendor.title ?? ''
     const alerts = outages({ store, channels, leave: leaving.signal })
     const onStateChangeOf = (name: string, called: string) => alerts.of({ name, called, keeps: 'events' })
     const outboxes = [
@@ -371,7 +370,7 @@ export async function openOutside(
   const shared = provider && redis && (await import('../limiters/redis-pace.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
   return {
-    provider: provider && (await (await import('../providers/open.ts')).openProvider(provider, options)),
+    provider: provider && (await import('../providers/open.ts')).openProvider(provider, options),
     destinations: destinations.filter(each => each !== null),
     channels: await openChannels(channels, service),
   }

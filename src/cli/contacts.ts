@@ -122,7 +122,7 @@ function copiesOf({ contact, deliveries }: Person, { provider }: Pick<Config, 'p
   const { state, providerId = null } = contact ?? {}
   const there = providerId !== null || (state === 'listed' && provider !== null)
   return [
-    ...(there ? [{ at: provider?.vendor ?? 'a former provider', contactId: providerId }] : []),
+    ...(there ? [{ at: provider?.name ?? 'a former provider', contactId: providerId }] : []),
     ...deliveries
       .filter(({ state }) => state === 'delivered')
       .map(({ destination, settledAt }) => ({ at: destination, since: settledAt })),

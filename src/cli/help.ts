@@ -1,9 +1,8 @@
-import { type SettingsTable, settings, type Vendor, vendorNames, vendors } from '../config/settings.ts'
+import { allVendors, type SettingsTable, settings } from '../config/settings.ts'
 
 /** All settings, a line each, with the providers' settings under their names. */
-export function settingsHelp(): string {
-  const ofVendors = vendorNames.map(vendor => {
-    const { title, settings }: Vendor = vendors[vendor]
+export async function settingsHelp(): Promise<string> {
+  const ofVendors = Object.entries(await allVendors()).map(([vendor, { title, settings }]) => {
     return `\nWith PROVIDER=${vendor} (${title}; docs/providers.md says where the values are found):\n${rows(settings)}`
   })
   return rows(settings) + ofVendors.join('')

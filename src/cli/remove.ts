@@ -36,8 +36,8 @@ export async function removePerson(config: Config, address: string, options: Rem
   }
   const problem = await atTheProvider(config, title, address)
   if (problem !== null) return fail(`${problem} Then run this again: ${again}`)
-  const { vendor } = config.provider!
-  if (erased?.underWay.some(destination => destination === vendor || destination === `${vendor}-automation`)) {
+  const { name } = config.provider!
+  if (erased?.underWay.some(destination => destination === name || destination === `${name}-automation`)) {
     fail(`An attempt that was under way may add them at ${title} again. Run this again in a minute: ${again}`)
   }
 }

@@ -4,13 +4,14 @@ import type { DomainFiles } from '../domains/settings.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
+import { allVendors, prefixOf, vendorNames, vendorOf } from '../providers/list.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
 import { type StoreLocation, storeName } from '../stores/location.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
 import { readEnvFile } from './env-file.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
 import { misnamed } from './misnamed.ts'
-import { settings, vendorNames, vendors } from './settings.ts'
+import { settings } from './settings.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
@@ -67,20 +68,29 @@ export interface GivenSettings {
  *
  * @throws {OperatorError} when that file cannot be read.
  */
-export function environment(): GivenSettings {
+export async function environment(): Promise<GivenSettings> {
   const file = readEnvFile()
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
   const env = { ...file?.values, ...given }
+  const inFile = Object.keys(file?.values ?? {})
+  const unassigned = file?.unassigned ?? []
+
   const own = Object.keys(settings)
-  const known = [...own, ...vendorNames.flatMap(vendor => Object.keys(vendors[vendor].settings))]
   const chosen = vendorNames.find(vendor => vendor === env.PROVIDER?.trim())
-  const useful = chosen === undefined ? own : [...own, ...Object.keys(vendors[chosen].settings)]
-  const unassigned = (file?.unassigned ?? [])
+  const useful = chosen === undefined ? own : [...own, ...Object.keys((await vendorOf(chosen)).settings)]
+  const prefix = chosen && prefixOf(chosen)
+  const mayBeOfAnother = (name: string) => !useful.includes(name) && !(prefix && name.startsWith(prefix))
+  // Everything in the file is for this program; in the environment, what begins like a setting of a vendor.
+  const others = Object.keys(given).filter(name => vendorNames.some(vendor => name.startsWith(prefixOf(vendor))))
+  const known = [...inFile, ...unassigned, ...others].some(mayBeOfAnother)
+    ? [...own, ...Object.values(await allVendors()).flatMap(vendor => Object.keys(vendor.settings))]
+    : useful
+
+  const valueless = unassigned
     .filter(name => known.includes(name))
     .map(name => `.env has a line with ${name} that sets nothing; write ${name}=<value>`)
-  const names = { inFile: Object.keys(file?.values ?? {}), inEnvironment: given, known, useful }
-  const prefix = chosen === undefined ? {} : { prefix: `${chosen.toUpperCase()}_` }
-  return { env, file: file?.path ?? null, misnamed: [...misnamed({ ...names, ...prefix }), ...unassigned] }
+  const names = { inFile, inEnvironment: given, known, useful, prefix }
+  return { env, file: file?.path ?? null, misnamed: [...misnamed(names), ...valueless] }
 }
 
 /**
@@ -96,7 +106,7 @@ export function keptByNpm(options: readonly string[]): readonly string[] {
 }
 
 /** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
-export function readConfig(env: Environment): ConfigResult {
+export async function readConfig(env: Environment): Promise<ConfigResult> {
   const { values, mistakes: wrong, idle } = readSettings(settings, env)
   const mistakes = [...wrong]
 
@@ -123,7 +133,7 @@ export function readConfig(env: Environment): ConfigResult {
   }
 
   const vendor = values.PROVIDER
-  const provider = vendor === 'none' ? null : readProvider(vendor, env, values.EVENT_NAME, mistakes)
+  const provider = vendor === 'none' ? null : await readProvider(vendor, env, values.EVENT_NAME, mistakes)
 
   const webhookUrl = values.WEBHOOK_URL
   const secrets = values.WEBHOOK_SECRET
@@ -180,7 +190,7 @@ export function readConfig(env: Environment): ConfigResult {
   }
   return mistakes.length > 0
     ? { mistakes }
-    : { config: { ...config, warnings: [...warningsFor(config, env), ...idle] } }
+    : { config: { ...config, warnings: [...(await warningsFor(config, env)), ...idle] } }
 }
 
 /** A path other than that of the call alone. */
@@ -250,10 +260,10 @@ const CHAT_HOSTS = {
 } as const
 const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
 
-function warningsFor(config: Config, env: Environment): readonly string[] {
+async function warningsFor(config: Config, env: Environment): Promise<readonly string[]> {
   const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, channels, admin } =
     config
-  const warnings = [...providerWarnings(provider?.vendor ?? null, config.providerExisting, env)]
+  const warnings = [...(await providerWarnings(provider, config.providerExisting, env))]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
@@ -377,7 +387,7 @@ export function inForce(config: Config): Record<string, unknown> {
     limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${quota.limit} attempts in ${quota.window} s`,
     clients: `IPv4 address or IPv6 /64, ${config.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
     tls: config.tls !== null,
-    provider: config.provider?.vendor ?? 'none',
+    provider: config.provider?.name ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),
     ...heldIn(config.holds),
     ...(domains !== null && { blockedDomains: domains.blocked }),

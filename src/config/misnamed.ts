@@ -10,7 +10,7 @@ export interface Named {
   /** Those of them that would do something here. */
   readonly useful: readonly string[]
   /** How the names of the chosen provider's settings begin: it has a sentence of its own for what else begins so. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /** Shorter names of other programs differ by a letter: PORT and POST, HOST and HOME. */

@@ -12,7 +12,7 @@ import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/routes/client-address.ts'
 import { readRedisUrl, redisUrlAllowed } from '../limiters/redis-url.ts'
 import { httpUrl, isPrivate } from '../outbound/addresses.ts'
-import { vendorNames } from '../providers/catalogue.ts'
+import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../stores/location.ts'
 import {
   address,
@@ -322,5 +322,5 @@ export const settings = {
 export type SettingName = keyof typeof settings
 
 /** The settings of each provider. */
-export { type Vendor, vendorNames, vendors } from '../providers/catalogue.ts'
+export { allVendors, vendorNames } from '../providers/list.ts'
 export type { SettingsTable } from './kinds.ts'

@@ -1,15 +1,74 @@
+import {
+  line,
+  names,
+  oneOf,
+  optional,
+  required,
+  shaped,
+  type ValuesOf,
+  withDefault,
+  word,
+  yesOrNo,
+} from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
+  BEEHIIV_PUBLICATION_ID: required(
+    shaped(/^pub_[\w-]{1,100}$/, 'must begin with pub_'),
+    'Publication that holds the list (pub_…).',
+    'beehiiv: Settings, API, Publication ID (API V2).',
+  ),
+  BEEHIIV_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'beehiiv: Audience, Tags.'),
+  BEEHIIV_FIRST_NAME_FIELD: optional(
+    line(100),
+    'Custom field for the first name, such as First Name.',
+    'beehiiv: Audience, Custom fields; the name.',
+  ),
+  BEEHIIV_LAST_NAME_FIELD: optional(
+    line(100),
+    'Custom field for the rest of the name, such as Last Name.',
+    'beehiiv: Audience, Custom fields; the name.',
+  ),
+  BEEHIIV_DOUBLE_OPT_OVERRIDE: optional(
+    oneOf('on', 'off', 'not_set'),
+    'Whether beehiiv asks the contact to confirm, whatever the publication says: on, off or not_set.',
+    'Your choice.',
+  ),
+  BEEHIIV_SEND_WELCOME_EMAIL: withDefault(
+    yesOrNo,
+    'false',
+    'Whether the welcome email of the publication is sent.',
+    'Your choice.',
+  ),
+  BEEHIIV_AUTOMATION_ID: optional(
+    word,
+    'Automation to start for a new contact (aut_…); it needs the trigger Add by API.',
+    'beehiiv: Automations; the id in its address.',
+  ),
+  BEEHIIV_BASE_URL: base('https://api.beehiiv.com/v2'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const beehiiv: Vendor<typeof settings> = {
+  title: 'beehiiv',
+  settings,
+  rate: { calls: 180, per: MINUTE, connections: 5 },
+  promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  joins: ['BEEHIIV_TAGS'],
+  client,
+}
 
 /**
  * https://developers.beehiiv.com: what a second creation of an address does is not documented, so it is looked up first.
  * Neither is any code of an error, so none can mean the address; beehiiv tries it later, and then calls it invalid there.
  */
-export function beehiiv(settings: SettingsOf<'beehiiv'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { BEEHIIV_AUTOMATION_ID: automation, BEEHIIV_TAGS: tags } = settings
   const { BEEHIIV_FIRST_NAME_FIELD: firstField, BEEHIIV_LAST_NAME_FIELD: lastField } = settings
   const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`

@@ -1,10 +1,62 @@
+import { number, numbers, optional, page, required, type ValuesOf, withDefault, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  BREVO_API_KEY: required(word, 'API key.', 'Brevo: Settings, SMTP & API, API keys.'),
+  BREVO_LIST_IDS: optional(numbers, 'Lists to add the contact to.', 'Brevo: Contacts, Lists; the number after #.'),
+  BREVO_FIRST_NAME_ATTRIBUTE: withDefault(
+    word,
+    'FIRSTNAME',
+    'Attribute for the first name.',
+    'Brevo: Contacts, Settings, Contact attributes.',
+  ),
+  BREVO_LAST_NAME_ATTRIBUTE: withDefault(
+    word,
+    'LASTNAME',
+    'Attribute for the rest of the name.',
+    'Brevo: Contacts, Settings, Contact attributes.',
+  ),
+  BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: optional(
+    number,
+    'Template of the mail that asks the contact to confirm, before it is created.',
+    'Brevo: Templates; the number after # of a double opt-in template.',
+  ),
+  BREVO_DOUBLE_OPT_IN_REDIRECT_URL: optional(
+    page,
+    'Page that the contact sees after confirming; with BREVO_DOUBLE_OPT_IN_TEMPLATE_ID.',
+    'A page of yours that anybody can open.',
+  ),
+  BREVO_BASE_URL: base('https://api.brevo.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const brevo: Vendor<typeof settings> = {
+  title: 'Brevo',
+  settings,
+  rate: { calls: 10, per: SECOND, connections: 10 },
+  // With double opt-in there is only a lookup before.
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  joins: ['BREVO_LIST_IDS'],
+  contradiction({
+    BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template,
+    BREVO_DOUBLE_OPT_IN_REDIRECT_URL: redirect,
+    BREVO_LIST_IDS: lists,
+  }) {
+    if ((template === undefined) !== (redirect === undefined)) {
+      return 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID and BREVO_DOUBLE_OPT_IN_REDIRECT_URL belong together: set both or none'
+    }
+    return template !== undefined && lists === undefined
+      ? 'BREVO_DOUBLE_OPT_IN_TEMPLATE_ID needs BREVO_LIST_IDS: those who confirm are added to them'
+      : null
+  },
+  client,
+}
 
 /**
  * https://developers.brevo.com/reference: without `updateEnabled` a known address is refused, and nothing about it
@@ -12,7 +64,7 @@ import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from 
  *
  * With double opt-in, Brevo creates the contact when it confirms, and until then finds nothing at its address.
  */
-export function brevo(settings: SettingsOf<'brevo'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.BREVO_BASE_URL,
     headers: { 'api-key': settings.BREVO_API_KEY },

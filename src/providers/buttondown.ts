@@ -1,8 +1,38 @@
+import { names, optional, page, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
+
+const settings = {
+  BUTTONDOWN_API_KEY: required(
+    word,
+    'API key with write access to subscribers; for a mail also with read access to emails.',
+    'Buttondown: Settings, API.',
+  ),
+  BUTTONDOWN_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'Buttondown: Tags; the name.'),
+  BUTTONDOWN_DOUBLE_OPT_IN: withDefault(
+    yesOrNo,
+    'true',
+    'Whether Buttondown asks the contact to confirm.',
+    'Your choice.',
+  ),
+  BUTTONDOWN_EMAIL_ID: optional(word, 'Mail to send to a new contact.', 'Buttondown: Emails; the id in its address.'),
+  BUTTONDOWN_REFERRER_URL: optional(page, 'Page that a new contact comes from.', 'The address of your page.'),
+  BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const buttondown: Vendor<typeof settings> = {
+  title: 'Buttondown',
+  settings,
+  rate: { calls: 10, per: SECOND, connections: 10 },
+  // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
+  promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  joins: ['BUTTONDOWN_TAGS'],
+  client,
+}
 
 /** Error codes that can only mean this address, with the end of the sentence for the visitor. */
 const refusals: Readonly<Record<string, string>> = {
@@ -19,7 +49,7 @@ const EXISTS = new Set(['email_already_exists', 'subscriber_already_exists'])
  * A creation gets no idempotency key, which would also repeat temporary refusals such as the daily limit. Our contacts are
  * recognised by their metadata instead.
  */
-export function buttondown(settings: SettingsOf<'buttondown'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.BUTTONDOWN_BASE_URL,
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },

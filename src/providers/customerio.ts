@@ -1,20 +1,111 @@
+import {
+  address,
+  assignments,
+  number,
+  oneOf,
+  optional,
+  required,
+  type ValuesOf,
+  withDefault,
+  word,
+} from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call, Caller } from '../outbound/caller.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { ALWAYS, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 
-/** The rate of the App API; the catalogue has that of the others. */
+const settings = {
+  CUSTOMERIO_API: withDefault(
+    oneOf('track', 'pipelines'),
+    'track',
+    'API that people and events are sent to.',
+    'Your choice; Customer.io recommends pipelines for what is new.',
+  ),
+  CUSTOMERIO_SITE_ID: optional(
+    word,
+    'Site id; the Track API needs it.',
+    'Customer.io: Settings, API credentials, Track API keys.',
+  ),
+  CUSTOMERIO_API_KEY: required(
+    word,
+    'Key of the Track API, or of the source that the Pipelines API writes to.',
+    'Customer.io: Settings, API credentials, Track API keys; or Integrations, Customer.io API or HTTP, Settings.',
+  ),
+  CUSTOMERIO_APP_KEY: optional(
+    word,
+    'Key of the App API, to look an address up first; without it every address is new there.',
+    'Customer.io: Settings, API credentials, App API keys.',
+  ),
+  CUSTOMERIO_ATTRIBUTES: {
+    ...optional(assignments, 'Attributes of a new person, as name=value.', 'Your choice.'),
+    needs: 'CUSTOMERIO_APP_KEY',
+  },
+  CUSTOMERIO_SEGMENT_ID: {
+    ...optional(
+      number,
+      'Manual segment to add the person to, by the Track API.',
+      'Customer.io: Segments, the segment, Usage.',
+    ),
+    needs: 'CUSTOMERIO_APP_KEY',
+  },
+  CUSTOMERIO_BASE_URL: optional(
+    address,
+    'Address of the API, instead of https://track.customer.io or https://cdp.customer.io.',
+    'https://track-eu.customer.io or https://cdp-eu.customer.io for an account in the EU.',
+  ),
+  CUSTOMERIO_APP_BASE_URL: {
+    ...withDefault(
+      address,
+      'https://api.customer.io',
+      'Address of the App API.',
+      'https://api-eu.customer.io for an account in the EU.',
+    ),
+    needs: 'CUSTOMERIO_APP_KEY',
+  },
+}
+type Settings = ValuesOf<typeof settings>
+
+export const customerio: Vendor<typeof settings> = {
+  title: 'Customer.io',
+  settings,
+  // The App API, which is called first, allows 10 calls a second.
+  rate: { calls: 100, per: SECOND, connections: 10 },
+  // With a key for the App API; without it every address is new. The Pipelines API recognises a repetition for a day.
+  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  joins: ['CUSTOMERIO_SEGMENT_ID'],
+  contradiction({
+    CUSTOMERIO_API: api,
+    CUSTOMERIO_SITE_ID: site,
+    CUSTOMERIO_SEGMENT_ID: segment,
+    CUSTOMERIO_ATTRIBUTES: attributes,
+  }) {
+    if (api === 'track' && site === undefined) {
+      return 'CUSTOMERIO_SITE_ID is missing: the Track API needs it; the Pipelines API (CUSTOMERIO_API=pipelines) does not'
+    }
+    if (api === 'pipelines' && site !== undefined) {
+      return 'CUSTOMERIO_SITE_ID is of the Track API: the Pipelines API takes CUSTOMERIO_API_KEY alone, the key of a source'
+    }
+    if (api === 'pipelines' && segment !== undefined) {
+      return 'CUSTOMERIO_SEGMENT_ID needs CUSTOMERIO_API=track: the Pipelines API cannot add to a segment'
+    }
+    const taken = ['id', 'cio_id', 'email', 'first_name', 'last_name', 'created_at']
+    const twice = taken.find(name => Object.hasOwn(attributes ?? {}, name))
+    return twice === undefined ? null : `CUSTOMERIO_ATTRIBUTES must be attributes of your own: ${twice} is taken`
+  },
+  client,
+}
+
+/** Of the App API; the vendor's rate is that of the others. */
 const APP_RATE = { calls: 10, per: 1_000, connections: 5 }
-const DAY = 86_400_000
 
 /** How a person and an event are sent to an API, which answers with a 2xx whose body says nothing. */
 interface Wire {
   readonly base: string
-  headers(settings: SettingsOf<'customerio'>): Readonly<Record<string, string>>
+  headers(settings: Settings): Readonly<Record<string, string>>
   /** Sets these attributes, whether the person is new or not. */
   person(email: string, attributes: object): Pick<Call, 'method' | 'path' | 'body'>
   event(event: JoinedEvent): Pick<Call, 'method' | 'path' | 'body'>
@@ -76,7 +167,7 @@ const pipelines: Wire = {
  * Neither API says whether somebody is new, so the App API (https://docs.customer.io/integrations/api/app) is called first.
  * Without its key only the address is sent, which changes no existing person, and everybody is new.
  */
-export function customerio(settings: SettingsOf<'customerio'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const wire = { track, pipelines }[settings.CUSTOMERIO_API]
   const { call } = connect({ base: settings.CUSTOMERIO_BASE_URL ?? wire.base, headers: wire.headers(settings) })
   const app =

@@ -1,10 +1,48 @@
 import { createHmac } from 'node:crypto'
+import { names, oneOf, optional, required, shaped, type ValuesOf, words } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { SECOND, site, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
+
+const settings = {
+  GHOST_BASE_URL: required(
+    site('/ghost'),
+    'Address of the site or its admin, without /ghost.',
+    'Ghost: Settings, Integrations, your custom integration, API URL.',
+  ),
+  GHOST_ADMIN_API_KEY: required(
+    shaped(
+      /^[0-9a-f]{24}:[0-9a-f]{64}$/,
+      'must be an Admin API key: 24 hexadecimal digits, a colon and 64 hexadecimal digits',
+    ),
+    'Admin API key of a custom integration.',
+    'Ghost: Settings, Integrations, Add custom integration, Admin API key.',
+  ),
+  GHOST_LABELS: optional(names, 'Labels to give to the member; new ones are made.', 'Ghost: Members, Filter, Label.'),
+  GHOST_NEWSLETTER_IDS: optional(
+    words,
+    'Newsletters to subscribe the member to, instead of those that Ghost chooses for new members.',
+    'Ghost: Settings, Newsletters; the id in its address.',
+  ),
+  GHOST_EMAIL_TYPE: optional(
+    oneOf('signin', 'signup', 'subscribe'),
+    'Mail with a link to sign in that Ghost sends to a new member: signin, signup or subscribe; unset: none.',
+    'Your choice.',
+  ),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const ghost: Vendor<typeof settings> = {
+  title: 'Ghost',
+  settings,
+  rate: { calls: 20, per: SECOND, connections: 5 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null, removal: 'at once' },
+  joins: ['GHOST_LABELS'],
+  client,
+}
 
 /** Each list replaces the one that the member has. */
 interface Edit {
@@ -22,7 +60,7 @@ interface Found {
  * https://docs.ghost.org/admin-api and the source, https://github.com/TryGhost/Ghost, whose messages are in English.
  * There is nothing to start: welcome mails and automations are for those who sign up on the site itself.
  */
-export function ghost(settings: SettingsOf<'ghost'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { GHOST_ADMIN_API_KEY: key, GHOST_LABELS: labels = [], GHOST_NEWSLETTER_IDS: newsletters } = settings
   const all = newsletters ?? []
   const { call } = connect({

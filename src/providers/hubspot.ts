@@ -1,8 +1,61 @@
+import { assignment, line, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  HUBSPOT_TOKEN: required(
+    word,
+    'Service key with the scopes crm.objects.contacts.read and .write; for lists crm.lists.read and .write, too.',
+    'HubSpot: Development, Keys, Service keys, Create service key.',
+  ),
+  HUBSPOT_LIST_IDS: optional(
+    numbers,
+    'Static lists (segments) to add the contact to.',
+    'HubSpot: CRM, Segments, Details of the segment; the ILS id.',
+  ),
+  HUBSPOT_PROPERTY: optional(
+    assignment,
+    'Property to set on a new contact, as name=value; a workflow can enrol on it.',
+    'HubSpot: Settings, Properties; use the internal name.',
+  ),
+  HUBSPOT_LIFECYCLE_STAGE: optional(
+    word,
+    'Lifecycle stage of a new contact, such as subscriber or lead.',
+    'HubSpot: Settings, Objects, Contacts, Lifecycle stage; the internal id.',
+  ),
+  HUBSPOT_LEGAL_BASIS: optional(
+    line(200),
+    "Legal basis for processing a new contact's data, such as Freely given consent from contact.",
+    "HubSpot: Settings, Properties, Legal basis for processing contact's data; the internal name of the option.",
+  ),
+  HUBSPOT_EVENT: optional(
+    word,
+    'Custom event to send (pe…_name); needs an Enterprise plan and the scope analytics.behavioral_events.send.',
+    'HubSpot: Data Management, Custom events.',
+  ),
+  HUBSPOT_BASE_URL: base('https://api.hubapi.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const hubspot: Vendor<typeof settings> = {
+  title: 'HubSpot',
+  settings,
+  rate: { calls: 100, per: 10 * SECOND, connections: 10 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY, removal: 'later' },
+  joins: ['HUBSPOT_LIST_IDS'],
+  contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
+    const name = property?.name ?? ''
+    if (['email', 'firstname', 'lastname'].includes(name)) {
+      return `HUBSPOT_PROPERTY must be a property of your own: ${name} is what the visitor typed`
+    }
+    const isTwice = (name === 'lifecyclestage' && stage) || (name === 'hs_legal_basis' && basis)
+    return isTwice ? `HUBSPOT_PROPERTY must not be ${name}, which has a setting of its own` : null
+  },
+  client,
+}
 
 /** Every path names the API version that it was written for. */
 const VERSION = '2026-09'
@@ -21,7 +74,7 @@ const CONTACT = '0-1'
  * address; its message contains the id. Properties are set on creation, so that a workflow can enrol on them; the event
  * has a UUID.
  */
-export function hubspot(settings: SettingsOf<'hubspot'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName, HUBSPOT_LIST_IDS: lists = [] } = settings
   const { HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis } = settings
   const { call } = connect({

@@ -1,10 +1,67 @@
+import { assignments, number, numbers, optional, page, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),
+  KIT_TAG_ID: optional(
+    number,
+    'Tag that is given to a new contact and starts the automation.',
+    'Kit: Subscribers, Tags; the number in its address.',
+  ),
+  KIT_SEQUENCE_ID: optional(
+    number,
+    'Sequence that a new contact is added to.',
+    'Kit: Send, Sequences; the number in its address.',
+  ),
+  KIT_TAG_IDS: optional(
+    numbers,
+    'More tags to give to the contact.',
+    'Kit: Subscribers, Tags; the number in the address of each.',
+  ),
+  KIT_FORM_ID: optional(
+    number,
+    'Form to add the contact to, which may ask it to confirm.',
+    'Kit: Grow, Landing pages & forms; the number in its address.',
+  ),
+  KIT_REFERRER_URL: {
+    ...optional(page, 'Page that a new contact comes from, for the form.', 'The address of your page.'),
+    needs: 'KIT_FORM_ID',
+  },
+  KIT_LAST_NAME_FIELD: optional(
+    word,
+    'Custom field for the rest of the name.',
+    'Kit: Subscribers, a subscriber, Custom fields; the key, such as last_name.',
+  ),
+  KIT_FIELDS: optional(
+    assignments,
+    'Custom fields of a new contact, as name=value.',
+    'Kit: Subscribers, a subscriber, Custom fields; the key of each.',
+  ),
+  KIT_BASE_URL: base('https://api.kit.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const kit: Vendor<typeof settings> = {
+  title: 'Kit',
+  settings,
+  rate: { calls: 120, per: MINUTE, connections: 5 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'by hand' },
+  joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
+  contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
+    if (tag !== undefined && tags?.includes(tag)) {
+      return 'KIT_TAG_IDS must not have the tag of KIT_TAG_ID: it would start the automation too early'
+    }
+    const isTwice = lastName !== undefined && Object.hasOwn(fields ?? {}, lastName)
+    return isTwice ? 'KIT_FIELDS must not have the field of KIT_LAST_NAME_FIELD' : null
+  },
+  client,
+}
 
 /** Milliseconds after a 429, which does not say how long to wait: the window of the limit. */
 const WINDOW = 60_000
@@ -26,7 +83,7 @@ interface Found {
  * https://developers.kit.com/api-reference: the creation is an upsert that would rewrite a first name, so the address is
  * looked up first. Tags and a form take calls of their own, and so does the tag or the sequence that starts the automation.
  */
-export function kit(settings: SettingsOf<'kit'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.KIT_BASE_URL,
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },

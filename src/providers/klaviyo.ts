@@ -1,11 +1,43 @@
+import { optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { ALWAYS, base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  KLAVIYO_API_KEY: required(
+    word,
+    'Private key with read and write access to profiles and lists, and write access to events and subscriptions.',
+    'Klaviyo: Settings, API keys, Create private API key.',
+  ),
+  KLAVIYO_LIST_ID: optional(
+    word,
+    'List to add the contact to.',
+    'Klaviyo: Audience, Lists & segments, Settings of the list.',
+  ),
+  KLAVIYO_CONSENT: withDefault(
+    yesOrNo,
+    'false',
+    'Whether a new contact is subscribed to email marketing, so that you may mail it.',
+    'Your choice: your form must say so.',
+  ),
+  KLAVIYO_BASE_URL: base('https://a.klaviyo.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const klaviyo: Vendor<typeof settings> = {
+  title: 'Klaviyo',
+  settings,
+  // 75 a second and 750 a minute: the slower one, evenly.
+  rate: { calls: 12, per: SECOND, connections: 10 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  joins: ['KLAVIYO_LIST_ID'],
+  client,
+}
 
 /** Every call names the API version that it was written for. */
 const REVISION = '2026-07-15'
@@ -23,7 +55,7 @@ type Ours = Extract<Creation, { is: 'created' | 'existing' }> & { readonly provi
  * second step subscribes a new profile, if the settings say that it consents, or just adds it to the list. It never
  * subscribes a profile that was there before: that would lift earlier unsubscriptions.
  */
-export function klaviyo(settings: SettingsOf<'klaviyo'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { KLAVIYO_LIST_ID: list, KLAVIYO_CONSENT: consent } = settings
   const account = {
     base: `${settings.KLAVIYO_BASE_URL}/api`,

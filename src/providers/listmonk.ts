@@ -1,10 +1,66 @@
+import {
+  assignments,
+  number,
+  numbers,
+  optional,
+  required,
+  type ValuesOf,
+  withDefault,
+  word,
+  yesOrNo,
+} from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { SECOND, site, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
+
+const settings = {
+  LISTMONK_BASE_URL: required(
+    site('/api'),
+    'Address of your listmonk, without /api.',
+    'The address of its admin page.',
+  ),
+  LISTMONK_USER: required(
+    word,
+    'Name of an API user that may get and manage subscribers and the lists, and send transactional mails.',
+    'listmonk: Users, New, type API.',
+  ),
+  LISTMONK_TOKEN: required(word, 'Token of the API user.', 'listmonk: shown once when the API user is made.'),
+  LISTMONK_LIST_IDS: required(numbers, 'Lists to add the contact to.', 'listmonk: Lists; the number beside the name.'),
+  LISTMONK_TEMPLATE_ID: optional(
+    number,
+    'Transactional template to send to a new contact.',
+    'listmonk: Campaigns, Templates, type Transactional.',
+  ),
+  LISTMONK_PRECONFIRM: withDefault(
+    yesOrNo,
+    'false',
+    'Whether subscriptions count as confirmed, so that lists with double opt-in ask nobody.',
+    'Your choice; with true you vouch for the consent.',
+  ),
+  LISTMONK_ATTRIBUTES: optional(
+    assignments,
+    'Attributes of a new subscriber, as name=value, separated by commas.',
+    'Your choice; templates and queries may use them.',
+  ),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const listmonk: Vendor<typeof settings> = {
+  title: 'listmonk',
+  settings,
+  rate: { calls: 100, per: SECOND, connections: 10 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  joins: ['LISTMONK_LIST_IDS'],
+  contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
+    Object.hasOwn(attributes, 'waitlist')
+      ? 'LISTMONK_ATTRIBUTES must not set waitlist: by this attribute Waitlist knows its own subscribers'
+      : null,
+  client,
+}
 
 /** Bytes of an answer: its longest language pack has 92,000. */
 const LARGEST_ANSWER = 131_072
@@ -37,7 +93,7 @@ interface Subscriber {
 type Unfound = { readonly is: 'unseen' } | { readonly is: 'unsure' }
 
 /** https://listmonk.app/docs/apis/apis and the source, https://github.com/knadh/listmonk. Its messages are localised. */
-export function listmonk(settings: SettingsOf<'listmonk'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template, LISTMONK_PRECONFIRM: preconfirm } = settings
   const { call } = connect({
     base: `${settings.LISTMONK_BASE_URL}/api`,

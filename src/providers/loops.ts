@@ -1,6 +1,40 @@
+import { assignments, line, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
 import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),
+  LOOPS_MAILING_LISTS: optional(words, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
+  LOOPS_USER_GROUP: optional(line(500), 'User group of a new contact.', 'Your choice.'),
+  LOOPS_CONTACT_PROPERTIES: optional(
+    assignments,
+    'Custom properties of type string to set on a new contact: name=value, separated by commas.',
+    'Loops: Settings, API, the API name; make them there first.',
+  ),
+  LOOPS_EVENT_PROPERTIES: optional(
+    assignments,
+    'Properties of type string to send with the event: name=value, separated by commas.',
+    'Loops: Events; use the same names in your workflow.',
+  ),
+  LOOPS_BASE_URL: base('https://app.loops.so/api'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const loops: Vendor<typeof settings> = {
+  title: 'Loops',
+  settings,
+  rate: { calls: 10, per: SECOND, connections: 10 },
+  // Loops does not document how long it keeps the key of an event.
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  joins: ['LOOPS_MAILING_LISTS'],
+  contradiction({ LOOPS_CONTACT_PROPERTIES: properties }) {
+    const own = ['email', 'firstName', 'lastName', 'mailingLists', 'source', 'subscribed', 'userGroup', 'userId']
+    const taken = own.find(name => Object.hasOwn(properties ?? {}, name))
+    return taken === undefined ? null : `LOOPS_CONTACT_PROPERTIES must be properties of your own: ${taken} is Loops'`
+  },
+  client,
+}
 
 /** Shows in Loops where a contact comes from, and to us which ones we created. */
 const SOURCE = 'waitlist'
@@ -9,7 +43,7 @@ const SOURCE = 'waitlist'
 const INVALID_ADDRESS = /^invalid email address\.?$/i
 
 /** https://loops.so/docs/api-reference: a 409 means a known address, or an idempotency key that was used before. */
-export function loops(settings: SettingsOf<'loops'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.LOOPS_BASE_URL,
     headers: { authorization: `Bearer ${settings.LOOPS_API_KEY}` },

@@ -1,17 +1,94 @@
 import { createHash } from 'node:crypto'
+import {
+  address,
+  language,
+  names,
+  number,
+  optional,
+  required,
+  type ValuesOf,
+  withDefault,
+  word,
+  words,
+  yesOrNo,
+} from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  MAILCHIMP_API_KEY: required(
+    word,
+    'API key; the part after the dash names the data centre.',
+    'Mailchimp: Account & billing, Extras, API keys.',
+  ),
+  MAILCHIMP_AUDIENCE_ID: required(word, 'Audience that holds the list.', 'Mailchimp: Audience, Settings, Audience ID.'),
+  MAILCHIMP_DOUBLE_OPT_IN: withDefault(
+    yesOrNo,
+    'false',
+    'Whether Mailchimp asks the contact to confirm.',
+    'Your choice.',
+  ),
+  MAILCHIMP_TAGS: optional(
+    names,
+    'Tags to give to the contact; new ones are made.',
+    'Mailchimp: Audience, Tags; the name.',
+  ),
+  MAILCHIMP_INTEREST_IDS: optional(
+    words,
+    'Interests (group names) to give to the contact.',
+    'Mailchimp: its API lists them, under interest-categories of the audience.',
+  ),
+  MAILCHIMP_LANGUAGE: optional(
+    language,
+    'Language of the contact.',
+    'Mailchimp: the code of a contact language, such as de or pt_PT.',
+  ),
+  MAILCHIMP_JOURNEY_ID: optional(
+    number,
+    'Journey to start, instead of an event; with MAILCHIMP_STEP_ID.',
+    'Mailchimp: the API trigger of the flow shows both numbers.',
+  ),
+  MAILCHIMP_STEP_ID: optional(
+    number,
+    'Step of the journey with the API trigger.',
+    'Mailchimp: the API trigger of the flow shows both numbers.',
+  ),
+  MAILCHIMP_BASE_URL: optional(address, 'Address of the API, instead of the one of the data centre.', 'Leave it.'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const mailchimp: Vendor<typeof settings> = {
+  title: 'Mailchimp',
+  settings,
+  rate: { calls: 100, per: SECOND, connections: 10 },
+  promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
+  contradiction(
+    { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
+    eventName,
+  ) {
+    if ((journey === undefined) !== (step === undefined)) {
+      return 'MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID belong together: set both or none'
+    }
+    if (journey === undefined && (eventName.length < 2 || eventName.length > 30)) {
+      return 'EVENT_NAME must have 2 to 30 characters'
+    }
+    const hasDataCentre = /-[a-z]{2,4}\d{1,3}$/.test(key)
+    return hasDataCentre || url !== undefined ? null : 'MAILCHIMP_API_KEY must end with its data centre, such as -us21'
+  },
+  client,
+}
 
 /**
  * https://mailchimp.com/developer/marketing/api: a creation answers with 200, or with a 400 titled "Member Exists" if the
  * audience has, or had, the address. A member is identified by its contact id or by a hash of its address.
  */
-export function mailchimp(settings: SettingsOf<'mailchimp'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const key = settings.MAILCHIMP_API_KEY
   const dataCentre = key.slice(key.lastIndexOf('-') + 1)
   const { call } = connect({

@@ -1,16 +1,52 @@
+import { optional, required, type ValuesOf, withDefault, word, words, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  MAILERLITE_API_KEY: required(word, 'API token.', 'MailerLite: Integrations, API, Generate new token.'),
+  MAILERLITE_GROUP_ID: optional(
+    word,
+    'Group that a new contact joins, which starts the automation.',
+    'MailerLite: Subscribers, Groups; the number in its address.',
+  ),
+  MAILERLITE_GROUP_IDS: optional(
+    words,
+    'More groups to add the contact to.',
+    'MailerLite: Subscribers, Groups; the number in the address of each.',
+  ),
+  MAILERLITE_DOUBLE_OPT_IN: withDefault(
+    yesOrNo,
+    'false',
+    'Whether the contact is unconfirmed until it confirms.',
+    'Your choice; MailerLite asks the contact if Account settings, Subscribe settings, Double opt-in for API and integrations is on.',
+  ),
+  MAILERLITE_BASE_URL: base('https://connect.mailerlite.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const mailerlite: Vendor<typeof settings> = {
+  title: 'MailerLite',
+  settings,
+  rate: { calls: 120, per: MINUTE, connections: 5 },
+  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  joins: ['MAILERLITE_GROUP_IDS'],
+  contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
+    group !== undefined && groups?.includes(group)
+      ? 'MAILERLITE_GROUP_IDS must not have the group of MAILERLITE_GROUP_ID: it would start the automation too early'
+      : null,
+  client,
+}
 
 /**
  * https://developers.mailerlite.com/docs/subscribers and /groups: a creation updates an existing subscriber, so a lookup
  * comes first. There are no events: joining a group starts the owner's automation; joining again changes nothing.
  */
-export function mailerlite(settings: SettingsOf<'mailerlite'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.MAILERLITE_BASE_URL,
     // Required in every request, even without a body.

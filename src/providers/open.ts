@@ -5,29 +5,7 @@ import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
-import { type SettingsOf, type Vendor, type VendorName, vendors } from './catalogue.ts'
 import type { Choice } from './settings.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
-
-/** Loads only the vendor in use. */
-const clients: {
-  readonly [Name in VendorName]: () => Promise<(settings: SettingsOf<Name>, connect: Connect) => VendorClient>
-} = {
-  loops: async () => (await import('./loops.ts')).loops,
-  resend: async () => (await import('./resend.ts')).resend,
-  kit: async () => (await import('./kit.ts')).kit,
-  brevo: async () => (await import('./brevo.ts')).brevo,
-  mailchimp: async () => (await import('./mailchimp.ts')).mailchimp,
-  plunk: async () => (await import('./plunk.ts')).plunk,
-  listmonk: async () => (await import('./listmonk.ts')).listmonk,
-  klaviyo: async () => (await import('./klaviyo.ts')).klaviyo,
-  hubspot: async () => (await import('./hubspot.ts')).hubspot,
-  buttondown: async () => (await import('./buttondown.ts')).buttondown,
-  customerio: async () => (await import('./customerio.ts')).customerio,
-  mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
-  beehiiv: async () => (await import('./beehiiv.ts')).beehiiv,
-  ghost: async () => (await import('./ghost.ts')).ghost,
-}
 
 /** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
 const AUTOMATION_TIMEOUT = 20_000
@@ -46,13 +24,13 @@ export interface ProviderOptions {
 }
 
 /** Opens no connection yet. */
-export async function openProvider<Name extends VendorName>(
-  { vendor: name, settings }: Choice<Name>,
+export function openProvider(
+  { name, vendor, settings }: Choice,
   { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave', shared }: ProviderOptions,
-): Promise<Provider> {
-  const { rate, promises }: Vendor = vendors[name]
+): Provider {
+  const { rate, promises } = vendor
   const callers: Caller[] = []
-  const client = (await clients[name]())(settings, callerSettings => {
+  const client = vendor.client(settings, callerSettings => {
     const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
     callers.push(made)
     return made

@@ -1,10 +1,37 @@
+import { optional, required, type ValuesOf, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  PLUNK_SECRET_KEY: required(word, 'Secret key (sk_…), for contacts.', 'Plunk: Project settings, API keys.'),
+  PLUNK_PUBLIC_KEY: required(word, 'Public key (pk_…), for events.', 'Plunk: Project settings, API keys.'),
+  PLUNK_SUBSCRIBED: optional(
+    yesOrNo,
+    'Whether a new contact is subscribed to marketing mails; Plunk subscribes it unless this is false.',
+    'Your choice.',
+  ),
+  PLUNK_BASE_URL: base('https://next-api.useplunk.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const plunk: Vendor<typeof settings> = {
+  title: 'Plunk',
+  settings,
+  // 1,000 a minute, and 50 that change contacts a second: the slower one, evenly.
+  rate: { calls: 16, per: SECOND, connections: 10 },
+  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  joins: [],
+  contradiction: (_, eventName) =>
+    /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/.test(eventName)
+      ? 'EVENT_NAME must not be one of Plunk itself: email.…, contact.subscribed, contact.unsubscribed, segment.…'
+      : null,
+  client,
+}
 
 interface Found {
   readonly is: 'found'
@@ -17,7 +44,7 @@ interface Found {
  * https://docs.useplunk.com/api-reference and the source, https://github.com/useplunk/plunk. A creation is an upsert that
  * would change an existing contact, so the address is looked up first. Events need the public key.
  */
-export function plunk(settings: SettingsOf<'plunk'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.PLUNK_BASE_URL,
     headers: { authorization: `Bearer ${settings.PLUNK_SECRET_KEY}` },

@@ -1,13 +1,36 @@
+import { assignments, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
 import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { SettingsOf } from './catalogue.ts'
+import { base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+
+const settings = {
+  RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),
+  RESEND_SEGMENT_IDS: optional(words, 'Segments to add the contact to.', 'Resend: Audience, Segments.'),
+  RESEND_TOPIC_IDS: optional(words, 'Topics that the contact opts in to.', 'Resend: Audience, Topics.'),
+  RESEND_PROPERTIES: optional(
+    assignments,
+    'Properties of type string to set on a new contact: name=value, separated by commas.',
+    'Resend: Audience, Properties; make them there first.',
+  ),
+  RESEND_BASE_URL: base('https://api.resend.com'),
+}
+type Settings = ValuesOf<typeof settings>
+
+export const resend: Vendor<typeof settings> = {
+  title: 'Resend',
+  settings,
+  rate: { calls: 5, per: SECOND, connections: 5 },
+  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  joins: ['RESEND_SEGMENT_IDS'],
+  client,
+}
 
 /**
  * https://resend.com/docs/api-reference/contacts and /events. It is not documented what a second creation of an address
  * does, so the address is looked up first. Segments are sent as objects, as the official clients do.
  */
-export function resend(settings: SettingsOf<'resend'>, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect): VendorClient {
   const { call } = connect({
     base: settings.RESEND_BASE_URL,
     headers: { authorization: `Bearer ${settings.RESEND_API_KEY}` },

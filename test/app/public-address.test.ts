@@ -91,7 +91,7 @@ async function found(baseUrl: string, env: Record<string, string> = {}, leadTo?:
 }
 
 async function trialsOf(env: Record<string, string>) {
-  const result = readConfig({ HOST: '127.0.0.1', ...env })
+  const result = await readConfig({ HOST: '127.0.0.1', ...env })
   assert.ok('config' in result, JSON.stringify(result))
   const operator = await operatorOf(result.config)
   const secret = () => operator.secret('check').catch(() => null)

@@ -64,7 +64,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     goesOn = false
     await visitors
 
-    const settings = readConfig({ DATABASE_URL: url })
+    const settings = await readConfig({ DATABASE_URL: url })
     assert.ok('config' in settings)
     const contacts = await Array.fromAsync(await (await operatorOf(settings.config)).contacts())
     const isVisitor = (email: string) => email.startsWith('visitor-')

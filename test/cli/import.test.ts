@@ -39,7 +39,7 @@ async function run(t: TestContext, cwd: string, args: string[], { env = {}, inpu
 
 /** What a list has of each contact. */
 async function contactsIn(url: string) {
-  const settings = readConfig({ DATABASE_URL: url })
+  const settings = await readConfig({ DATABASE_URL: url })
   assert.ok('config' in settings)
   return Array.fromAsync(await (await operatorOf(settings.config)).contacts())
 }

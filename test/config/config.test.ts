@@ -5,14 +5,14 @@ import { type SettingName, settings } from '../../src/config/settings.ts'
 
 type Environment = Record<string, string>
 
-function configured(env: Environment): Config {
-  const result = readConfig(env)
+async function configured(env: Environment): Promise<Config> {
+  const result = await readConfig(env)
   assert.ok('config' in result, JSON.stringify(result))
   return result.config
 }
 
-function mistakes(env: Environment): readonly string[] {
-  const result = readConfig(env)
+async function mistakes(env: Environment): Promise<readonly string[]> {
+  const result = await readConfig(env)
   assert.ok('mistakes' in result, 'these settings should be refused')
   return result.mistakes
 }
@@ -90,8 +90,8 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
 }
 
 describe('the configuration', () => {
-  test('with nothing set it is complete: every default of the design', () => {
-    assert.deepEqual(configured({}), {
+  test('with nothing set it is complete: every default of the design', async () => {
+    assert.deepEqual(await configured({}), {
       host: 'localhost',
       port: 8080,
       baseUrl: null,
@@ -124,29 +124,29 @@ describe('the configuration', () => {
       admin: null,
       logLevel: 'info',
       logFormat: 'auto',
-      warnings: configured({}).warnings,
+      warnings: (await configured({})).warnings,
     })
   })
 
-  test('every documented default is what its own rule allows', () => {
+  test('every documented default is what its own rule allows', async () => {
     for (const [name, setting] of Object.entries(settings)) {
       if (!('default' in setting)) continue
       assert.notEqual(setting.read(setting.default), undefined, name)
-      assert.deepEqual(configured({ [name]: setting.default }), configured({}), name)
+      assert.deepEqual(await configured({ [name]: setting.default }), await configured({}), name)
     }
   })
 
   for (const [name, texts] of Object.entries(refused)) {
-    test(`${name}: what is not allowed is refused, with what is, and is not repeated`, () => {
+    test(`${name}: what is not allowed is refused, with what is, and is not repeated`, async () => {
       const { allowed } = settings[name as SettingName]
       for (const text of texts) {
-        const [told = '', ...more] = mistakes({ [name]: text })
+        const [told = '', ...more] = await mistakes({ [name]: text })
         assert.deepEqual(
           [told.split(/; (?=it |name |for )/)[0], more],
           [`${name} ${allowed}`, []],
           JSON.stringify(text),
         )
-        assert.doesNotMatch(mistakes({ [name]: text }).join(), /se.?Cret/)
+        assert.doesNotMatch((await mistakes({ [name]: text })).join(), /se.?Cret/)
       }
     })
   }
@@ -175,15 +175,15 @@ describe('the configuration', () => {
     ['TLS_KEY_FILE', '-----BEGIN PRIVATE KEY-----\nseCret', /path of a file; it looks like what is in the file$/],
   ]
   for (const [name, text, clue] of elsewhere) {
-    test(`${name}=${text.split('\n')[0]} is refused with a word on what was meant`, () => {
-      const told = mistakes({ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem', [name]: text })
+    test(`${name}=${text.split('\n')[0]} is refused with a word on what was meant`, async () => {
+      const told = await mistakes({ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem', [name]: text })
       assert.equal(told.length, 1)
       assert.match(told[0]!, clue)
       assert.doesNotMatch(told[0]!, /seCret/)
     })
   }
 
-  test('a value of the right kind that is wrong in itself gets no such word', () => {
+  test('a value of the right kind that is wrong in itself gets no such word', async () => {
     for (const [name, text] of [
       ['DATABASE_URL', 'postgres://me@host'],
       ['REDIS_URL', 'redis://'],
@@ -194,7 +194,7 @@ describe('the configuration', () => {
       ['PORT', '80.5'],
       ['PORT', '70000'],
     ] as const) {
-      assert.deepEqual(mistakes({ [name]: text }), [`${name} ${settings[name].allowed}`])
+      assert.deepEqual(await mistakes({ [name]: text }), [`${name} ${settings[name].allowed}`])
     }
   })
 
@@ -206,65 +206,74 @@ describe('the configuration', () => {
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })
 
-  test('all mistakes are told at once, each beginning with its variable', () => {
+  test('all mistakes are told at once, each beginning with its variable', async () => {
     const wrong = Object.fromEntries(Object.entries(refused).map(([name, texts]) => [name, texts[0]!]))
-    const told = mistakes({ ...wrong, TLS_KEY_FILE: 'key.pem' })
+    const told = await mistakes({ ...wrong, TLS_KEY_FILE: 'key.pem' })
     const named = told.map(mistake => mistake.split(' ')[0])
     assert.deepEqual([...named].sort(), [...Object.keys(refused), 'TLS_CERT_FILE'].sort())
     assert.doesNotMatch(told.join(), /se.?Cret/)
   })
 
-  test('an empty value and one of spaces count as unset; spaces around a value do not matter', () => {
+  test('an empty value and one of spaces count as unset; spaces around a value do not matter', async () => {
     for (const name of Object.keys(settings)) {
-      assert.deepEqual(configured({ [name]: '' }), configured({}), name)
-      assert.deepEqual(configured({ [name]: ' \t' }), configured({}), name)
+      assert.deepEqual(await configured({ [name]: '' }), await configured({}), name)
+      assert.deepEqual(await configured({ [name]: ' \t' }), await configured({}), name)
     }
-    assert.equal(configured({ PORT: ' 9000 ' }).port, 9_000)
+    assert.equal((await configured({ PORT: ' 9000 ' })).port, 9_000)
   })
 
-  test('what is no setting is not looked at', () => {
+  test('what is no setting is not looked at', async () => {
     assert.deepEqual(
-      configured({ PATH: '/bin', HOME: '/root', __proto__: 'x', toString: 'y' } as never),
-      configured({}),
+      await configured({ PATH: '/bin', HOME: '/root', __proto__: 'x', toString: 'y' } as never),
+      await configured({}),
     )
   })
 
-  test('values are read as meant', () => {
-    assert.equal(configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }).baseUrl, 'https://waitlist.example.com')
-    assert.equal(configured({ PORT: '0' }).port, 0)
-    const { store } = configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
+  test('values are read as meant', async () => {
+    assert.equal(
+      (await configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' })).baseUrl,
+      'https://waitlist.example.com',
+    )
+    assert.equal((await configured({ PORT: '0' })).port, 0)
+    const { store } = await configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
     assert.deepEqual(store, { kind: 'sqlite', path: '/var/lib/list.db' })
-    assert.deepEqual(configured({ DATABASE_URL: 'sqlite::memory:' }).store, { kind: 'sqlite', path: ':memory:' })
+    assert.deepEqual((await configured({ DATABASE_URL: 'sqlite::memory:' })).store, {
+      kind: 'sqlite',
+      path: ':memory:',
+    })
     for (const url of ['postgres://db/list', 'postgresql://me:p%40ss@[::1]:6432/list?sslmode=verify-full']) {
-      assert.deepEqual(configured({ DATABASE_URL: url }).store, { kind: 'postgres', url })
+      assert.deepEqual((await configured({ DATABASE_URL: url })).store, { kind: 'postgres', url })
     }
     const redis = { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null }
-    assert.deepEqual(configured({ REDIS_URL: 'redis://redis/2' }).redis, redis)
-    assert.deepEqual(configured({ TRUST_PROXY: '0' }).proxies, { kind: 'none' })
-    assert.deepEqual(configured({ TRUST_PROXY: '2' }).proxies, { kind: 'hops', hops: 2 })
-    assert.deepEqual(configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' }).proxies, {
+    assert.deepEqual((await configured({ REDIS_URL: 'redis://redis/2' })).redis, redis)
+    assert.deepEqual((await configured({ TRUST_PROXY: '0' })).proxies, { kind: 'none' })
+    assert.deepEqual((await configured({ TRUST_PROXY: '2' })).proxies, { kind: 'hops', hops: 2 })
+    assert.deepEqual((await configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' })).proxies, {
       kind: 'networks',
       networks: ['10.0.0.0/8', 'fd00::/8'],
     })
-    assert.deepEqual(configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' }).corsOrigins, [
+    assert.deepEqual((await configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' })).corsOrigins, [
       'https://a.example',
       'http://localhost:3000',
     ])
-    assert.deepEqual(configured({ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: secret }).webhook, {
-      url: 'https://hook.example/a?b=c',
-      secrets: [secret],
-    })
     assert.deepEqual(
-      configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` }).webhook?.secrets,
+      (await configured({ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: secret })).webhook,
+      {
+        url: 'https://hook.example/a?b=c',
+        secrets: [secret],
+      },
+    )
+    assert.deepEqual(
+      (await configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` })).webhook?.secrets,
       [secret, secret],
     )
     const slack = 'https://hooks.slack.com/services/T0/B0/x'
     const discord = 'http://127.0.0.1:8000/api/webhooks/1/x?thread_id=2'
-    assert.deepEqual(configured({ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }).channels, {
+    assert.deepEqual((await configured({ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord })).channels, {
       slack,
       discord,
     })
-    assert.equal(configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }).chatInterval, 3_600_000)
+    assert.equal((await configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' })).chatInterval, 3_600_000)
     for (const [text, milliseconds] of [
       ...[
         ['0', 0],
@@ -273,19 +282,19 @@ describe('the configuration', () => {
         ['2s', 2_000],
       ],
     ] as const) {
-      assert.equal(configured({ SHUTDOWN_DELAY: text }).shutdownDelay, milliseconds, text)
+      assert.equal((await configured({ SHUTDOWN_DELAY: text })).shutdownDelay, milliseconds, text)
     }
-    assert.equal(configured({ RATE_LIMIT_WINDOW: '1d' }).quota.window, 86_400)
-    assert.equal(configured({ KEEP_DELIVERIES: '30d' }).keepDeliveries, 30 * 86_400_000)
-    assert.equal(configured({ KEEP_DELIVERIES: '36h' }).keepDeliveries, 36 * 3_600_000)
-    assert.deepEqual(configured(tls).tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+    assert.equal((await configured({ RATE_LIMIT_WINDOW: '1d' })).quota.window, 86_400)
+    assert.equal((await configured({ KEEP_DELIVERIES: '30d' })).keepDeliveries, 30 * 86_400_000)
+    assert.equal((await configured({ KEEP_DELIVERIES: '36h' })).keepDeliveries, 36 * 3_600_000)
+    assert.deepEqual((await configured(tls)).tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
   })
 
-  test('the cookie is Secure exactly when the public address is https', () => {
+  test('the cookie is Secure exactly when the public address is https', async () => {
     const secure = { sameSite: 'lax', secure: true }
-    assert.deepEqual(configured(tls).cookie, secure)
-    assert.deepEqual(configured({ BASE_URL: 'https://waitlist.example.com' }).cookie, secure)
-    assert.equal(configured({ BASE_URL: 'http://waitlist.example.com' }).cookie.secure, false)
+    assert.deepEqual((await configured(tls)).cookie, secure)
+    assert.deepEqual((await configured({ BASE_URL: 'https://waitlist.example.com' })).cookie, secure)
+    assert.equal((await configured({ BASE_URL: 'http://waitlist.example.com' })).cookie.secure, false)
   })
 })
 
@@ -328,17 +337,17 @@ describe('contradictions', () => {
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
   ]
   for (const [what, env, mistake] of cases) {
-    test(`${what} is refused`, () => {
-      const told = mistakes(env)
+    test(`${what} is refused`, async () => {
+      const told = await mistakes(env)
       assert.equal(told.length, 1)
       assert.match(told[0]!, mistake)
     })
   }
 
-  test('the same settings are fine where they agree', () => {
+  test('the same settings are fine where they agree', async () => {
     const https = { BASE_URL: 'https://waitlist.example.com' }
-    configured({ ...tls, ...https })
-    configured({ ...https, COOKIE_SAME_SITE: 'none' })
-    configured({ COOKIE_SAME_SITE: 'strict' })
+    await configured({ ...tls, ...https })
+    await configured({ ...https, COOKIE_SAME_SITE: 'none' })
+    await configured({ COOKIE_SAME_SITE: 'strict' })
   })
 })

@@ -141,8 +141,8 @@ describe('warnings', () => {
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]
   for (const [what, env, expected] of cases) {
-    test(`${what}: ${expected.length === 0 ? 'nothing' : expected.length} to warn of`, () => {
-      const result = readConfig(env)
+    test(`${what}: ${expected.length === 0 ? 'nothing' : expected.length} to warn of`, async () => {
+      const result = await readConfig(env)
       assert.ok('config' in result, JSON.stringify(result))
       const { warnings } = result.config
       assert.equal(warnings.length, expected.length, warnings.join('\n'))

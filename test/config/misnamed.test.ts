@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { misnamed } from '../../src/config/misnamed.ts'
-import { settings, vendorNames, vendors } from '../../src/config/settings.ts'
+import { allVendors, settings } from '../../src/config/settings.ts'
 
 const own = Object.keys(settings)
-const known = [...own, ...vendorNames.flatMap(vendor => Object.keys(vendors[vendor].settings))]
+const vendors = await allVendors()
+const known = [...own, ...Object.values(vendors).flatMap(vendor => Object.keys(vendor.settings))]
 
 const inEnvironment = (variables: Readonly<Record<string, string>>, useful = own) =>
   misnamed({ inFile: [], inEnvironment: variables, known, useful })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { vendors } from '../../src/providers/catalogue.ts'
+import { allVendors } from '../../src/providers/list.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { events } from '../../src/waitlist/delivery/events.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
@@ -11,6 +11,8 @@ import { isSlow } from '../harness/slow.ts'
 import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
 import { opened, type VendorUnderTest } from './provider.ts'
 import { signup } from './store.ts'
+
+const vendors = await allVendors()
 
 const MINUTE = 60_000
 const SEEDS = isSlow ? [1, 2, 3] : [2]

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { vendors } from '../../src/providers/catalogue.ts'
+import { allVendors } from '../../src/providers/list.ts'
 import type { Removal } from '../../src/waitlist/ports/provider.ts'
 import { type Asked, type Misbehaviour, misbehaviours, startVendor, tookEffect } from '../harness/vendor.ts'
 import { contactOf, opened, PATIENT, SHORT, type VendorUnderTest } from './provider.ts'
+
+const vendors = await allVendors()
 
 /** Each could be taken for another one, by a search, a pattern or an encoding. */
 // biome-ignore format: a list to be read as one

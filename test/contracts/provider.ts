@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as passes } from 'node:timers/promises'
 import { readConfig } from '../../src/config/config.ts'
-import { type Promises, type VendorName, vendors } from '../../src/providers/catalogue.ts'
+import { allVendors, type VendorName } from '../../src/providers/list.ts'
 import { openProvider } from '../../src/providers/open.ts'
+import type { Promises } from '../../src/providers/vendor.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import type { Failure } from '../../src/waitlist/ports/failure.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
@@ -11,6 +12,8 @@ import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rule
 import { type Asked, type Misbehaviour, misbehaviours, type Said, startVendor, tookEffect } from '../harness/vendor.ts'
 import { convergence } from './provider.convergence.ts'
 import { removalContract } from './provider.removal.ts'
+
+const vendors = await allVendors()
 
 /** A vendor's server, as its documentation describes it: keeps contacts and answers like it. */
 export interface VendorFake {
@@ -31,7 +34,7 @@ export interface VendorUnderTest {
   readonly vendor: VendorName
   /** Its API that the settings choose, where there are several. */
   readonly api?: string
-  /** What these settings promise less than the catalogue. */
+  /** What these settings promise less than the vendor's file. */
   readonly promises?: Partial<Promises>
   /** The environment of an operator whose vendor answers at `url`, with an automation. */
   settings(url: string): Record<string, string>
@@ -81,7 +84,7 @@ export async function opened(
   timeout = PATIENT,
   automationTimeout?: number,
 ): Promise<Provider> {
-  const result = readConfig({ PROVIDER: vendor, ...env })
+  const result = await readConfig({ PROVIDER: vendor, ...env })
   assert.ok('config' in result, JSON.stringify(result))
   const { provider } = result.config
   assert.ok(provider !== null)
@@ -117,7 +120,7 @@ const classOf: Readonly<Record<Misbehaviour, readonly string[]>> = {
   slow: ['created'],
 }
 
-/** The promises of `Provider` (waitlist/ports/provider.ts), and those of the catalogue, held against a fake of the vendor. */
+/** The promises of `Provider` (waitlist/ports/provider.ts), and those of the vendor's file, held against a fake of the vendor. */
 export function providerContract(under: VendorUnderTest): void {
   const title = [vendors[under.vendor].title, ...(under.api === undefined ? [] : [under.api])].join(', ')
   const promises: Promises = { ...vendors[under.vendor].promises, ...under.promises }

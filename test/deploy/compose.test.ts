@@ -79,11 +79,11 @@ for (const path of ['compose.yaml', 'deploy/compose.instances.yaml']) {
       assert.throws(() => filled(read(path), {}), /set it in \.env/)
     })
 
-    test('sets up the program without a mistake, and without a warning', () => {
+    test('sets up the program without a mistake, and without a warning', async () => {
       assert.ok(ours.length > 0)
       for (const [name, { environment }] of ours) {
         const given = Object.entries(environment!).map(([name, value]) => [name, String(value)])
-        const result = readConfig({ ...imageEnv, ...written, ...Object.fromEntries(given) })
+        const result = await readConfig({ ...imageEnv, ...written, ...Object.fromEntries(given) })
         assert.ok('config' in result, JSON.stringify(result))
         assert.deepEqual(result.config.warnings, [], name)
         assert.deepEqual(result.config.proxies, { kind: 'hops', hops: 1 })
@@ -191,11 +191,11 @@ describe('the Dockerfile', () => {
     for (const { base } of others) assert.equal(base, pulled!.name)
   })
 
-  test('has a user with a number, a signal, a health check, and its settings are those of the program', () => {
+  test('has a user with a number, a signal, a health check, and its settings are those of the program', async () => {
     assert.match(last('USER')!.rest, /^[1-9]\d*:[1-9]\d*$/)
     assert.equal(last('STOPSIGNAL')!.rest, 'SIGTERM')
     assert.ok(last('HEALTHCHECK')!.rest.startsWith('CMD ["'))
-    const result = readConfig({ ...imageEnv, BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' })
+    const result = await readConfig({ ...imageEnv, BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' })
     assert.deepEqual('config' in result && result.config.warnings, [])
     assert.equal(last('EXPOSE')!.rest, imageEnv.PORT)
   })

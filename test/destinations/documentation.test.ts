@@ -60,9 +60,9 @@ test('the request in docs/events.md is what is sent, byte for byte, with a signa
   assert.deepEqual(new Webhook(WEBHOOK_SECRET).verify(body, raw), JSON.parse(body))
 })
 
-test('the settings in docs/events.md are accepted, and what it says of private addresses is so', () => {
-  const warningsOf = (url: string) => {
-    const result = readConfig({ ...safe, WEBHOOK_URL: url, WEBHOOK_SECRET })
+test('the settings in docs/events.md are accepted, and what it says of private addresses is so', async () => {
+  const warningsOf = async (url: string) => {
+    const result = await readConfig({ ...safe, WEBHOOK_URL: url, WEBHOOK_SECRET })
     assert.ok('config' in result, JSON.stringify(result))
     assert.deepEqual(result.config.webhook, { url, secrets: [WEBHOOK_SECRET] })
     assert.equal(result.config.eventName, JSON.parse(blocks('http')[0]!.split('\n\n')[1]!).type)
@@ -71,8 +71,8 @@ test('the settings in docs/events.md are accepted, and what it says of private a
   const safe = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
   const named = [...text.matchAll(/`(http:[^`]+)`/g)].map(([, url]) => url!)
   assert.equal(named.length, 2)
-  for (const url of [WEBHOOK_URL, ...named]) assert.equal(warningsOf(url), 0, url)
-  assert.equal(warningsOf(WEBHOOK_URL.replace('https', 'http')), 1)
+  for (const url of [WEBHOOK_URL, ...named]) assert.equal(await warningsOf(url), 0, url)
+  assert.equal(await warningsOf(WEBHOOK_URL.replace('https', 'http')), 1)
 })
 
 test('the schedule in docs/events.md is the one in force', () => {
@@ -97,7 +97,7 @@ test('the schedule in docs/events.md is the one in force', () => {
 
 test('the welcome mail in docs/events.md is the one that is sent, by the settings there', async t => {
   const safe = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
-  const result = readConfig({ ...safe, SMTP_URL, MAIL_FROM, SERVICE_NAME })
+  const result = await readConfig({ ...safe, SMTP_URL, MAIL_FROM, SERVICE_NAME })
   assert.ok('config' in result && result.config.mail !== null, JSON.stringify(result))
   const { warnings, mail: settings } = result.config
   assert.deepEqual(warnings, [])

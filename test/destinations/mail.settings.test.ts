@@ -132,19 +132,19 @@ describe('placeholders', () => {
 
 describe('the configuration of mails', () => {
   const set = { SMTP_URL: 'smtp://me:secret@mail.example.com', MAIL_FROM: 'hello@example.com' }
-  const mistakesIn = (env: Record<string, string>) => {
-    const result = readConfig(env)
+  const mistakesIn = async (env: Record<string, string>) => {
+    const result = await readConfig(env)
     return 'mistakes' in result ? result.mistakes : []
   }
 
-  test('it is off by default', () => {
-    const result = readConfig({})
+  test('it is off by default', async () => {
+    const result = await readConfig({})
     assert.ok('config' in result)
     assert.equal(result.config.mail, null)
   })
 
-  test('a server and a sender are enough', () => {
-    const result = readConfig({ ...set, SERVICE_NAME: 'Acme' })
+  test('a server and a sender are enough', async () => {
+    const result = await readConfig({ ...set, SERVICE_NAME: 'Acme' })
     assert.ok('config' in result, JSON.stringify(result))
     const login = { user: 'me', password: 'secret' }
     assert.deepEqual(result.config.mail, {
@@ -159,7 +159,7 @@ describe('the configuration of mails', () => {
     })
   })
 
-  test('the server is told the host of BASE_URL, unless it is no name on the internet', () => {
+  test('the server is told the host of BASE_URL, unless it is no name on the internet', async () => {
     for (const [BASE_URL, heloName] of [
       ['https://Waitlist.example.net:8443', 'waitlist.example.net'],
       ['https://bücher.example', 'xn--bcher-kva.example'],
@@ -167,42 +167,42 @@ describe('the configuration of mails', () => {
       ['http://192.0.2.1', 'example.com'],
       ['http://[2001:db8::1]', 'example.com'],
     ] as const) {
-      const result = readConfig({ ...set, BASE_URL })
+      const result = await readConfig({ ...set, BASE_URL })
       assert.ok('config' in result, JSON.stringify(result))
       assert.equal(result.config.mail?.heloName, heloName)
     }
   })
 
-  test('a server without a sender is a mistake, and no mistake repeats the password', () => {
-    assert.deepEqual(mistakesIn({ SMTP_URL: set.SMTP_URL }), [
+  test('a server without a sender is a mistake, and no mistake repeats the password', async () => {
+    assert.deepEqual(await mistakesIn({ SMTP_URL: set.SMTP_URL }), [
       'MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender',
     ])
-    const [mistake, ...others] = mistakesIn({ ...set, SMTP_URL: 'smtp://me:secret@mail.example.com/x' })
+    const [mistake, ...others] = await mistakesIn({ ...set, SMTP_URL: 'smtp://me:secret@mail.example.com/x' })
     assert.deepEqual(others, [])
     assert.ok(mistake!.startsWith('SMTP_URL must be smtp://') && !mistake!.includes('secret'))
-    assert.equal(mistakesIn({ ...set, MAIL_FROM: 'x' }).length, 1)
-    assert.equal(mistakesIn({ ...set, MAIL_SUBJECT: '{nome}' }).length, 1)
-    for (const rate of ['0', '6001', 'x']) assert.equal(mistakesIn({ ...set, MAIL_RATE: rate }).length, 1, rate)
+    assert.equal((await mistakesIn({ ...set, MAIL_FROM: 'x' })).length, 1)
+    assert.equal((await mistakesIn({ ...set, MAIL_SUBJECT: '{nome}' })).length, 1)
+    for (const rate of ['0', '6001', 'x']) assert.equal((await mistakesIn({ ...set, MAIL_RATE: rate })).length, 1, rate)
   })
 
-  test('without a server the others have no effect, and a warning says so', () => {
+  test('without a server the others have no effect, and a warning says so', async () => {
     const names = ['MAIL_FROM', 'MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'MAIL_RATE']
     const values = ['hello@example.com', 'Hi', '/nowhere', '/nowhere', '10']
-    const result = readConfig(Object.fromEntries(names.map((name, i) => [name, values[i]])))
+    const result = await readConfig(Object.fromEntries(names.map((name, i) => [name, values[i]])))
     assert.ok('config' in result)
     assert.equal(result.config.mail, null)
     for (const name of names)
       assert.ok(result.config.warnings.includes(`${name} has no effect without SMTP_URL.`), name)
   })
 
-  test('a file that cannot be used stops the start, with what is wrong', t => {
+  test('a file that cannot be used stops the start, with what is wrong', async t => {
     const folder = temporaryFolder(t)
     const path = (name: string, content: string | Buffer) => {
       writeFileSync(join(folder, name), content)
       return join(folder, name)
     }
     mkdirSync(join(folder, 'folder'))
-    const result = readConfig(set)
+    const result = await readConfig(set)
     assert.ok('config' in result)
     const settings = result.config.mail as MailSettings
     for (const [file, why] of [

@@ -18,7 +18,7 @@ async function told(t: TestContext, blocked: string, allowed?: string): Promise<
     env.ALLOWED_DOMAINS_FILE = join(folder, 'allowed.txt')
     writeFileSync(env.ALLOWED_DOMAINS_FILE, allowed)
   }
-  const read = readConfig(env)
+  const read = await readConfig(env)
   assert.ok('config' in read)
   const { is, why } = (await checkAll(read.config)).find(({ what }) => what === 'email domains')!
   return `${is}: ${why.replaceAll(`${folder}/`, '')}`

@@ -28,7 +28,7 @@ export async function openTestServer(
   change: (store: Store) => Store = store => store,
   parts: Partial<HttpParts> = {},
 ): Promise<TestServer> {
-  const result = readConfig({
+  const result = await readConfig({
     HOST: '127.0.0.1',
     PORT: '0',
     RATE_LIMIT: '1000000',

@@ -24,7 +24,7 @@ export async function startService(
   let stop = async () => {}
   test.after(() => stop())
   const databasePath = join(temporaryFolder(test), 'waitlist.db')
-  const result = readConfig({
+  const result = await readConfig({
     HOST: '127.0.0.1',
     PORT: '0',
     DATABASE_URL: `sqlite:${databasePath}`,

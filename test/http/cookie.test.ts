@@ -69,13 +69,13 @@ test('C-47: the cookie is the same for everybody and grants nothing: sending it 
   assert.ok(!cookie.includes(first.json.contactId))
 })
 
-test('C-47, C-48: settings that a browser would answer by dropping the cookie are refused at the start', () => {
+test('C-47, C-48: settings that a browser would answer by dropping the cookie are refused at the start', async () => {
   const bad: readonly [env: Record<string, string>, names: string][] = [
     [{ COOKIE_SAME_SITE: 'none' }, 'COOKIE_SAME_SITE'],
     [{ ...https, COOKIE_SAME_SITE: 'Lax' }, 'COOKIE_SAME_SITE'],
   ]
   for (const [env, name] of bad) {
-    const result = readConfig(env)
+    const result = await readConfig(env)
     assert.ok('mistakes' in result, JSON.stringify(env))
     assert.match(result.mistakes.join('\n'), new RegExp(`^${name} `, 'm'))
   }

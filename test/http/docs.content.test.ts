@@ -140,9 +140,9 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
   assert.doesNotMatch(withoutCode, /[<>]|!\[|\]\((?!#|http:\/\/127)|[*_](?!\*)[a-z]+[*_](?!\*)/)
 })
 
-test('C-58: whatever the operator writes is shown and adds no element to the page', () => {
+test('C-58: whatever the operator writes is shown and adds no element to the page', async () => {
   const base = 'https://waitlist.example.com'
-  const { config } = readConfig({}) as { config: Config }
+  const { config } = (await readConfig({})) as { config: Config }
   const rest = { base, version: '1', accepts: null, challenge: null }
   const pageOf = (service: string, description: string) =>
     docsPage(openapi({ ...config, service, description, ...rest }), base, null).html

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type VendorName, vendorNames } from '../../src/providers/catalogue.ts'
+import { type VendorName, vendorNames } from '../../src/providers/list.ts'
 import { destinationContract, joined } from '../contracts/destination.ts'
 import { opened } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join as joinPath } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { VendorName } from '../../src/providers/catalogue.ts'
+import type { VendorName } from '../../src/providers/list.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
 import { join } from '../../src/waitlist/join.ts'

@@ -241,9 +241,9 @@ track.contradictions([
 ])
 pipelines.contradictions([[customerioSegment, /^CUSTOMERIO_SEGMENT_ID needs CUSTOMERIO_API=track/]])
 
-test('settings that need the key of the App API have no effect without it, and say so', () => {
+test('settings that need the key of the App API have no effect without it, and say so', async () => {
   const settings = { ...customerioSettings('http://127.0.0.1'), ...withoutAppKey, ...customerioSegment, ...attributes }
-  const result = readConfig({ PROVIDER: 'customerio', ...settings })
+  const result = await readConfig({ PROVIDER: 'customerio', ...settings })
   assert.ok('config' in result)
   for (const name of ['CUSTOMERIO_ATTRIBUTES', 'CUSTOMERIO_SEGMENT_ID']) {
     assert.ok(result.config.warnings.includes(`${name} has no effect without CUSTOMERIO_APP_KEY.`))

@@ -291,7 +291,7 @@ describe('Ghost', { timeout: 60_000 }, () => {
     assert.deepEqual(callsOf(server).slice(0, 2), [`GET ${MEMBERS}`, 'GET /ghost/api/admin/newsletters/'])
   })
 
-  test('a key of another shape is refused at start, and not repeated', () => {
+  test('a key of another shape is refused at start, and not repeated', async () => {
     const [id, secret] = ghostSettings('').GHOST_ADMIN_API_KEY.split(':') as [string, string]
     for (const key of [
       id,
@@ -301,7 +301,11 @@ describe('Ghost', { timeout: 60_000 }, () => {
       `${id}:${secret.slice(1)}g`,
       '22444f78447824223cefc48062',
     ]) {
-      const result = readConfig({ PROVIDER: 'ghost', GHOST_BASE_URL: 'https://example.com', GHOST_ADMIN_API_KEY: key })
+      const result = await readConfig({
+        PROVIDER: 'ghost',
+        GHOST_BASE_URL: 'https://example.com',
+        GHOST_ADMIN_API_KEY: key,
+      })
       assert.ok('mistakes' in result, key)
       assert.match(result.mistakes.join(), /^GHOST_ADMIN_API_KEY must be an Admin API key: 24 hexadecimal digits/)
       assert.ok(!result.mistakes.join().includes(key))

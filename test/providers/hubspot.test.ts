@@ -208,19 +208,19 @@ describe('HubSpot', { timeout: 60_000 }, () => {
     assert.deepEqual(without.server.asked[0]!.json, sent)
   })
 
-  test('what a visitor types cannot be the property', () => {
+  test('what a visitor types cannot be the property', async () => {
     for (const name of ['email', 'firstname', 'lastname']) {
       const settings = { ...hubspotSettings('https://api.example.com'), HUBSPOT_PROPERTY: `${name}=x` }
-      const result = readConfig({ PROVIDER: 'hubspot', ...settings })
+      const result = await readConfig({ PROVIDER: 'hubspot', ...settings })
       assert.ok('mistakes' in result)
       assert.match(result.mistakes.join(), new RegExp(`^HUBSPOT_PROPERTY .*${name}`))
     }
   })
 
-  test('a property that has a setting of its own is not set twice', () => {
+  test('a property that has a setting of its own is not set twice', async () => {
     const settings = { ...hubspotSettings('https://api.example.com'), ...hubspotMore }
     for (const name of ['lifecyclestage', 'hs_legal_basis']) {
-      const result = readConfig({ PROVIDER: 'hubspot', ...settings, HUBSPOT_PROPERTY: `${name}=lead` })
+      const result = await readConfig({ PROVIDER: 'hubspot', ...settings, HUBSPOT_PROPERTY: `${name}=lead` })
       assert.ok('mistakes' in result)
       assert.match(result.mistakes.join(), new RegExp(`^HUBSPOT_PROPERTY must not be ${name}`))
     }

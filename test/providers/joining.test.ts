@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { VendorName } from '../../src/providers/catalogue.ts'
+import type { VendorName } from '../../src/providers/list.ts'
 import { contactOf, opened, type VendorFake } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { customerioFake, customerioSettings } from './customerio.fake.ts'

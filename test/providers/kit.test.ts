@@ -197,13 +197,13 @@ test('the check passes where all of it is there', async t => {
   assert.equal(server.asked.length, 7)
 })
 
-test('settings that contradict each other are refused', () => {
+test('settings that contradict each other are refused', async () => {
   for (const [change, mistake] of [
     [{ KIT_TAG_IDS: '181,175' }, /^KIT_TAG_IDS must not have the tag of KIT_TAG_ID/],
     [{ KIT_LAST_NAME_FIELD: 'source', KIT_FIELDS: 'source=x' }, /^KIT_FIELDS must not have the field/],
     [{ KIT_FIELDS: 'source=x,source=y' }, /^KIT_FIELDS must be a list/],
   ] as const) {
-    const result = readConfig({ PROVIDER: 'kit', ...kitSettings('http://127.0.0.1'), ...change })
+    const result = await readConfig({ PROVIDER: 'kit', ...kitSettings('http://127.0.0.1'), ...change })
     assert.ok('mistakes' in result)
     assert.match(result.mistakes.join(), mistake)
   }

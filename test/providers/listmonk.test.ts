@@ -342,9 +342,9 @@ describe('listmonk', { timeout: 60_000 }, () => {
     }
   })
 
-  test('attributes that are none, come twice, or take our mark stop the start', () => {
+  test('attributes that are none, come twice, or take our mark stop the start', async () => {
     for (const text of ['source', 'source=web,source=app', 'a=1,,b=2', 'waitlist=1']) {
-      const result = readConfig({
+      const result = await readConfig({
         PROVIDER: 'listmonk',
         ...listmonkSettings('http://127.0.0.1'),
         LISTMONK_ATTRIBUTES: text,

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 import type { CallerSettings } from '../../src/outbound/caller.ts'
-import { vendors } from '../../src/providers/catalogue.ts'
+import { allVendors } from '../../src/providers/list.ts'
 import { mailchimp } from '../../src/providers/mailchimp.ts'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
 import { type Said, startVendor } from '../harness/vendor.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 import { mailchimpFake, mailchimpForm, mailchimpJourney, mailchimpSettings } from './mailchimp.fake.ts'
+
+const vendors = await allVendors()
 
 const vendor = { vendor: 'mailchimp' } as const
 const never = new AbortController().signal
@@ -186,17 +188,20 @@ test('the key names the data centre, and the base address can be another', () =>
     return { call: () => assert.fail('nothing is called yet'), close: async () => {} }
   }
   const settings = { MAILCHIMP_API_KEY: 'a-b-us21', MAILCHIMP_AUDIENCE_ID: 'a', MAILCHIMP_DOUBLE_OPT_IN: false }
-  mailchimp(settings, connect)
-  mailchimp({ ...settings, MAILCHIMP_BASE_URL: 'http://127.0.0.1:9' }, connect)
+  mailchimp.client(settings, connect)
+  mailchimp.client({ ...settings, MAILCHIMP_BASE_URL: 'http://127.0.0.1:9' }, connect)
   assert.deepEqual(bases, ['https://us21.api.mailchimp.com', 'http://127.0.0.1:9'])
 })
 
-test('a key without a data centre, and half a journey, are told at the start', () => {
+test('a key without a data centre, and half a journey, are told at the start', async () => {
   const { MAILCHIMP_BASE_URL, ...settings } = mailchimpSettings('')
   for (const change of [{ MAILCHIMP_API_KEY: 'key' }, { MAILCHIMP_JOURNEY_ID: '1' }, { MAILCHIMP_STEP_ID: '1' }]) {
-    assert.ok('mistakes' in readConfig({ PROVIDER: 'mailchimp', ...settings, ...change }), JSON.stringify(change))
+    assert.ok(
+      'mistakes' in (await readConfig({ PROVIDER: 'mailchimp', ...settings, ...change })),
+      JSON.stringify(change),
+    )
   }
-  assert.ok('config' in readConfig({ PROVIDER: 'mailchimp', ...settings }))
+  assert.ok('config' in (await readConfig({ PROVIDER: 'mailchimp', ...settings })))
 })
 
 test('the audience has room for ten calls at once', () => {

@@ -263,9 +263,9 @@ describe('the check', () => {
   })
 })
 
-test('the group that starts the automation is not joined at the creation', () => {
+test('the group that starts the automation is not joined at the creation', async () => {
   const env = { ...mailerliteSettings('http://127.0.0.1'), MAILERLITE_GROUP_IDS: `7,${GROUP}` }
-  const result = readConfig({ PROVIDER: vendor, ...env })
+  const result = await readConfig({ PROVIDER: vendor, ...env })
   assert.ok('mistakes' in result)
   assert.match(result.mistakes.join(), /^MAILERLITE_GROUP_IDS must not have/)
 })

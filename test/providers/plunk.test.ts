@@ -82,10 +82,10 @@ describe('Plunk', { timeout: 60_000 }, () => {
     }
   })
 
-  test('there is nothing to join, and a warning says so', () => {
+  test('there is nothing to join, and a warning says so', async () => {
     const { PLUNK_BASE_URL, ...settings } = plunkSettings('')
     const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
-    const result = readConfig({ ...https, PROVIDER: 'plunk', ...settings, PROVIDER_EXISTING: 'join' })
+    const result = await readConfig({ ...https, PROVIDER: 'plunk', ...settings, PROVIDER_EXISTING: 'join' })
     assert.ok('config' in result)
     assert.deepEqual(result.config.warnings, ['PROVIDER_EXISTING=join has no effect: Plunk has nothing to join.'])
   })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
-import { type Vendor, vendorNames, vendors } from '../../src/providers/catalogue.ts'
+import { allVendors, vendorNames } from '../../src/providers/list.ts'
+
+const vendors = await allVendors()
 
 const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
 
@@ -22,17 +24,17 @@ function allowed(name: string): string {
     `${'0'.repeat(24)}:${'0'.repeat(64)}`,
   ]
   const vendor = vendorNames.find(each => Object.hasOwn(vendors[each].settings, name))!
-  const { read } = (vendors[vendor] as Vendor).settings[name]!
+  const { read } = vendors[vendor].settings[name]!
   return texts.find(text => read(text) !== undefined)!
 }
 
 describe('the settings of the providers', () => {
   for (const name of vendorNames) {
-    const { settings }: Vendor = vendors[name]
+    const { settings } = vendors[name]
     const needed = Object.keys(settings).filter(setting => settings[setting]!.required)
 
-    test(`${name}: what is missing is named, with where to find it`, () => {
-      const result = readConfig({ PROVIDER: name })
+    test(`${name}: what is missing is named, with where to find it`, async () => {
+      const result = await readConfig({ PROVIDER: name })
       assert.ok('mistakes' in result)
       assert.deepEqual(result.mistakes.map(mistake => mistake.split(' ')[0]).sort(), [...needed].sort())
       for (const mistake of result.mistakes) {
@@ -41,15 +43,15 @@ describe('the settings of the providers', () => {
       }
     })
 
-    test(`${name}: all of its settings are read, alone and together`, () => {
+    test(`${name}: all of its settings are read, alone and together`, async () => {
       // Needed by the API that is chosen by default.
       const byDefault = name === 'customerio' ? ['CUSTOMERIO_SITE_ID'] : []
       const least = Object.fromEntries([...needed, ...byDefault].map(setting => [setting, allowed(setting)]))
       const all = Object.fromEntries(Object.keys(settings).map(setting => [setting, allowed(setting)]))
       for (const values of [least, all]) {
-        const result = readConfig({ ...https, PROVIDER: name, ...values })
+        const result = await readConfig({ ...https, PROVIDER: name, ...values })
         assert.ok('config' in result, JSON.stringify(result))
-        assert.equal(result.config.provider?.vendor, name)
+        assert.equal(result.config.provider?.name, name)
         assert.deepEqual(result.config.warnings, [])
         const given = Object.keys(result.config.provider.settings)
         const expected = Object.keys(settings).filter(each => each in values || settings[each]!.default !== undefined)
@@ -57,12 +59,12 @@ describe('the settings of the providers', () => {
       }
     })
 
-    test(`${name}: a wrong value is refused, with what is allowed, and is not repeated`, () => {
+    test(`${name}: a wrong value is refused, with what is allowed, and is not repeated`, async () => {
       for (const [setting, { read, allowed: rule }] of Object.entries(settings)) {
         const wrong = ['se Cret', 'seCret', 'ftp://seCret'].find(text => read(text) === undefined)
         if (wrong === undefined) continue
         const values = Object.fromEntries(needed.map(each => [each, allowed(each)]))
-        const result = readConfig({ PROVIDER: name, ...values, [setting]: wrong })
+        const result = await readConfig({ PROVIDER: name, ...values, [setting]: wrong })
         assert.ok('mistakes' in result, setting)
         assert.equal(result.mistakes.length, 1)
         assert.ok(result.mistakes[0]!.startsWith(`${setting} ${rule}`), result.mistakes.join())
@@ -78,34 +80,34 @@ describe('the settings of the providers', () => {
     })
   }
 
-  test('what is not meant is warned of: a misspelt setting, one of another provider, a key in the clear', () => {
+  test('what is not meant is warned of: a misspelt setting, one of another provider, a key in the clear', async () => {
     const loops = { ...https, PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
-    const warnings = (env: Record<string, string>) => {
-      const result = readConfig(env)
+    const warnings = async (env: Record<string, string>) => {
+      const result = await readConfig(env)
       assert.ok('config' in result)
       return result.config.warnings
     }
-    assert.deepEqual(warnings(loops), [])
+    assert.deepEqual(await warnings(loops), [])
     assert.match(
-      warnings({ ...loops, LOOPS_MAILING_LIST: 'a' }).join(),
+      (await warnings({ ...loops, LOOPS_MAILING_LIST: 'a' })).join(),
       /^LOOPS_MAILING_LIST is no setting .*LOOPS_MAILING_LISTS/,
     )
-    assert.match(warnings({ ...https, LOOPS_API_KEY: 'key' }).join(), /^LOOPS_API_KEY has no effect/)
-    assert.match(warnings({ ...loops, KIT_TAG_ID: '7' }).join(), /^KIT_TAG_ID has no effect/)
+    assert.match((await warnings({ ...https, LOOPS_API_KEY: 'key' })).join(), /^LOOPS_API_KEY has no effect/)
+    assert.match((await warnings({ ...loops, KIT_TAG_ID: '7' })).join(), /^KIT_TAG_ID has no effect/)
     assert.match(
-      warnings({ ...loops, LOOPS_BASE_URL: 'http://loops.example' }).join(),
+      (await warnings({ ...loops, LOOPS_BASE_URL: 'http://loops.example' })).join(),
       /plain HTTP to a public address/,
     )
-    assert.deepEqual(warnings({ ...loops, LOOPS_BASE_URL: 'http://10.0.0.7:8080' }), [])
+    assert.deepEqual(await warnings({ ...loops, LOOPS_BASE_URL: 'http://10.0.0.7:8080' }), [])
     const listmonk = { ...https, PROVIDER: 'listmonk', LISTMONK_USER: 'u', LISTMONK_TOKEN: 't', LISTMONK_LIST_IDS: '7' }
-    const [metadata, ...more] = warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://[fe80::1]:9000' })
+    const [metadata, ...more] = await warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://[fe80::1]:9000' })
     assert.match(metadata!, /^LISTMONK_BASE_URL is a link-local or metadata address/)
     assert.deepEqual(more, [])
-    assert.deepEqual(warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://listmonk:9000' }), [])
+    assert.deepEqual(await warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://listmonk:9000' }), [])
   })
 
   test('several values by name are read, each name once', () => {
-    const read = (text: string) => vendors.resend.settings.RESEND_PROPERTIES.read(text)
+    const read = (text: string) => vendors.resend.settings.RESEND_PROPERTIES!.read(text)
     const values = { plan: 'early', planName: 'a = b', 'Größe 1': 'L' }
     assert.deepEqual(read('plan=early, planName=a = b,Größe 1=L'), values)
     for (const text of [
@@ -124,10 +126,10 @@ describe('the settings of the providers', () => {
     assert.equal(read(Array.from({ length: 21 }, (_, i) => `p${i}=x`).join()), undefined)
   })
 
-  test('settings that contradict each other are refused', () => {
+  test('settings that contradict each other are refused', async () => {
     const mailchimp = { PROVIDER: 'mailchimp', MAILCHIMP_API_KEY: 'key-us21', MAILCHIMP_AUDIENCE_ID: 'a1' }
     for (const change of [{ MAILCHIMP_JOURNEY_ID: '7' }, { MAILCHIMP_STEP_ID: '7' }, { MAILCHIMP_API_KEY: 'key' }]) {
-      const result = readConfig({ ...mailchimp, ...change })
+      const result = await readConfig({ ...mailchimp, ...change })
       assert.ok('mistakes' in result, JSON.stringify(change))
       assert.match(result.mistakes[0]!, /^MAILCHIMP_/)
     }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
-import { type VendorName, vendorNames, vendors } from '../../src/providers/catalogue.ts'
+import { allVendors, type VendorName, vendorNames } from '../../src/providers/list.ts'
 import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { contactOf, eventOf, opened, type VendorFake } from '../contracts/provider.ts'
 import type { Asked } from '../harness/vendor.ts'
@@ -26,6 +26,8 @@ import { plunkContract } from './plunk.contract.ts'
 import { plunkFake, plunkSettings } from './plunk.fake.ts'
 import { resendCalls } from './resend.contract.ts'
 import { resendFake, resendSettings } from './resend.fake.ts'
+
+const vendors = await allVendors()
 
 interface Told {
   fake(): VendorFake

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import type { VendorName } from '../../src/providers/catalogue.ts'
+import type { VendorName } from '../../src/providers/list.ts'
 import { opened, type VendorFake } from '../contracts/provider.ts'
 import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 

@@ -129,9 +129,9 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
     /** Settings that are each allowed, but not together; null: they are. */
     contradictions(table: readonly (readonly [change: Settings, mistake: RegExp | null])[]): void {
       for (const [change, mistake] of table) {
-        test(`the settings ${JSON.stringify(change)} are ${mistake === null ? 'allowed' : 'refused at the start'}`, () => {
+        test(`the settings ${JSON.stringify(change)} are ${mistake === null ? 'allowed' : 'refused at the start'}`, async () => {
           const env = { ...under.settings('https://api.example.com'), ...change }
-          const result = readConfig({ PROVIDER: under.vendor, ...env })
+          const result = await readConfig({ PROVIDER: under.vendor, ...env })
           if (mistake === null) return assert.ok('config' in result, JSON.stringify(result))
           assert.ok('mistakes' in result)
           assert.match(result.mistakes.join(), mistake)

@@ -69,7 +69,7 @@ for (const [what, make] of [
   ['an empty PostgreSQL database', () => server.database()],
 ] as const) {
   test(`before the first start ${what} is tried like any other, and nothing waits in it`, async t => {
-    const settings = readConfig({ DATABASE_URL: await make(t) })
+    const settings = await readConfig({ DATABASE_URL: await make(t) })
     assert.ok('config' in settings)
     assert.deepEqual(
       (await checkAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),

@@ -1,0 +1,33 @@
+import type { Vendor } from './vendor.ts'
+
+/** Every vendor, by the name that PROVIDER has for it. Each file is loaded when it is asked for. */
+const files = {
+  loops: async () => (await import('./loops.ts')).loops,
+  resend: async () => (await import('./resend.ts')).resend,
+  kit: async () => (await import('./kit.ts')).kit,
+  brevo: async () => (await import('./brevo.ts')).brevo,
+  mailchimp: async () => (await import('./mailchimp.ts')).mailchimp,
+  plunk: async () => (await import('./plunk.ts')).plunk,
+  listmonk: async () => (await import('./listmonk.ts')).listmonk,
+  klaviyo: async () => (await import('./klaviyo.ts')).klaviyo,
+  hubspot: async () => (await import('./hubspot.ts')).hubspot,
+  buttondown: async () => (await import('./buttondown.ts')).buttondown,
+  customerio: async () => (await import('./customerio.ts')).customerio,
+  mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
+  beehiiv: async () => (await import('./beehiiv.ts')).beehiiv,
+  ghost: async () => (await import('./ghost.ts')).ghost,
+}
+
+export type VendorName = keyof typeof files
+export const vendorNames = Object.keys(files) as readonly VendorName[]
+
+export const vendorOf = (name: VendorName): Promise<Vendor> => files[name]()
+
+/** For what names the settings of all. A start without a provider must not need it. */
+export async function allVendors(): Promise<Readonly<Record<VendorName, Vendor>>> {
+  const all = await Promise.all(vendorNames.map(async name => [name, await vendorOf(name)]))
+  return Object.fromEntries(all)
+}
+
+/** How the names of a vendor's settings begin. */
+export const prefixOf = (name: VendorName): string => `${name.toUpperCase()}_`
