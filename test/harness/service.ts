@@ -1,9 +1,12 @@
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
 import { type Service, start } from '../../src/app/compose.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from './folder.ts'
+
+/** In the place of a test: what is started for it ends with the file. */
+export const wholeFile: Pick<TestContext, 'after'> = { after: after as TestContext['after'] }
 
 export interface TestService extends Service {
   readonly config: Config
