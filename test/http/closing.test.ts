@@ -114,21 +114,6 @@ for (const [scheme, start] of [
       })
     }
 
-    test('during a stop, a request behind one that is answered with "close" is not carried out', async t => {
-      const { baseUrl, databasePath, stop } = await start(t, { SHUTDOWN_DELAY: '500ms' })
-      const { socket, closed, received } = await open(t, baseUrl)
-      const stopped = stop()
-      socket.end(`GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n${signup}${signup}`)
-      await closed
-      const answers = readAnswers(received())
-      assert.deepEqual(
-        answers.map(({ status, headers }) => [status, headers.get('connection')]),
-        [[404, 'close']],
-      )
-      await stopped
-      assert.deepEqual(contactsIn(databasePath), [])
-    })
-
     const tries = isSlow ? 200 : 10
     test(`C-30: a 413 is read by each of ${tries} clients that go on sending two megabytes`, async t => {
       const { baseUrl } = await start(t)

@@ -12,7 +12,6 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { exchange, readAnswer } from '../harness/raw.ts'
 import { recordingLog } from '../harness/service.ts'
-import { isSlow } from '../harness/slow.ts'
 import { ca, fixture } from '../harness/tls.ts'
 
 /** Three clients of Linux's loopback, which has a whole /8. */
@@ -181,7 +180,7 @@ describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-const count = isSlow ? 10_000 : 700
+const count = 700
 test(`${count} idle connections of one client, then of 64, shut nobody out`, { timeout: 120_000 }, async t => {
   const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite::memory:' }
   const program = await runProgram(t, env, { cwd: temporaryFolder(t) })

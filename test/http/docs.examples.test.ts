@@ -61,12 +61,6 @@ for (const { name, language, command, needs } of languages) {
     assert.match(outputOf('/docs/api'), /^(200 )?# waitlist API$/m)
     if (language !== 'sh') for (const [code, output] of outputs) assert.match(output, /^200 /, code)
   })
-}
-
-for (const { name, language, command, needs } of languages) {
-  const [program, ...args] = needs
-  const isMissing = program !== undefined && spawnSync(program, args).status !== 0
-  const skip = isMissing && `${program} is not on this machine`
 
   test(`with a challenge, the ${name} example is refused as it stands, and works with a solution in its place`, {
     skip,

@@ -105,18 +105,6 @@ test('a client may fetch three for each attempt of its quota; both are counted a
   assert.equal((await request('/docs/api', { headers: { 'x-forwarded-for': '192.0.2.1' } })).status, 200, 'a document')
 })
 
-test('the OpenAPI document and the documentation name it', async t => {
-  const { request } = await clientOf(await startService(t, easy))
-  const { paths, components } = (await request('/api/openapi.json')).json
-  assert.deepEqual(Object.keys(paths[path]), ['get'])
-  assert.deepEqual(components.schemas.Challenge.required, ['parameters', 'signature'])
-  assert.match((await request('/docs/api')).text, /\/api\/challenge/)
-  assert.match(
-    (await request('/docs/api', { headers: { accept: 'text/markdown' } })).text,
-    /`?GET`? `?\/api\/challenge/,
-  )
-})
-
 test('so many are made at once, and what is beyond that is refused; the failure of one is a 500', {
   timeout: 20_000,
 }, async t => {

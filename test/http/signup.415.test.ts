@@ -4,7 +4,10 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { encoded, notJson } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { exchange, send } from '../harness/raw.ts'
-import { startService } from '../harness/service.ts'
+import { startService, wholeFile } from '../harness/service.ts'
+
+const { baseUrl } = await startService(wholeFile)
+const client = await clientOf({ baseUrl })
 
 const signup = '{"name":"Ada","email":"ada@example.com"}'
 const post = ['POST /api/waitlist HTTP/1.1', 'Host: x']
@@ -29,8 +32,7 @@ const otherTypes = [
   '"application/json"',
 ]
 
-test('C-25, C-55: a body of another type is refused and told what would be accepted', async t => {
-  const client = await clientOf(await startService(t))
+test('C-25, C-55: a body of another type is refused and told what would be accepted', async () => {
   for (const type of otherTypes) {
     const answer = await client.signUp(signup, { 'content-type': type })
     assertRefused(answer, 415, notJson.error)
@@ -39,24 +41,21 @@ test('C-25, C-55: a body of another type is refused and told what would be accep
   }
 })
 
-test('C-25: a body without a type, or with an empty one, is refused', async t => {
-  const { baseUrl } = await startService(t)
+test('C-25: a body without a type, or with an empty one, is refused', async () => {
   const end = [`Content-Length: ${signup.length}`, 'Connection: close']
   assertRefused(await send(baseUrl, [...post, ...end], signup), 415, notJson.error)
   assertRefused(await send(baseUrl, [...post, 'Content-Type:', ...end], signup), 415, notJson.error)
   assertRefused(await send(baseUrl, [...post, 'Content-Type: ;charset=utf-8', ...end], signup), 415, notJson.error)
 })
 
-test('C-25: the same for a chunked body, whose length is not known', async t => {
-  const { baseUrl } = await startService(t)
+test('C-25: the same for a chunked body, whose length is not known', async () => {
   const chunked = [...post, 'Transfer-Encoding: chunked', 'Connection: close']
   const body = `${signup.length.toString(16)}\r\n${signup}\r\n0\r\n\r\n`
   assertRefused(await send(baseUrl, chunked, body), 415, notJson.error)
   assertRefused(await send(baseUrl, [...chunked, 'Content-Type: text/plain'], body), 415, notJson.error)
 })
 
-test('C-25: a compressed body is refused and told that only identity is accepted', async t => {
-  const { baseUrl } = await startService(t)
+test('C-25: a compressed body is refused and told that only identity is accepted', async () => {
   const client = await clientOf({ baseUrl })
   const bodies: [coding: string, body: Buffer][] = [
     ['gzip', gzipSync(signup)],
@@ -74,8 +73,7 @@ test('C-25: a compressed body is refused and told that only identity is accepted
   }
 })
 
-test('C-30: a client that expects 100 gets the 415 and no 100 before it, and the connection closes', async t => {
-  const { baseUrl } = await startService(t)
+test('C-30: a client that expects 100 gets the 415 and no 100 before it, and the connection closes', async () => {
   const head = [...post, 'Content-Type: text/plain', 'Expect: 100-continue', `Content-Length: ${signup.length}`]
   const answer = await send(baseUrl, head)
   assertRefused(answer, 415, notJson.error)
@@ -83,8 +81,7 @@ test('C-30: a client that expects 100 gets the 415 and no 100 before it, and the
   assert.equal(answer.headers.get('connection'), 'close')
 })
 
-test('C-25: a refused body does not spoil the next request of the same connection', async t => {
-  const { baseUrl } = await startService(t)
+test('C-25: a refused body does not spoil the next request of the same connection', async () => {
   const first = [...post, 'Content-Type: text/plain', `Content-Length: ${signup.length}`, '', signup].join('\r\n')
   const second = [
     ...post,

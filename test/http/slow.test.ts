@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { contactsIn } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
-import { handshake, http1, json, someone, startTls } from '../harness/tls.ts'
+import { handshake, startTls } from '../harness/tls.ts'
 import { within } from '../harness/within.ts'
 
 /** Everything that arrives until the other side closes, and what is sent meanwhile: one byte of `drip` each second. */
@@ -103,63 +99,4 @@ describe('slow clients', { concurrency: true, timeout: 60_000 }, () => {
       })
     })
   }
-
-  test('hundreds of idle connections hinder nobody', async t => {
-    const service = await startService(t)
-    const tls = await startTls(t)
-    const idle = Array.from({ length: 400 }, () => connectTo(t, service.baseUrl))
-    const half = Array.from({ length: 400 }, () => connectTo(t, service.baseUrl))
-    const silent = Array.from({ length: 100 }, () => connectTo(t, tls.baseUrl))
-    await Promise.all([...idle, ...half, ...silent].map(socket => once(socket, 'connect')))
-    for (const socket of half) socket.write(wholeHead)
-    for (let i = 0; i < 20; i++) {
-      const init = { method: 'POST', headers: json, body: someone(`v${i}`) }
-      assert.equal((await fetch(`${service.baseUrl}/api/waitlist`, init)).status, 200)
-      assert.equal((await http1(tls.baseUrl, '/api/waitlist', 'POST', json, someone(`v${i}`))).status, 200)
-    }
-    assert.equal((await fetch(`${service.baseUrl}/api/health`)).status, 200)
-    for (const socket of [...idle, ...half, ...silent]) socket.on('error', () => {}).destroy()
-  })
-
-  test('who does not read the answer is not waited for by others', async t => {
-    const { baseUrl } = await startService(t)
-    const deaf = connectTo(t, baseUrl).pause()
-    deaf.on('error', () => {}).write('GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(300))
-    await wait(200)
-    assert.equal((await fetch(`${baseUrl}/api/health`)).status, 200)
-    deaf.destroy()
-  })
-})
-
-describe('overload', { concurrency: true, timeout: 60_000 }, () => {
-  test('C-20: what the queue does not hold is answered 500 at once; what it holds is stored', async t => {
-    const path = `${temporaryFolder(t)}/waitlist.db`
-    const server = await openTestServer(t, { path, bounds: { batch: 1, queue: 5, timeout: 5_000 } })
-    const other = new DatabaseSync(path)
-    t.after(() => other.close())
-    other.exec('begin immediate')
-    const crowd = Array.from({ length: 20 }, async (_, i) => {
-      const init = { method: 'POST', headers: json, body: someone(`v${i}`) }
-      const answer = await fetch(`${server.baseUrl}/api/waitlist`, init)
-      const body = (await answer.json()) as { error?: string; contactId?: string }
-      // The others are only answered when the lock is gone.
-      if (answer.status === 500 && ++refused === 13) other.exec('rollback')
-      return { status: answer.status, body, headers: answer.headers }
-    })
-    let refused = 0
-    const answers = await Promise.all(crowd)
-    const told = answers.filter(({ status }) => status === 200).map(({ body }) => body.contactId)
-    for (const { status, body, headers } of answers) {
-      if (status === 200) continue
-      assert.equal(status, 500)
-      assert.deepEqual(Object.keys(body), ['error'])
-      assert.equal(headers.get('retry-after'), null)
-      assert.equal(headers.get('set-cookie'), null)
-    }
-    assert.equal(told.length, 7, 'two on their way to their transactions, five in the queue')
-    // Ids of one millisecond have no order.
-    const stored = contactsIn(path).map(({ id }) => id)
-    assert.deepEqual(stored.toSorted(), told.toSorted())
-    assert.equal((await fetch(`${server.baseUrl}/api/health`)).status, 200)
-  })
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -8,11 +7,10 @@ import { contentFields, send } from '../../src/http/wire/answer.ts'
 import { boundConnections } from '../../src/http/wire/connections.ts'
 import * as limits from '../../src/http/wire/limits.ts'
 import { createListener } from '../../src/http/wire/listener.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-import { runProgram, until } from '../harness/program.ts'
+import { until } from '../harness/program.ts'
 import { recordingLog, startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { http1, json, pairIn, someone } from '../harness/tls.ts'
+import { json, someone } from '../harness/tls.ts'
 import { pipelineUnread, type UnreadClients } from '../harness/unread.ts'
 
 const attack = async (t: TestContext, clients: Promise<UnreadClients>) => {
@@ -21,20 +19,14 @@ const attack = async (t: TestContext, clients: Promise<UnreadClients>) => {
   return started
 }
 
-/** What a TLS connection costs on which nothing is ever asked, measured. */
-const TLS_BYTES = 70_000
-
 /** Signs up one after the other until told to stop, each on a connection of its own. Returns how many were taken. */
 function signUpAndUp(baseUrl: string): () => Promise<number> {
   let isOver = false
   const signups = (async () => {
     let taken = 0
     for (; !isOver || taken === 0; taken++) {
-      const url = `${baseUrl}/api/waitlist`
       const init = { method: 'POST', headers: { ...json, connection: 'close' }, body: someone(`honest-${taken}`) }
-      const status = baseUrl.startsWith('https:')
-        ? (await http1(baseUrl, '/api/waitlist', 'POST', json, init.body)).status
-        : (await fetch(url, init)).status
+      const { status } = await fetch(`${baseUrl}/api/waitlist`, init)
       assert.equal(status, 200)
       await wait(20)
     }
@@ -98,46 +90,4 @@ describe('C-61: clients that do not read', () => {
     await wait(6_000)
     assert.equal(clients.open(), 0)
   })
-
-  // They wait for most of their time, each for a program of its own.
-  describe('that are many', { concurrency: 2 }, () => {
-    for (const heap of [null, 192]) {
-      for (const scheme of ['http', 'https']) {
-        test(`1,436 pipelines over ${scheme} cost at most 100 MB beside their TLS, with ${heap === null ? 'the default heap' : `a heap of ${heap} MB`}, and no honest signup`, {
-          skip: !isSlow && 'it runs in .ci/run',
-          timeout: 60_000,
-        }, async t => {
-          const { env } = pairIn(t)
-          const flags = heap === null ? {} : { NODE_OPTIONS: `--max-old-space-size=${heap}` }
-          const base = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', LOG_LEVEL: 'info', ...flags }
-          const isClear = scheme === 'http'
-          const connections = 1_436
-          // Of as many addresses as it takes for all to be allowed.
-          const addresses = Math.ceil(connections / limits.CONNECTIONS_OF_CLIENT)
-          const program = await runProgram(t, { ...base, ...(isClear ? {} : env) }, { cwd: temporaryFolder(t) })
-          // The cost is not that of a process that is still being compiled.
-          const warmUp = signUpAndUp(program.baseUrl)
-          await wait(5_000)
-          await warmUp()
-          const before = residentBytes(program.process.pid!)
-          const honest = signUpAndUp(program.baseUrl)
-          await attack(t, pipelineUnread(program.baseUrl, { connections, requests: 64, signs: null, addresses }))
-          let most = 0
-          for (let second = 0; second < 10; second++) {
-            most = Math.max(most, residentBytes(program.process.pid!))
-            await wait(1_000)
-          }
-          await honest()
-          const allowed = 100e6 + (isClear ? 0 : connections * TLS_BYTES)
-          assert.ok(most - before <= allowed, `${Math.round((most - before) / 1e6)} MB`)
-          assert.equal(program.process.exitCode, null)
-        })
-      }
-    }
-  })
 })
-
-function residentBytes(pid: number): number {
-  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
-  return Number(kibibytes) * 1_024
-}
