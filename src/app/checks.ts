@@ -9,9 +9,10 @@ import { whyEphemeral } from '../stores/sqlite/ephemeral.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
+import { challengeOf, openDestinations } from './adapters.ts'
 import type { CheckResult } from './check-result.ts'
-import { challengeOf, lateness, openOutside } from './compose.ts'
-import { type Integrity, type Operator, operatorOf } from './operator.ts'
+import { lateness } from './compose.ts'
+import { type Integrity, type Operator, operatorOf } from './database.ts'
 import { checkPublicAddress } from './public-address.ts'
 
 const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
@@ -26,9 +27,9 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
   const { redis, store, tls } = config
   const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
   const operator = await operatorOf(config)
-  const { provider, destinations, channels } = await openOutside(config)
+  const destinations = await openDestinations(config)
+  const { provider, own, channels, names } = destinations
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
-  const outside = [challenge, provider, ...destinations, ...channels]
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
     // Each check has its own timeout.
@@ -49,17 +50,17 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
       provider
         ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
-      ...(destinations.length + channels.length === 0 ? [NO_DESTINATION] : []),
-      ...destinations.map(({ name, check }) =>
+      ...(own.length + channels.length === 0 ? [NO_DESTINATION] : []),
+      ...own.map(({ name, check }) =>
         resultOf(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
       ),
       ...channels.map(({ name, check }) => resultOf(name, 'a test message was posted', check)),
     ])
-    const set = [provider, ...destinations, ...channels, provider?.automation].map(each => each?.name)
+    const set = [provider?.name, ...names]
     const results = [database, ...others, ...reached]
     return database.is === 'ok' ? [...results, ...(await examined(operator, set, lateness(config)))] : results
   } finally {
-    await Promise.all(outside.map(each => each?.close()))
+    await Promise.all([challenge?.close(), destinations.close()])
   }
 }
 

@@ -3,32 +3,23 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
-import { settings } from '../config/settings.ts'
 import type { Domains } from '../domains/files.ts'
-import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { typed } from '../invocation.ts'
-import { memoryLimiter } from '../limiters/memory.ts'
-import type { RedisLocation } from '../limiters/redis-url.ts'
-import type { Announcement } from '../stores/operator/imports.ts'
-import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
 import { LATE, watch } from '../waitlist/alerts/watch.ts'
 import { digests } from '../waitlist/delivery/digest.ts'
 import { events } from '../waitlist/delivery/events.ts'
 import { handOver } from '../waitlist/delivery/handover.ts'
-import { type Joined, type JoinParts, join } from '../waitlist/join.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
-import type { Channel } from '../waitlist/ports/channel.ts'
-import type { OwnDestination } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
-import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
-import { StoreUnavailable } from '../waitlist/ports/signups.ts'
-import type { Store } from '../waitlist/ports/store.ts'
-import type { Signup } from '../waitlist/rules/signup.ts'
 import { fillingMailboxes } from '../waitlist/upkeep/fill-mailboxes.ts'
 import { pruning } from '../waitlist/upkeep/prune.ts'
+import { challengeLimiter, challengeOf, documentLimiter, openDestinations, openLimiter, storeOf } from './adapters.ts'
+import { inFlight } from './in-flight.ts'
+import { stop } from './stop.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -50,17 +41,6 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/**
- * The course of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
- * wait for are aborted, then the others; they are repeated later.
- */
-const VISITORS_GRACE = 4_000
-const GRACE = 5_500
-/** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
-const ANSWERS = 6_500
-/** The database is no longer waited for. Nobody was told that what it still owes is stored. */
-const LEFT = 8_500
-
 /** What people call destinations, apart from vendors. */
 const called: Readonly<Record<string, string>> = { webhook: 'the webhook', mail: 'the mail server' }
 
@@ -71,19 +51,15 @@ const called: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && (await import('../telemetry/telemetry.ts')).telemetry()
-  const { destinations, channels, ...others } = await openOutside(config, config.redis)
-  const provider = others.provider && telemetry ? counting(others.provider, telemetry.calls) : others.provider
-  const outside = [provider, ...destinations, ...channels]
-  const told = [provider?.automation, ...destinations].filter(each => each != null)
-  const names = [...told, ...channels].map(({ name }) => name)
-  const openStore = await storeOf(config, log, telemetry?.commits ?? null, {
-    provider: provider?.name ?? null,
-    destinations: names,
-  })
+  const destinations = await openDestinations(config, config.redis)
+  const { ofEvents, channels, names } = destinations
+  const provider = destinations.provider && counting(destinations.provider, telemetry)
+  const told = { provider: provider?.name ?? null, destinations: names }
+  const openStore = await storeOf(config, log, telemetry?.commits ?? null, told)
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('../http/server.ts')])
   if (opened.status === 'rejected') {
-    await Promise.all(outside.map(each => each?.close()))
+    await destinations.close()
     throw opened.reason
   }
   const store = opened.value
@@ -92,35 +68,31 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   let domains: Domains | null = null
   let admin: AdminServer | null = null
   const close = async () => {
-    await Promise.all([limiter, challenge, domains, ...outside].map(each => each?.close()))
+    await Promise.all([limiter, challenge, domains, destinations].map(each => each?.close()))
     await store.close()
     // Last, so that a stop can be watched.
     admin?.close()
   }
   try {
     if (http.status === 'rejected') throw http.reason
+    const leave = new AbortController()
+    const lateAfter = lateness(config)
+    const title = config.provider?.vendor.title ?? ''
+    const alerts = outages({ store, channels, leave: leave.signal })
     const announce = () => {
-      for (const { loop } of outboxes) loop.wake()
+      for (const { loop } of eventOutboxes) loop.wake()
     }
     const parts = { store, log, announce }
     const { chatInterval: distance, chatNames: withNames } = config
-    const lateAfter = lateness(config)
-    const leaving = new AbortController()
-    const title = config.provider?.vendor.title ?? ''
-    const alerts = outages({ store, channels, leave: leaving.signal })
-    const onStateChangeOf = (name: string, called: string) => alerts.of({ name, called, keeps: 'events' })
-    const outboxes = [
-      ...told.map(destination => {
+    const eventOutboxes = [
+      ...ofEvents.map(destination => {
         const { name } = destination
-        return events({
-          ...parts,
-          destination,
-          onStateChange: onStateChangeOf(name, called[name] ?? `the automation of ${title}`),
-        })
+        const about = { name, called: called[name] ?? `the automation of ${title}`, keeps: 'events' } as const
+        return events({ ...parts, destination, onStateChange: alerts.of(about) })
       }),
       ...channels.map(channel => {
-        const onStateChange = onStateChangeOf(channel.name, channel.title)
-        return digests({ ...parts, channel, distance, withNames, onStateChange })
+        const about = { name: channel.name, called: channel.title, keeps: 'events' } as const
+        return digests({ ...parts, channel, distance, withNames, onStateChange: alerts.of(about) })
       }),
     ]
     const handing =
@@ -130,20 +102,25 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         provider,
         onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
+    const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
+    const { holds, keepDeliveries: keep } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
-    const { holds } = config
-    const holdNews =
+    const holdAlert =
       holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: alerts.holding })
+    const upkeep = [
+      ...(keep === null ? [] : [pruning({ store, keep, log })]),
+      ...(holds?.suspicious ? [fillingMailboxes({ store, log })] : []),
+    ]
     const visits = inFlight(
       {
         store,
         handOver: handing,
         timeout: config.providerTimeout,
-        leave: leaving.signal,
+        leave: leave.signal,
         announce,
-        held: holdNews?.note,
+        held: holdAlert?.note,
       },
-      config,
+      config.disclosesMembership,
     )
 
     limiter = await openLimiter(config, log, telemetry)
@@ -161,7 +138,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         provider: provider?.name ?? null,
         destinations: [
           ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
-          ...outboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
+          ...eventOutboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
         ],
         lateAfter,
         isDraining: () => isDraining,
@@ -177,19 +154,14 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       challengeLimiter: challengeLimiter(config),
       challenge,
       accepts: domains?.accepts ?? null,
-      leave: leaving.signal,
+      leave: leave.signal,
       log,
       telemetry,
     })
-    const background = handing === null ? outboxes : [...outboxes, handing]
-    for (const { loop } of background) loop.start()
+    for (const { loop } of outboxes) loop.start()
+    for (const each of upkeep) each.start()
     watching?.start()
-    void holdNews?.start()
-    const { keepDeliveries: keep } = config
-    const pruner = keep === null ? null : pruning({ store, keep, log })
-    pruner?.start()
-    const filler = holds?.suspicious ? fillingMailboxes({ store, log }) : null
-    filler?.start()
+    void holdAlert?.start()
     return {
       baseUrl: server.baseUrl,
       origin: server.origin,
@@ -198,34 +170,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       failure: store.failure,
       reloadCertificate: server.reloadCertificate,
       async stop() {
-        watching?.stop()
-        holdNews?.stop()
         isDraining = true
-        const answered = new AbortController()
-        const left = Promise.withResolvers<void>()
-        const timers = [
-          setTimeout(() => leaving.abort(), VISITORS_GRACE),
-          setTimeout(() => {
-            answered.abort()
-            store.refuse()
-            visits.refuse()
-          }, ANSWERS),
-          setTimeout(() => {
-            log.warn('the database does not answer: attempts whose outcome was not stored will be repeated')
-            left.resolve()
-          }, LEFT),
-        ]
-        const done = async () => {
-          const others = [pruner, filler].map(each => each?.stop(0))
-          await Promise.all([server.close(), ...others, ...background.map(({ loop }) => loop.stop(GRACE))])
-          leaving.abort()
-          await visits.over()
-          await Promise.all(background.map(({ settled }) => settled(answered.signal)))
-          await close()
-        }
-        await Promise.race([done(), left.promise])
+        watching?.stop()
+        holdAlert?.stop()
+        await stop({ server, store, visits, outboxes, upkeep, leave, log, close })
         admin?.close()
-        for (const timer of timers) clearTimeout(timer)
       },
     }
   } catch (error) {
@@ -240,148 +189,16 @@ export const lateness =
   (destination: string): number =>
     LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
 
-/** Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. */
-function inFlight(rest: Omit<JoinParts, 'behind'>, { disclosesMembership }: Pick<Config, 'disclosesMembership'>) {
-  const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
-  const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
-    visits.set(visit, refuse)
-    visit.catch(() => {}).finally(() => visits.delete(visit))
-  }
-  // Nobody waits for these. What the store refuses is attempted again when the lease has ended.
-  const behind = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
-  const parts: JoinParts = { ...rest, behind }
-  return {
-    // Without a provider there is no need: the server waits for the answers anyway.
-    join:
-      parts.handOver === null
-        ? (signup: Signup) => join(signup, parts)
-        : (signup: Signup) => {
-            const visit = join(signup, parts)
-            return new Promise<Joined>((resolve, reject) => {
-              keep(visit, reject)
-              visit.then(resolve, reject)
-            })
-          },
-    /** Answers everybody who waits. */
-    refuse() {
-      for (const refuse of visits.values()) refuse(new StoreUnavailable('the outcome was not stored before the stop'))
-    },
-    over: () => Promise.allSettled(visits.keys()),
-  }
-}
-
 /** The same provider; counts how its calls end. */
-const counting = (provider: Provider, calls: Telemetry['calls']): Provider => ({
-  ...provider,
-  async createContact(...call) {
-    const creation = await provider.createContact(...call)
-    calls['notSent' in creation && creation.notSent ? 'notSent' : creation.is]++
-    return creation
-  },
-})
-
-/** Loads only the engine that is used; the returned function opens the store. */
-async function storeOf(
-  { store, storeConnections: connections, eventName, trackSources, holds, disclosesMembership }: Config,
-  log: Log,
-  commits: Commits | null,
-  outside: { readonly provider: string | null; readonly destinations: readonly string[] },
-): Promise<() => Promise<Store>> {
-  const options = { eventName, trackSources, holds, syncsKnown: !disclosesMembership, log, commits, ...outside }
-  if (store.kind === 'sqlite') {
-    const { sqliteStore } = await import('../stores/sqlite/store.ts')
-    return () => sqliteStore({ path: store.path, ...options })
-  }
-  const { postgresStore } = await import('../stores/postgres/store.ts')
-  return () => postgresStore({ url: store.url, connections, ...options })
-}
-
-async function openLimiter(
-  { quota, redis: location }: Config,
-  log: Log,
-  telemetry: Telemetry | null,
-): Promise<Limiter> {
-  const local = memoryLimiter(quota)
-  if (location === null) return local
-  const [{ redisLimiter }, { withFallback }] = await Promise.all([
-    import('../limiters/redis.ts'),
-    import('../limiters/with-fallback.ts'),
-  ])
-  return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
-}
-
-/** Loads only the code that is used. `shared` returns a random value that is the same for all instances. */
-export async function challengeOf(
-  { challenge, corsOrigins, baseUrl }: Config,
-  shared: Store['secret'],
-  log: Log,
-): Promise<Challenge | null> {
-  if (challenge === null) return null
-  const { openChallenge } = await import('../challenges/open.ts')
-  const hosts = [...corsOrigins, baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
-  const secret = (name: string) =>
-    shared(name).catch((error: Error) => {
-      throw new OperatorError(`the key of the challenges could not be kept in the database: ${error.message}`)
-    })
-  return openChallenge(challenge, { secret, hosts, log })
-}
-
-/** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
-const READERS = 10_000
-
-export const documentLimiter = (): Limiter =>
-  memoryLimiter({ limit: DOCUMENTS_PER_MINUTE, window: 60, clients: READERS })
-
-/** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
-const CHALLENGES = 3
-
-export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
-  memoryLimiter({ limit: CHALLENGES * limit, window, clients: READERS })
-
-/** The other sides of outbound calls. */
-export interface Outside {
-  readonly provider: Provider | null
-  readonly destinations: readonly OwnDestination[]
-  readonly channels: readonly Channel[]
-}
-
-/**
- * Who is told of a new signup, by the names that deliveries are stored under. No connection is opened.
- *
- * @throws {OperatorError} when a part cannot be opened as configured.
- */
-export async function announcementOf(config: Config): Promise<Announcement> {
-  const { provider, destinations, channels } = await openOutside(config)
-  const told = [provider?.automation, ...destinations, ...channels].filter(each => each != null)
-  await Promise.all([provider, ...destinations, ...channels].map(each => each?.close()))
-  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: told.map(({ name }) => name) }
-}
-
-/** Loads only the code that is used. With `redis`, instances keep the provider's rate together. */
-export async function openOutside(
-  { provider, providerExisting: existing, webhook, mail, channels, providerTimeout: timeout, service }: Config,
-  redis: RedisLocation | null = null,
-): Promise<Outside> {
-  // First, since the files of mails may be wrong, and nothing may be left open then.
-  const destinations = [
-    webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
-    mail && (await import('../destinations/mail.ts')).mail(mail),
-  ]
-  const shared = provider && redis && (await import('../limiters/redis-pace.ts')).redisPace(redis)
-  const options = { timeout, existing, shared }
+function counting(provider: Provider, telemetry: Telemetry | null): Provider {
+  if (telemetry === null) return provider
+  const { calls } = telemetry
   return {
-    provider: provider && (await import('../providers/open.ts')).openProvider(provider, options),
-    destinations: destinations.filter(each => each !== null),
-    channels: await openChannels(channels, service),
+    ...provider,
+    async createContact(...call) {
+      const creation = await provider.createContact(...call)
+      calls['notSent' in creation && creation.notSent ? 'notSent' : creation.is]++
+      return creation
+    },
   }
-}
-
-async function openChannels({ slack, discord }: Config['channels'], name: string): Promise<readonly Channel[]> {
-  if (slack === undefined && discord === undefined) return []
-  const { chat } = await import('../destinations/chat.ts')
-  const service = name === settings.SERVICE_NAME.default ? null : name
-  return [
-    slack && chat((await import('../destinations/slack.ts')).slack, { url: slack, service }),
-    discord && chat((await import('../destinations/discord.ts')).discord, { url: discord, service }),
-  ].filter(each => typeof each === 'object')
 }

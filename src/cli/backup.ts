@@ -1,5 +1,5 @@
 import { bytes } from '../app/checks.ts'
-import { operatorOf } from '../app/operator.ts'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import { number, print } from './print.ts'

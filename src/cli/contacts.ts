@@ -1,4 +1,4 @@
-import { type ContactFilter, operatorOf, type Person } from '../app/operator.ts'
+import { type ContactFilter, operatorOf, type Person } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import { type Contact, type DeliveryRecord, eventId, sourceLabel } from '../waitlist/rules/contact.ts'

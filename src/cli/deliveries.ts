@@ -1,4 +1,4 @@
-import { operatorOf } from '../app/operator.ts'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'

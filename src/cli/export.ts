@@ -1,4 +1,4 @@
-import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../app/operator.ts'
+import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../app/database.ts'
 import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'

@@ -1,6 +1,5 @@
-import { announcementOf } from '../app/compose.ts'
-import { type Decided, type HeldCounts, type HeldFilter, type Operator, operatorOf } from '../app/operator.ts'
-import { providerTitle } from '../app/removal.ts'
+import { announcementOf } from '../app/adapters.ts'
+import { type Decided, type HeldCounts, type HeldFilter, type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
@@ -84,7 +83,7 @@ export async function releaseHeld(config: Config, addresses: readonly string[], 
   const announcement = await announcementOf(config)
   const operator = await operatorOf(config)
   const released = await decide('released', which, course => operator.release(which, announcement, course))
-  const title = providerTitle(config)
+  const title = config.provider?.vendor.title ?? null
   // What was printed says the rest.
   if (released > 0 && process.exitCode === undefined && title !== null) {
     await print([`The running service hands them over to ${title}, in the order in which they signed up.\n`])

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
-import { announcementOf } from '../app/compose.ts'
-import { type Entry, type Imported, operatorOf } from '../app/operator.ts'
+import { announcementOf } from '../app/adapters.ts'
+import { type Entry, type Imported, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import { fail, misused, untilStopped } from './console.ts'

@@ -1,4 +1,4 @@
-import { type Moved, moveTo, storeName } from '../app/operator.ts'
+import { type Moved, moveTo, storeName } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { fail, untilStopped } from './console.ts'

@@ -1,5 +1,5 @@
-import { operatorOf, type Traces } from '../app/operator.ts'
-import { providerTitle, removeAtProvider } from '../app/removal.ts'
+import { operatorOf, type Traces } from '../app/database.ts'
+import { removeAtProvider } from '../app/removal.ts'
 import type { Config } from '../config/config.ts'
 import { confirmed, fail, mayAsk, misused } from './console.ts'
 import { moment, print } from './print.ts'
@@ -15,7 +15,7 @@ export interface RemoveOptions {
  */
 export async function removePerson(config: Config, address: string, options: RemoveOptions): Promise<void> {
   const { atProvider = false, yes = false } = options
-  const title = providerTitle(config)
+  const title = config.provider?.vendor.title ?? null
   if (atProvider && title === null) return misused('--at-provider: no provider is set.')
   if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To erase without a question, add --yes.')
   const operator = await operatorOf(config)

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { operatorOf } from '../app/operator.ts'
+import { operatorOf } from '../app/database.ts'
 import { report } from '../charts/terminal.ts'
 import type { Config } from '../config/config.ts'
 import { type Stats, statsOf } from '../waitlist/alerts/counts.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { challengeLimiter, documentLimiter } from '../../src/app/compose.ts'
+import { challengeLimiter, documentLimiter } from '../../src/app/adapters.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import type { HttpParts } from '../../src/http/settings.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operatorOf } from '../../src/app/operator.ts'
+import { operatorOf } from '../../src/app/database.ts'
 import * as refusals from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'

@@ -1,4 +1,4 @@
-import type { Entry } from '../../app/operator.ts'
+import type { Entry } from '../../app/database.ts'
 import {
   type ContactState,
   contactStates,

@@ -164,6 +164,9 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
       server.on(CUT, () => tell('unread'))
     },
     async close(delay) {
+      for (const server of servers) {
+        for (const event of ['request', 'checkContinue']) server.prependListener(event, closeAfterAnswer)
+      }
       const deadline = setTimeout(() => {
         for (const socket of open.keys()) socket.destroy()
       }, GRACE)
@@ -178,6 +181,11 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
       clearTimeout(deadline)
     },
   }
+}
+
+/** Each request from now on is the last on its connection. */
+const closeAfterAnswer = (_: IncomingMessage, response: ServerResponse): void => {
+  response.shouldKeepAlive = false
 }
 
 /** The event of a server one of whose connections was cut, since it held too much, or held it for too long. */

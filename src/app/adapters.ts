@@ -1,0 +1,138 @@
+import type { Config } from '../config/config.ts'
+import { settings } from '../config/settings.ts'
+import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
+import { memoryLimiter } from '../limiters/memory.ts'
+import type { RedisLocation } from '../limiters/redis-url.ts'
+import type { Announcement } from '../stores/operator/imports.ts'
+import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
+import type { Challenge } from '../waitlist/ports/challenge.ts'
+import type { Channel } from '../waitlist/ports/channel.ts'
+import type { Destination, OwnDestination } from '../waitlist/ports/destination.ts'
+import type { Limiter } from '../waitlist/ports/limiter.ts'
+import { type Log, OperatorError } from '../waitlist/ports/log.ts'
+import type { Provider } from '../waitlist/ports/provider.ts'
+import type { Store } from '../waitlist/ports/store.ts'
+
+/** The adapters that the settings name. Only the code that is used is loaded. */
+
+/** The returned function opens the store. */
+export async function storeOf(
+  { store, storeConnections: connections, eventName, trackSources, holds, disclosesMembership }: Config,
+  log: Log,
+  commits: Commits | null,
+  outside: { readonly provider: string | null; readonly destinations: readonly string[] },
+): Promise<() => Promise<Store>> {
+  const options = { eventName, trackSources, holds, syncsKnown: !disclosesMembership, log, commits, ...outside }
+  if (store.kind === 'sqlite') {
+    const { sqliteStore } = await import('../stores/sqlite/store.ts')
+    return () => sqliteStore({ path: store.path, ...options })
+  }
+  const { postgresStore } = await import('../stores/postgres/store.ts')
+  return () => postgresStore({ url: store.url, connections, ...options })
+}
+
+export async function openLimiter(
+  { quota, redis: location }: Config,
+  log: Log,
+  telemetry: Telemetry | null,
+): Promise<Limiter> {
+  const local = memoryLimiter(quota)
+  if (location === null) return local
+  const [{ redisLimiter }, { withFallback }] = await Promise.all([
+    import('../limiters/redis.ts'),
+    import('../limiters/with-fallback.ts'),
+  ])
+  return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
+}
+
+/** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
+const READERS = 10_000
+
+export const documentLimiter = (): Limiter =>
+  memoryLimiter({ limit: DOCUMENTS_PER_MINUTE, window: 60, clients: READERS })
+
+/** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
+const CHALLENGES = 3
+
+export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
+  memoryLimiter({ limit: CHALLENGES * limit, window, clients: READERS })
+
+/** `shared` returns a random value that is the same for all instances. */
+export async function challengeOf(
+  { challenge, corsOrigins, baseUrl }: Config,
+  shared: Store['secret'],
+  log: Log,
+): Promise<Challenge | null> {
+  if (challenge === null) return null
+  const { openChallenge } = await import('../challenges/open.ts')
+  const hosts = [...corsOrigins, baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
+  const secret = (name: string) =>
+    shared(name).catch((error: Error) => {
+      throw new OperatorError(`the key of the challenges could not be kept in the database: ${error.message}`)
+    })
+  return openChallenge(challenge, { secret, hosts, log })
+}
+
+/** Who is told of contacts and their events. */
+export interface Destinations {
+  readonly provider: Provider | null
+  readonly own: readonly OwnDestination[]
+  /** Those that are told of each event by itself: the provider's automation, and our own. */
+  readonly ofEvents: readonly Destination[]
+  readonly channels: readonly Channel[]
+  /** The names that deliveries of events are stored under. */
+  readonly names: readonly string[]
+  close(): Promise<void>
+}
+
+/**
+ * No connection is opened. With `redis`, instances keep the provider's rate together.
+ *
+ * @throws {OperatorError} when one cannot be opened as configured; then nothing is left open.
+ */
+export async function openDestinations(
+  { provider, providerExisting: existing, webhook, mail, channels, providerTimeout: timeout, service }: Config,
+  redis: RedisLocation | null = null,
+): Promise<Destinations> {
+  // First, since the files of mails may be wrong, and nothing may be left open then.
+  const own = [
+    webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
+    mail && (await import('../destinations/mail.ts')).mail(mail),
+  ].filter(each => each !== null)
+  const shared = provider && redis && (await import('../limiters/redis-pace.ts')).redisPace(redis)
+  const options = { timeout, existing, shared }
+  const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
+  const chats = await openChannels(channels, service)
+  const ofEvents = [opened?.automation, ...own].filter(each => each != null)
+  return {
+    provider: opened,
+    own,
+    ofEvents,
+    channels: chats,
+    names: [...ofEvents, ...chats].map(({ name }) => name),
+    async close() {
+      await Promise.all([opened, ...own, ...chats].map(each => each?.close()))
+    },
+  }
+}
+
+async function openChannels({ slack, discord }: Config['channels'], name: string): Promise<readonly Channel[]> {
+  if (slack === undefined && discord === undefined) return []
+  const { chat } = await import('../destinations/chat.ts')
+  const service = name === settings.SERVICE_NAME.default ? null : name
+  return [
+    slack && chat((await import('../destinations/slack.ts')).slack, { url: slack, service }),
+    discord && chat((await import('../destinations/discord.ts')).discord, { url: discord, service }),
+  ].filter(each => typeof each === 'object')
+}
+
+/**
+ * Who is told of a new signup.
+ *
+ * @throws {OperatorError} when a destination cannot be opened as configured.
+ */
+export async function announcementOf(config: Config): Promise<Announcement> {
+  const { provider, names, close } = await openDestinations(config)
+  await close()
+  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: names }
+}

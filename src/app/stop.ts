@@ -1,0 +1,63 @@
+import type { Logger } from 'pino'
+import type { HttpServer } from '../http/server.ts'
+import type { HandOver } from '../waitlist/delivery/handover.ts'
+import type { Loop } from '../waitlist/delivery/loop.ts'
+import type { Store } from '../waitlist/ports/store.ts'
+import type { InFlight } from './in-flight.ts'
+
+/** What a stop brings to an end. */
+export interface Running {
+  readonly server: Pick<HttpServer, 'close'>
+  readonly store: Pick<Store, 'refuse'>
+  readonly visits: InFlight
+  readonly outboxes: readonly Pick<HandOver, 'loop' | 'settled'>[]
+  /** What is done in the background besides. */
+  readonly upkeep: readonly Pick<Loop, 'stop'>[]
+  /** Ends the outbound calls that visitors and channels wait for. */
+  readonly leave: AbortController
+  readonly log: Logger
+  /** Releases everything. */
+  close(): Promise<void>
+}
+
+/**
+ * The course of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
+ * wait for are aborted, then the others; they are repeated later.
+ */
+const VISITORS_GRACE = 4_000
+const GRACE = 5_500
+/** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
+const ANSWERS = 6_500
+/** The database is no longer waited for. Nobody was told that what it still owes is stored. */
+const LEFT = 8_500
+
+/** Answers and stores what was accepted, then releases everything. Resolves at the latest after `LEFT`. */
+export async function stop({ server, store, visits, outboxes, upkeep, leave, log, close }: Running): Promise<void> {
+  const answered = new AbortController()
+  const left = Promise.withResolvers<void>()
+  const timers = [
+    setTimeout(() => leave.abort(), VISITORS_GRACE),
+    setTimeout(() => {
+      answered.abort()
+      store.refuse()
+      visits.refuse()
+    }, ANSWERS),
+    setTimeout(() => {
+      log.warn('the database does not answer: attempts whose outcome was not stored will be repeated')
+      left.resolve()
+    }, LEFT),
+  ]
+  const done = async () => {
+    await Promise.all([
+      server.close(),
+      ...upkeep.map(each => each.stop(0)),
+      ...outboxes.map(({ loop }) => loop.stop(GRACE)),
+    ])
+    leave.abort()
+    await visits.over()
+    await Promise.all(outboxes.map(({ settled }) => settled(answered.signal)))
+    await close()
+  }
+  await Promise.race([done(), left.promise])
+  for (const timer of timers) clearTimeout(timer)
+}
