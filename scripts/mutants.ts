@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { globalSetup } from '../test/harness/once.ts'
 
 /** A change of the source that breaks a promise, and the test files of which one must then fail. */
 export interface Mutant {
@@ -60,8 +61,8 @@ function copied(folder: string): string {
 
 /** The first test that fails, after which the others are not run; null: none does. */
 async function firstFailure(folder: string, tests: readonly string[]): Promise<string | null> {
-  const args = ['--test-global-setup=test/harness/once.ts', '--test-reporter=tap', `--test-timeout=${TIMEOUT}`]
-  const run = spawn(process.execPath, ['--test', ...args, '--test-concurrency=1', ...tests], {
+  const args = ['--test-reporter=tap', `--test-timeout=${TIMEOUT}`, '--test-concurrency=1', ...tests]
+  const run = spawn(process.execPath, ['--test', ...args], {
     cwd: folder,
     // A group of its own, which is ended with all that the tests have started.
     detached: true,
@@ -114,6 +115,8 @@ async function main(): Promise<void> {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 
+  // For all runs, as `npm test` does it for all of its files.
+  await globalSetup()
   const known = new Map<string, Promise<string | null>>()
   const failing = (tests: readonly string[], copy: string) => {
     const key = tests.join()
