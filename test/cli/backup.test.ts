@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { runProgram, spawnProgram } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
+import { runCommand, runProgram } from '../harness/program.ts'
 
-async function backUp(t: TestContext, cwd: string, target = 'copy.db') {
-  const program = spawnProgram(t, {}, { cwd, args: ['backup', target] })
-  const code = await program.exited
-  return { code, stdout: program.stdout(), stderr: program.stderr() }
-}
+const backUp = (t: TestContext, cwd: string, target = 'copy.db') => runCommand(t, cwd, ['backup', target])
 
 async function listed(t: TestContext, emails: readonly string[]): Promise<string> {
   const cwd = temporaryFolder(t)
@@ -24,12 +18,6 @@ async function listed(t: TestContext, emails: readonly string[]): Promise<string
   await store.close()
   return cwd
 }
-
-/** So many contacts that a copy takes a moment. */
-const many =
-  'insert into contact (id, name, email, email_key, state, created_at)' +
-  ' with recursive n (i) as (select 1 union all select i + 1 from n where i < 100000)' +
-  " select format('%036d', i), 'Visitor', i || '@example.com', i || '@example.com', 'listed', 0 from n"
 
 describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
   test('beside a running service it copies everything that was acknowledged before', async t => {
@@ -72,25 +60,6 @@ describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(code, 1)
     assert.match(stderr, /copy\.db exists already/)
     assert.equal(readFileSync(join(cwd, 'copy.db'), 'utf8'), 'precious')
-  })
-
-  test('what a killed backup leaves was never open to others, and goes with the next backup beside it', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const cwd = await listed(t, ['ada@example.com'])
-    withDatabase(join(cwd, 'data', 'waitlist.db'), database => database.exec(many))
-    const left = () => readdirSync(cwd).filter(name => name.includes('unfinished'))
-    // Until one is killed in time.
-    for (let i = 0; left().length === 0; i++) {
-      const through = ['bash', '-c', 'umask 000; exec "$@"', 'bash']
-      const program = spawnProgram(t, {}, { cwd, args: ['backup', `killed-${i}.db`], through })
-      while (left().length === 0 && program.process.exitCode === null) await wait(1)
-      program.process.kill('SIGKILL')
-      await program.exited
-    }
-    for (const name of left()) assert.equal(statSync(join(cwd, name)).mode & 0o777, 0o600)
-    assert.equal((await backUp(t, cwd)).code, 0)
-    assert.deepEqual(left(), [])
   })
 
   test('a backup that is being made is left alone by another one', async t => {

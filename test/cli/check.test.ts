@@ -8,7 +8,6 @@ import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
 import { startVendor } from '../harness/vendor.ts'
 
 const HOUR = 3_600_000
@@ -62,19 +61,6 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     assert.deepEqual([(await waits()).is, (await waits()).why], ['ok', '1, the oldest for 54 min'])
     await sql(`update contact set event_at = event_at - ${2 * HOUR}`)
     assert.deepEqual([(await waits()).is, (await waits()).why], ['wrong', '1, the oldest for 2 h'])
-  })
-
-  test('a chat that is told once in two hours may wait for an hour longer', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const { sql, check } = await listed(t)
-    const slack = { SLACK_WEBHOOK_URL: 'http://127.0.0.1:1/', CHAT_INTERVAL: '2h' }
-    await sql("update delivery set destination = 'slack'")
-    const waits = async () => (await check(slack)).told('waiting for slack')!.is
-    await sql(`update contact set event_at = event_at - ${2.9 * HOUR}`)
-    assert.equal(await waits(), 'ok')
-    await sql(`update contact set event_at = event_at - ${0.2 * HOUR}`)
-    assert.equal(await waits(), 'wrong')
   })
 
   test('fails on a damaged file, rows without a contact and contacts that are not recognised, and says what to do', async t => {

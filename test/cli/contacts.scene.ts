@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
@@ -7,17 +6,8 @@ import type { Store } from '../../src/waitlist/ports/store.ts'
 import { opened, pendingNow } from '../contracts/store.place.ts'
 import { sqlOn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { spawnProgram } from '../harness/program.ts'
 
 export const id = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
-
-export async function run(t: TestContext, cwd: string, args: string[], env: Record<string, string> = {}) {
-  const program = spawnProgram(t, env, { cwd, args })
-  const code = await program.exited
-  const [stdout, stderr] = [program.stdout(), program.stderr()]
-  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
-  return { code, stdout, stderr }
-}
 
 /**
  * A folder with `data/waitlist.db`, where the program looks by default, open in a store. Ada is listed, her webhook

@@ -11,15 +11,14 @@ import { webhookSecret } from '../harness/instances.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { sqlOn as postgresSql } from '../harness/postgres-contacts.ts'
 import { endedAt } from '../harness/postgres-database.ts'
-import { spawnProgram, until } from '../harness/program.ts'
+import { runCommand as run, spawnProgram, until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { session } from '../stores/postgres.stage.ts'
-import { run } from './contacts.scene.ts'
 
 /** So many that a change of them takes many steps. */
 const HELD = 5_000
-const KILLS = 6
+const KILLS = 3
 
 const server = isSlow ? await startPostgres({ settings: unsynced }) : undefined
 after(() => server?.remove())
@@ -163,19 +162,5 @@ describe('killed again and again', {
         })
       })
     }
-
-    test(`a discard on ${engine}: who is not gone is held as before, and who is listed stays so`, async t => {
-      const place = await make(t, null)
-      const rest = async () =>
-        JSON.stringify(await place.sql("select * from contact where state <> 'held'")) +
-        JSON.stringify(await place.sql('select * from delivery order by number'))
-      const before = await rest()
-      await killedAgainAndAgain(t, place, ['discard', '--yes', '--all'], states => {
-        const { held, ...others } = Object.fromEntries(states)
-        assert.deepEqual(Object.keys(others), ['listed'])
-        if (held !== undefined) assert.equal(held.last! - held.first! + 1, held.contacts, 'the first are gone')
-      })
-      assert.equal(await rest(), before)
-    })
   }
 })

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
 import { opened, signup } from '../contracts/store.place.ts'
-import { contactsIn, sqlOn, withDatabase } from '../harness/database.ts'
+import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { runCommand as run, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { startVendor } from '../harness/vendor.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
-import { run } from './contacts.scene.ts'
 
 const holds = { above: 0, window: 3_600_000, suspicious: false }
 
@@ -187,31 +182,6 @@ describe('waitlist release', { concurrency: true, timeout: 60_000 }, () => {
       ['loops'],
     )
   })
-
-  test('beside a running service, the email tool gets them in order, at its pace', {
-    skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
-  }, async t => {
-    const { cwd, path, sql } = await scene(t)
-    addHeld(path, 50)
-    const asked: { readonly email: string; readonly at: number }[] = []
-    const fake = loopsFake()
-    const vendor = await startVendor(t, one => {
-      if (one.path.endsWith('/contacts/create')) asked.push({ email: one.json.email, at: performance.now() })
-      return fake.answer(one)
-    })
-    const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), PORT: '0', HOST: '127.0.0.1' }
-    await runProgram(t, env, { cwd })
-    const { code } = await run(t, cwd, ['release', '--all'], env)
-    assert.equal(code, 0)
-    await until(async () => (await sql("select 1 from contact where state <> 'listed'")).length === 0)
-    const order = contactsIn(path).flatMap(({ email }) => (email === 'ada@example.com' ? [] : [email]))
-    assert.equal(asked.length, order.length)
-    // Four are under way at once, and ten begin within a second.
-    for (const [i, { email }] of asked.entries())
-      assert.ok(Math.abs(order.indexOf(email) - i) < 10, `${email} was ${i}th`)
-    const took = asked.at(-1)!.at - asked[0]!.at
-    assert.ok(took > 4_000, `${order.length} in ${took} ms`)
-  })
 })
 
 describe('waitlist discard', { concurrency: true, timeout: 60_000 }, () => {
@@ -229,56 +199,4 @@ describe('waitlist discard', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(all, { code: 0, stdout: '2 signups were discarded.\n', stderr: '' })
     assert.deepEqual(states(), ['ada listed'])
   })
-
-  const noScript =
-    spawnSync('script', ['--version']).error === undefined ? false : 'script (util-linux) is not installed'
-  test('on a terminal it asks first: anything but yes is a no', { skip: noScript }, async t => {
-    const { cwd, states } = await scene(t)
-    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-    const answered = (answer: string, which: string) => {
-      const command = `'${process.execPath}' '${entry}' discard ${which}`
-      const surroundings = { cwd, env: { PATH: process.env.PATH }, input: answer, encoding: 'utf8' } as const
-      return spawnSync('script', ['-qec', command, '/dev/null'], surroundings)
-    }
-    const no = answered('yesterday\n', '--all')
-    assert.equal(no.status, 1)
-    assert.match(no.stdout, /Delete 4 held signups \(above-limit 3, same-mailbox 1\)\? \[y\/N\] /)
-    assert.match(no.stdout, /nothing was discarded/)
-    assert.deepEqual(states(), unheld)
-    const yes = answered('y\n', 'eve@spam.example')
-    assert.equal(yes.status, 0, yes.stdout)
-    assert.match(yes.stdout, /Delete 1 held signup \(above-limit 1\)\?/)
-    assert.deepEqual(states(), unheld.slice(0, -1))
-  })
-})
-
-/** Adds so many held contacts that a change of them takes seconds. */
-const addHeld = (path: string, count: number): unknown =>
-  withDatabase(path, database =>
-    database.exec(
-      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
-        ` with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})` +
-        " select format('%036d', i), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', 0 from n",
-    ),
-  )
-
-test('a release that is stopped says so: what was done stays, the rest is held, and the next call does it', {
-  timeout: 120_000,
-  skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
-}, async t => {
-  const { cwd, path, sql } = await scene(t)
-  addHeld(path, 30_000)
-  const count = async (state: string) =>
-    Number((await sql(`select count(*) as n from contact where state = '${state}'`))[0]!.n)
-  const program = spawnProgram(t, {}, { cwd, args: ['release', '--all'] })
-  await until(async () => (await count('listed')) > 1)
-  program.process.kill('SIGINT')
-  assert.equal(await program.exited, 1)
-  assert.match(program.stdout(), /^[\d,]+ signups were released\.\n$/)
-  assert.match(program.stderr(), /stopped before the end: the others are still held/)
-  const [listed, held] = [await count('listed'), await count('held')]
-  assert.ok(listed > 1 && held > 0, `${listed} listed, ${held} held`)
-  assert.equal(listed + held, 30_005)
-  assert.equal((await run(t, cwd, ['release', '--all'])).code, 0)
-  assert.deepEqual([await count('listed'), await count('held')], [30_005, 0])
 })

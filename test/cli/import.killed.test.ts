@@ -15,8 +15,8 @@ import { isSlow } from '../harness/slow.ts'
 import { seeded } from '../harness/vendor.ts'
 
 const skip = !isSlow && 'it takes a minute; it runs in .ci/run'
-const LINES = 60_000
-const KILLS = 5
+const LINES = 30_000
+const KILLS = 3
 
 const server = skip ? undefined : await startPostgres({ settings: unsynced })
 after(() => server?.remove())

@@ -9,7 +9,7 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -25,17 +25,8 @@ async function empty(t: TestContext): Promise<string> {
   return cwd
 }
 
-interface Run {
-  readonly env?: Record<string, string>
-  readonly input?: string
-}
-
-async function run(t: TestContext, cwd: string, args: string[], { env = {}, input }: Run = {}) {
-  const program = spawnProgram(t, env, { cwd, args })
-  program.process.stdin!.end(input)
-  const code = await program.exited
-  return { code, stdout: program.stdout(), stderr: program.stderr() }
-}
+const run = (t: TestContext, cwd: string, args: string[], { env = {}, input = '' } = {}) =>
+  runCommand(t, cwd, args, env, input)
 
 /** What a list has of each contact. */
 async function contactsIn(url: string) {

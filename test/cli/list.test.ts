@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../harness/folder.ts'
-import { run, scene } from './contacts.scene.ts'
+import { runCommand as run } from '../harness/program.ts'
+import { scene } from './contacts.scene.ts'
 
 describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
   test('shows those who were added last first, in columns that line up, and nothing that controls a terminal', async t => {

@@ -7,7 +7,6 @@ import { stripVTControlCharacters } from 'node:util'
 import { textOf } from '../../src/cli/log-text.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram, until } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0', TZ: 'UTC' }
 
@@ -140,13 +139,6 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
     const text = await seen(t, { NO_COLOR: '1' })
     assert.match(text, /^\d\d:\d\d:\d\d info {3}waitlist is ready/m)
     assert.ok(!text.includes('\x1b'))
-  })
-
-  test('has none on a dumb terminal either, and is JSON there if LOG_FORMAT says so', {
-    skip: skip || (!isSlow && 'slow: WAITLIST_SLOW_TESTS=1'),
-  }, async t => {
-    assert.ok(!(await seen(t, { TERM: 'dumb' })).includes('\x1b'))
-    assert.match(await seen(t, { LOG_FORMAT: 'json' }), /^\{"level":30,.*"msg":"waitlist is ready"\}$/m)
   })
 
   test('is text in a pipe if LOG_FORMAT says so: without colour, and in one line each', async t => {

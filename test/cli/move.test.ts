@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
-import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { signup } from '../contracts/store.place.ts'
-import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { runProgram, spawnProgram, until } from '../harness/program.ts'
-import { recordingLog } from '../harness/service.ts'
+import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { listIn, listOn, manyContacts, query, writeList } from '../stores/move.scene.ts'
 
@@ -35,13 +31,8 @@ function listedMany(t: TestContext): { readonly cwd: string; readonly path: stri
   return { cwd, path }
 }
 
-async function run(t: TestContext, cwd: string, to: string, env: Record<string, string> = {}) {
-  const program = spawnProgram(t, env, { cwd, args: ['move', '--to', to] })
-  const code = await program.exited
-  return { code, stdout: program.stdout(), stderr: program.stderr() }
-}
-
-const openStore = (url: string) => postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })
+const run = (t: TestContext, cwd: string, to: string, env: Record<string, string> = {}) =>
+  runCommand(t, cwd, ['move', '--to', to], env)
 
 describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
   test('moves the list to PostgreSQL, not a second time, and moves it back', async t => {
@@ -78,86 +69,6 @@ describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
     const { code, stderr } = await run(t, cwd, await server.database())
     assert.equal(code, 1)
     assert.match(stderr, /^waitlist: .*waitlist\.db is in use by another Waitlist process\. Stop that one first/)
-  })
-
-  test('fails when both sides differ in the end, and shows the checksums', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const { cwd } = listed(t, 10)
-    const url = await server.database()
-    await (await openStore(url)).close()
-    await server.run(
-      url,
-      `create function spoil() returns trigger language plpgsql as
-        $$ begin if new.number = 7 then new.name := 'Eve'; end if; return new; end $$`,
-      'create trigger spoil before insert on contact for each row execute function spoil()',
-    )
-    const { code, stdout, stderr } = await run(t, cwd, url)
-    assert.equal(code, 1)
-    assert.match(stderr, /^waitlist: postgres:\/\/.* does not keep what it is given, so the copy was thrown away/)
-    const [from, to, next] = stdout.split('\n')
-    assert.match(from!, /^contact +from +10 rows/)
-    assert.match(to!, /^contact +to +10 rows/)
-    assert.notEqual(from!.slice(-16), to!.slice(-16))
-    assert.match(next!, /^delivery +both/)
-    assert.deepEqual(await listOn(url), { contact: [], delivery: [], erased: [], secret: [] })
-  })
-
-  test('fails when an instance still takes signups from the database that is moved', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const cwd = temporaryFolder(t)
-    const url = await server.database()
-    const store = await openStore(url)
-    await store.admit(signup('Ada', 'ada@example.com'))
-    await store.close()
-    // By the server itself: this process has more to do, and would leave the move a moment without a signup.
-    const joining = server.run(
-      url,
-      `do $$ begin
-        for i in 1..10000 loop
-          insert into contact (id, name, email, email_key, state, created_at)
-            values (gen_random_uuid(), 'Visitor', 'v' || i || '@example.com', 'v' || i || '@example.com', 'listed', now());
-          commit;
-          exit when to_regclass('over') is not null;
-          perform pg_sleep(0.01);
-        end loop;
-      end $$`,
-    )
-    const { code, stderr } = await run(t, cwd, 'sqlite:./copy.db', { DATABASE_URL: url })
-    await server.run(url, 'create table over ()')
-    await joining
-    assert.equal(code, 1)
-    assert.match(stderr, /^waitlist: postgres:\/\/.* was changed while it was copied.*Stop every instance/)
-    assert.ok(!existsSync(join(cwd, 'copy.db')))
-  })
-
-  test('leaves no trace beside a target that is no file of ours, and makes no more than one folder', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const { cwd } = listed(t, 1)
-    writeFileSync(join(cwd, 'README.md'), '# Read me\n'.repeat(1_000))
-    mkdirSync(join(cwd, 'folder'))
-    withDatabase(join(cwd, 'other.db'), database => database.exec('pragma journal_mode = wal; create table other (x)'))
-    const before = readdirSync(cwd)
-    const targets: readonly (readonly [to: string, sentence: RegExp])[] = [
-      ['sqlite:./README.md', /README\.md cannot be used: file is not a database\. Nothing was copied/],
-      ['sqlite:./folder', /folder is a folder\. Give the path of a file, such as .*folder\/waitlist\.db\. Nothing/],
-      ['sqlite:./folder/', /folder\/ is a folder/],
-      ['sqlite:./none/', /none\/ is a folder/],
-      ['sqlite:./other.db', /is a database of another program/],
-      [
-        'sqlite:./no/such/folder/copy.db',
-        /There is no folder .*such\. Make it, or correct the path\. Nothing was copied/,
-      ],
-    ]
-    for (const [to, sentence] of targets) {
-      const { code, stderr } = await run(t, cwd, to)
-      assert.equal(code, 1)
-      assert.match(stderr, sentence)
-      assert.deepEqual(readdirSync(cwd), before, to)
-    }
-    assert.equal((await run(t, cwd, 'sqlite:./new/copy.db')).code, 0)
   })
 
   test('what cannot be done is told in words, without a password and without a trace', async t => {
@@ -222,21 +133,4 @@ describe('a waitlist move that is cut short', { timeout: 120_000, skip: !isSlow 
       assert.deepEqual(way === 'a file' ? listIn(copy) : await listOn(url), listIn(path))
     })
   }
-
-  test('says what to do when the server goes away in the middle, and succeeds when it is back', async t => {
-    const { cwd, path } = listedMany(t)
-    const own = await startPostgres()
-    t.after(() => own.remove())
-    const url = await own.database()
-    const cut = spawnProgram(t, {}, { cwd, args: ['move', '--to', url] })
-    await until(() => isCopying(url))
-    await own.stop('immediate')
-    assert.equal(await cut.exited, 1)
-    assert.match(cut.stderr(), /^waitlist: postgres:.* cannot be used: [^\n]+\. Nothing was copied\.\n$/)
-    await own.start()
-    assert.deepEqual(await query(url, "select 1 from pg_class where relname = 'contact'"), [])
-    const { code, stderr } = await run(t, cwd, url)
-    assert.equal(code, 0, stderr)
-    assert.deepEqual(await listOn(url), listIn(path))
-  })
 })

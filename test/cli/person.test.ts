@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { run, scene } from './contacts.scene.ts'
+import { runCommand as run } from '../harness/program.ts'
+import { scene } from './contacts.scene.ts'
 
 const loops = { PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
 

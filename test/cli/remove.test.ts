@@ -10,17 +10,12 @@ import { signup } from '../contracts/store.place.ts'
 import { CREATE, signUp } from '../e2e/provider.scene.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { runProgram, spawnProgram, until } from '../harness/program.ts'
+import { runCommand, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
-async function remove(t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) {
-  const program = spawnProgram(t, env, { cwd, args: ['remove', ...args] })
-  const code = await program.exited
-  const [stdout, stderr] = [program.stdout(), program.stderr()]
-  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
-  return { code, stdout, stderr }
-}
+const remove = (t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) =>
+  runCommand(t, cwd, ['remove', ...args], env)
 
 /** A folder with `data/waitlist.db`, where the program looks by default. Ada's webhook was told. */
 async function listed(t: TestContext) {

@@ -7,14 +7,9 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { spawnProgram } from '../harness/program.ts'
+import { runCommand } from '../harness/program.ts'
 
-async function run(t: TestContext, cwd: string, ...args: string[]) {
-  const program = spawnProgram(t, {}, { cwd, args })
-  const code = await program.exited
-  assert.doesNotMatch(program.stderr(), /\n\s+at /, 'no stack')
-  return { code, stdout: program.stdout(), stderr: program.stderr() }
-}
+const run = (t: TestContext, cwd: string, ...args: string[]) => runCommand(t, cwd, args)
 
 describe('waitlist restore', { concurrency: true, timeout: 60_000 }, () => {
   test('says what became of both, who is taken out, what is in doubt, and how to bring back who is missing', async t => {

@@ -7,22 +7,20 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Setting } from '../../src/config/kinds.ts'
 import { settings } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { logOf, runCommand, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { pairIn } from '../harness/tls.ts'
 
-async function run(t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) {
-  const program = spawnProgram(t, env, { cwd, args })
-  const code = await program.exited
-  return { code, stdout: program.stdout(), stderr: program.stderr(), cwd }
-}
-
-const withoutStack = (stderr: string) => assert.doesNotMatch(stderr, /\n\s+at |node:internal/)
+const run = async (t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) => ({
+  cwd,
+  ...(await runCommand(t, cwd, args, env)),
+})
 
 describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
-  test('--help lists every command and every setting with its default', async t => {
+  test('--help lists every command and every setting with its default; --version says which it is', async t => {
     const { code, stdout } = await run(t, ['--help'])
     assert.equal(code, 0)
+    assert.match((await run(t, ['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
     for (const command of ['serve', 'export']) assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'))
     assert.equal(stdout.match(/running\s+service/g)?.length, 1, 'what holds for nearly all of them is said once')
     for (const [name, { meaning, default: standard, unset }] of Object.entries<Setting<unknown>>(settings)) {
@@ -33,10 +31,6 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     }
   })
 
-  test('--version is the version of the package', async t => {
-    assert.match((await run(t, ['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
-  })
-
   const mistyped: readonly (readonly [args: string[], nearest: RegExp])[] = [
     [['sevre'], /Did you mean serve\?/],
     [['imprt', 'list.csv'], /Did you mean import\?/],
@@ -44,17 +38,17 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     [['--verbose'], /unknown option '--verbose'/],
     [['export', 'extra'], /too many arguments/],
   ]
-  for (const [args, nearest] of mistyped) {
-    test(`\`${args.join(' ')}\` is refused with the nearest that there is, and no service starts`, async t => {
-      const { code, stdout, stderr, cwd } = await run(t, args)
-      assert.equal(code, 2)
-      assert.equal(stdout, '')
-      assert.match(stderr, /^waitlist: /)
-      assert.match(stderr, nearest)
-      withoutStack(stderr)
-      assert.equal(existsSync(join(cwd, 'data')), false)
-    })
-  }
+  test('what is mistyped is refused with the nearest that there is, and no service starts', async t => {
+    await Promise.all(
+      mistyped.map(async ([args, nearest]) => {
+        const { code, stdout, stderr, cwd } = await run(t, args)
+        assert.deepEqual([code, stdout], [2, ''], args.join(' '))
+        assert.match(stderr, /^waitlist: /)
+        assert.match(stderr, nearest)
+        assert.equal(existsSync(join(cwd, 'data')), false)
+      }),
+    )
+  })
 
   test('an option that npm has kept for itself is told, and nothing is done without it', async t => {
     const cwd = temporaryFolder(t)
@@ -84,12 +78,11 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
         assert.ok(told.some(line => line.startsWith(`  - ${name} `)))
       }
       assert.doesNotMatch(stderr, /loud|se;cret/)
-      withoutStack(stderr)
       assert.equal(existsSync(join(cwd, 'data')), false)
     }
   })
 
-  test('a port that is in use is named, with what to do', async t => {
+  test('a port that is in use is named, with what to do, and so is a host that is not of this machine', async t => {
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
@@ -105,14 +98,9 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
       stderr,
       new RegExp(`PORT ${port} on 127\\.0\\.0\\.1 is in use\\. Stop what uses it, or set another PORT`),
     )
-    withoutStack(stderr)
-  })
-
-  test('a host that is not of this machine is named', async t => {
-    const { code, stderr } = await run(t, [], { HOST: '192.0.2.1', PORT: '0' })
-    assert.equal(code, 1)
-    assert.match(stderr, /HOST 192\.0\.2\.1/)
-    withoutStack(stderr)
+    const elsewhere = await run(t, [], { HOST: '192.0.2.1', PORT: '0' })
+    assert.equal(elsewhere.code, 1)
+    assert.match(elsewhere.stderr, /HOST 192\.0\.2\.1/)
   })
 
   test('a certificate and a key in the place of each other are told so', async t => {
@@ -121,7 +109,6 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stderr } = await run(t, [], swapped)
     assert.equal(code, 1)
     assert.match(stderr, /TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them\n$/)
-    withoutStack(stderr)
   })
 
   test('a variable that is nearly a setting is told, also beside a mistake, and without its value', async t => {
@@ -139,13 +126,6 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
       '  - CORS_ORIGIN is not a setting of Waitlist; did you mean CORS_ORIGINS?',
       '  - RATE_LIMT is not a setting of Waitlist; did you mean RATE_LIMIT?',
     ])
-  })
-
-  test('a certificate that cannot be read is named by its settings', async t => {
-    const { code, stderr } = await run(t, [], { TLS_CERT_FILE: 'missing.pem', TLS_KEY_FILE: 'missing.key', PORT: '0' })
-    assert.equal(code, 1)
-    assert.match(stderr, /TLS_CERT_FILE and TLS_KEY_FILE cannot be used: .*missing\.pem/)
-    withoutStack(stderr)
   })
 })
 
@@ -178,7 +158,7 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
       Buffer.from(`\uFEFF${text}`),
       Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
     ]
-    for (const content of isSlow ? bytes : bytes.slice(0, 1)) {
+    for (const content of bytes.slice(0, isSlow ? 3 : 1)) {
       const program = await start(t, content)
       const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
       assert.equal(health.service, 'Früh dabei')
@@ -188,17 +168,6 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
         warnings(program).filter(warning => warning.startsWith('.env')),
         [],
       )
-    }
-  })
-
-  test('that is no text is told so', async t => {
-    const contents = [Buffer.from('SERVICE_NAME=Fr\xfch\n', 'latin1'), Buffer.from('PORT=0\n', 'utf16le')]
-    for (const content of isSlow ? contents : contents.slice(0, 1)) {
-      const cwd = temporaryFolder(t)
-      writeFileSync(join(cwd, '.env'), content)
-      const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
-      assert.equal(code, 1)
-      assert.match(stderr, /^waitlist: The file .*\.env is not UTF-8 text\. Save it as UTF-8\.\n$/)
     }
   })
 
@@ -217,28 +186,21 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
     assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2/)
   })
 
-  test('a mistake in it is told like any other', async t => {
-    const cwd = temporaryFolder(t)
-    writeFileSync(join(cwd, '.env'), 'RATE_LIMIT=eighty\n')
-    const { code, stderr } = await run(t, [], {}, cwd)
-    assert.equal(code, 1)
-    assert.match(stderr, /- RATE_LIMIT must be a whole number/)
-  })
-
-  test('one that cannot be read is told in words', async t => {
-    const cwd = temporaryFolder(t)
-    mkdirSync(join(cwd, '.env'))
-    const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
-    assert.equal(code, 1)
-    assert.match(stderr, /^waitlist: The file \/.*\/\.env cannot be read: it is a folder\n$/)
-    withoutStack(stderr)
-  })
-
-  test('one without an end is read no further than 64 KiB', async t => {
-    const cwd = temporaryFolder(t)
-    symlinkSync('/dev/zero', join(cwd, '.env'))
-    const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
-    assert.equal(code, 1)
-    assert.match(stderr, /^waitlist: The file \/.*\/\.env is larger than 64 KiB\.\n$/)
+  test('one that cannot be read is told in words, and one without an end is read no further than 64 KiB', async t => {
+    for (const [make, sentence] of [
+      [(file: string) => mkdirSync(file), / cannot be read: it is a folder\n$/],
+      [(file: string) => symlinkSync('/dev/zero', file), / is larger than 64 KiB\.\n$/],
+      [
+        (file: string) => writeFileSync(file, 'SERVICE_NAME=Fr\xfch\n', 'latin1'),
+        / is not UTF-8 text\. Save it as UTF-8\.\n$/,
+      ],
+    ] as const) {
+      const cwd = temporaryFolder(t)
+      make(join(cwd, '.env'))
+      const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
+      assert.equal(code, 1)
+      assert.match(stderr, /^waitlist: The file \/.*\/\.env /)
+      assert.match(stderr, sentence)
+    }
   })
 })

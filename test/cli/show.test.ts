@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { id, run, scene } from './contacts.scene.ts'
+import { runCommand as run } from '../harness/program.ts'
+import { id, scene } from './contacts.scene.ts'
 
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 

@@ -3,11 +3,9 @@ import { after, describe, type TestContext, test } from 'node:test'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { type Program, runProgram, spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { solved } from '../harness/solve.ts'
-import { startVendor } from '../harness/vendor.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -95,26 +93,6 @@ describe('a challenge under way, on SQLite', { timeout: 120_000 }, () => {
     assert.equal(await join(third, 'bob@example.com', solution), 'new')
     for (const { stdout, stderr } of [second, third]) assert.doesNotMatch(stdout() + stderr(), /zebulon|example\.com/i)
   })
-
-  test('its solution is good for a second attempt after a 502 and a 500', { skip }, async t => {
-    const cwd = temporaryFolder(t)
-    const vendor = await startVendor(t, loopsFake().answer)
-    const withLoops = { ...env, PROVIDER: 'loops', ...loopsSettings(vendor.url) }
-    const program = await runProgram(t, withLoops, { cwd })
-    const solution = await solutionFrom(program)
-    vendor.chaos(1, 1, ['503'])
-    assert.match(await join(program, 'ada@example.com', solution), /^502 /)
-    assert.equal(await join(program, 'bob@example.com', solution), `400 ${SPENT}`)
-    vendor.behave()
-    await until(async () => /^(new|known)$/.test(await join(program, 'ada@example.com', solution)))
-    const other = await solutionFrom(program)
-    await program.end('SIGTERM')
-    const refused = await runProgram(t, { ...withLoops, LOOPS_API_KEY: 'wrong' }, { cwd })
-    assert.match(await join(refused, 'bob@example.com', other), /^500 .*saved/)
-    await refused.end('SIGTERM')
-    const again = await runProgram(t, withLoops, { cwd })
-    await until(async () => /^(new|known)$/.test(await join(again, 'bob@example.com', other)))
-  })
 })
 
 test('without a key that is kept the program does not start, and says why', { skip, timeout: 60_000 }, async t => {
@@ -144,15 +122,5 @@ describe('a challenge under way, on two instances over PostgreSQL', { timeout: 1
     const third = await instance(t, database)
     assert.equal(await join(third, 'ada@example.com', solution), 'known')
     assert.equal(await join(third, 'bob@example.com', solution), `400 ${SPENT}`)
-  })
-
-  test('its solution is good for a second attempt after the database was away', { skip }, async t => {
-    const program = await instance(t, await server.database())
-    const solution = await solutionFrom(program)
-    await server.stop('immediate')
-    assert.match(await join(program, 'ada@example.com', solution), /^500 /)
-    await server.start()
-    await until(async () => /^(new|known)$/.test(await join(program, 'ada@example.com', solution)))
-    assert.equal(await join(program, 'bob@example.com', solution), `400 ${SPENT}`)
   })
 })

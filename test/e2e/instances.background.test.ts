@@ -3,14 +3,12 @@ import { Agent, type ServerResponse } from 'node:http'
 import { after, describe, type TestContext, test } from 'node:test'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { type Deed, type Received, say, startReceiver } from '../contracts/destination.receiver.ts'
-import { startFaultProxy } from '../harness/fault-proxy.ts'
 import { stageInstances } from '../harness/instances.ts'
 import { type SignupAnswer, signUp } from '../harness/load.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-contacts.ts'
 import { endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, until } from '../harness/program.ts'
-import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import type { Said } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
@@ -25,9 +23,6 @@ after(() => server.remove())
 const INSTANCES = 3
 /** As many as Loops may be called in a second, with their automations. */
 const FEW = 5
-/** More than two instances deliver at once. */
-const MANY = 40
-
 type Effect = 'before the effect' | 'after the effect'
 
 /** Answers, or on wish not before it is released. */
@@ -116,62 +111,4 @@ describe('what is pending at a vendor is shared', { concurrency: true, timeout: 
       }
     })
   }
-
-  test('an outage that only one of them saw: it dies in the middle, and the others complete its contacts', {
-    skip,
-  }, async t => {
-    const seed = seedOf(t)
-    const { database, url, instances, asked, visit, assertOnce } = await stage(t, { PROVIDER_TIMEOUT: '2s' })
-    const link = await startFaultProxy(Number(new URL(url).port), seed)
-    t.after(() => link.close())
-    const unlucky = await instances.run({ LOOPS_BASE_URL: `http://127.0.0.1:${link.port}/api` })
-    // The vendor hears all that it is asked, and is not heard.
-    link.set({ is: 'black hole', loses: 'answers' })
-    const since = performance.now()
-    assert.deepEqual(statuses(await visit(unlucky, FEW)), all(FEW, 502))
-    assert.ok(asked(CREATE).length >= FEW)
-    await Promise.all([instances.run(), instances.run()])
-    assert.equal(await unlucky.end('SIGKILL'), null)
-    await endLeasesAt(database)
-    await assertOnce(FEW)
-    assertTakenOver(since)
-  })
-})
-
-describe('what is to be delivered is shared', { concurrency: true, timeout: 180_000 }, () => {
-  test('what one of them has taken in is delivered by all, and nothing twice', { skip }, async t => {
-    let underWay = 0
-    let most = 0
-    const slowly: Deed = response => {
-      most = Math.max(most, ++underWay)
-      // Longer than the rest between two looks: each of them looks at what the others are delivering.
-      setTimeout(() => {
-        underWay--
-        response.writeHead(204).end()
-      }, 1_500)
-    }
-    const { run, receiver, assertAllDelivered } = await stageInstances(t, await server.database(), {}, () => slowly)
-    const [first] = await Promise.all([run(), run(), run()])
-    assert.deepEqual(statuses(await visitorsOf(t)(first, MANY)), all(MANY, 200))
-    await assertAllDelivered()
-    assert.equal(receiver.received.length, MANY)
-    assert.ok(most > 16, 'more than one of them has under way at once')
-  })
-
-  test('one is killed with deliveries under way: the others take them over, under the same ids', { skip }, async t => {
-    const database = await server.database()
-    const webhook = holdable(() => ({ status: 204 }))
-    const { run, assertAllDelivered } = await stageInstances(t, database, {}, webhook.answer)
-    const [first] = await Promise.all([run(), run(), run()])
-    webhook.hold('before the effect')
-    const since = performance.now()
-    assert.deepEqual(statuses(await visitorsOf(t)(first, MANY)), all(MANY, 200))
-    // So many at once that all of them have some. Where that takes long, some have come a second time.
-    await until(() => webhook.held() >= MANY)
-    assert.equal(await first.end('SIGKILL'), null)
-    webhook.release()
-    await endLeasesAt(database)
-    await assertAllDelivered()
-    assertTakenOver(since)
-  })
 })

@@ -7,13 +7,11 @@ import { promisify } from 'node:util'
 import { never, startReceiver } from '../contracts/destination.receiver.ts'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { scrape } from '../harness/metrics.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
 import { logOf, type Program, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -150,74 +148,6 @@ describe('chats that several instances tell', { concurrency: true, timeout: 60_0
 })
 
 describe('a chat that one instance tells', { concurrency: true, timeout: 60_000 }, () => {
-  test('an outage of the provider is told when it begins and when it ends, and those who joined after it', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const discord = await startChat(t, discordFake)
-    const fake = loopsFake()
-    let isOut = true
-    const vendor = await startReceiver(t, received =>
-      isOut ? { status: 503, headers: { 'retry-after': '1' } } : fake.answer(received),
-    )
-    const provider = { PROVIDER: 'loops', ...loopsSettings(vendor.url) }
-    const program = await run(t, { ...provider, DISCORD_WEBHOOK_URL: discord.url, CHAT_NAMES: 'true' })
-    assert.deepEqual(await signUp(program, 1), [502])
-    await until(() => discord.messages.length === 1)
-    isOut = false
-    await until(() => discord.messages.length === 3)
-    assert.deepEqual(discord.texts(), [
-      'Loops does not answer: signups are kept and completed later',
-      'Loops answers again: the signups that were kept are completed now',
-      'Zebulon joined the waitlist, 1 in all',
-    ])
-  })
-
-  test('two instances hold signups: the chat is told once, each log once, and the metrics of each are those of both', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const slack = await startChat(t, slackFake)
-    const env = {
-      DATABASE_URL: await server.database(),
-      SLACK_WEBHOOK_URL: slack.url,
-      HOLD_ABOVE: '1',
-      ADMIN_PORT: '0',
-    }
-    const programs = await Promise.all([run(t, env), run(t, env)])
-    for (const program of programs) assert.deepEqual(await signUp(program, 3), [200, 200, 200])
-    const said = 'signups are being held: see npm run -s waitlist held'
-    await until(() => programs.every(program => logOf(program).some(({ msg }) => msg === said)))
-    await until(() => slack.messages.length === 2)
-    for (const program of programs) {
-      const [line, ...more] = logOf(program).filter(({ msg }) => msg === said)
-      assert.deepEqual([line?.held, line?.reasons, more], [5, { 'above-limit': 5 }, []])
-      // Each instance says what all of them hold, so the figures are not added up.
-      const { admin } = logOf(program).find(({ msg }) => msg === 'waitlist is ready') as { admin: string }
-      await until(async () => (await scrape(admin)).value('waitlist_held_contacts', { reason: 'above-limit' }) === 5)
-    }
-    await wait(1_000)
-    assert.deepEqual(slack.texts().toSorted(), [
-      '1 person joined the waitlist, 1 in all',
-      'Signups are being held: 5 wait for you (above-limit 5): see npm run -s waitlist held',
-    ])
-  })
-
-  test('an outage of the webhook is told, too', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
-    const discord = await startChat(t, discordFake)
-    let isRefused = true
-    const hook = await startReceiver(t, () => ({ status: isRefused ? 401 : 200 }))
-    const webhook = { WEBHOOK_URL: hook.url, WEBHOOK_SECRET: 'whsec_bm90IGEgc2VjcmV0LCBidXQgYW4gZXhhbXBsZSBrZXk=' }
-    const program = await run(t, { ...webhook, DISCORD_WEBHOOK_URL: discord.url })
-    assert.deepEqual(await signUp(program, 1), [200])
-    await until(() => discord.messages.length === 2)
-    isRefused = false
-    await until(() => discord.messages.length === 3)
-    assert.deepEqual(discord.texts().sort(), [
-      '1 person joined the waitlist, 1 in all',
-      'The webhook answers again: the events that were kept are delivered now',
-      'The webhook refuses our settings: events are kept and delivered later',
-    ])
-  })
-
   test('what waits for a chat that is away is listed, and told when it is back, also after a restart', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {

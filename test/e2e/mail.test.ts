@@ -6,7 +6,7 @@ import { eventId } from '../../src/waitlist/rules/contact.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { hang, type MailServerOptions, reset, say, startMailServer } from '../harness/mail-server.ts'
-import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { logOf, type Program, runCommand, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const login = { user: 'postmaster', password: 'correct horse' }
@@ -44,10 +44,8 @@ const deliveriesIn = (path: string) =>
   )
 const endLeases = (path: string) => withDatabase(path, database => database.exec('update delivery set due_at = 0'))
 
-async function run(t: TestContext, env: Record<string, string>, cwd: string, ...args: string[]) {
-  const { exited, stdout, stderr } = spawnProgram(t, env, { cwd, args })
-  return { code: await exited, stdout: stdout(), stderr: stderr() }
-}
+const run = (t: TestContext, env: Record<string, string>, cwd: string, ...args: string[]) =>
+  runCommand(t, cwd, args, env)
 
 describe('welcome mails', { timeout: 120_000 }, () => {
   test('a signup is sent one, a second signup none, and the log knows no name, address or password', async t => {
@@ -97,61 +95,6 @@ describe('welcome mails', { timeout: 120_000 }, () => {
     assert.equal(await program.end('SIGTERM'), 0)
     const [first, second] = server.mails.map(({ source }) => /^Message-ID: .*$/m.exec(source.toString())![0])
     assert.equal(first, second)
-  })
-
-  test('refused before it was sent, it is sent later; a wrong login is said once, and loudly', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const { server, start, path } = await stage(t, {
-      deed: (moment, count) => (moment === 'AUTH' && count === 1 ? say('535 5.7.8 no such Zebulon') : null),
-    })
-    const program = await start()
-    await signUp(program)
-    await until(() => deliveriesIn(path)[0]!.why !== null)
-    endLeases(path)
-    await until(() => deliveriesIn(path)[0]!.state === 'delivered')
-    assert.equal(await program.end('SIGTERM'), 0)
-    assert.equal(server.mails.length, 1)
-    const errors = logOf(program).filter(({ level }) => Number(level) >= 50)
-    assert.deepEqual(
-      errors.map(({ msg }) => msg),
-      ['the destination refuses our settings: events are kept and delivered later'],
-    )
-    assert.equal(errors[0]!.why, 'send the mail: AUTH was answered with 535 5.7.8 (no such …)')
-  })
-
-  test('recipients that the server does not want yet hold up no other mail', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const { server, start, path } = await stage(t, {
-      onRcptTo({ address }, _, callback) {
-        const later = Object.assign(new Error('4.1.2 Domain not found'), { responseCode: 450 })
-        callback(address.startsWith('typo') ? later : null)
-      },
-    })
-    const program = await start()
-    for (let i = 0; i < 12; i++) await signUp(program, `typo${i}@quixote.invalid`)
-    await until(() => deliveriesIn(path).filter(({ why }) => why !== null).length === 12)
-    await signUp(program)
-    await until(() => deliveriesIn(path).at(-1)!.state !== 'waiting')
-    assert.deepEqual(
-      server.mails.map(({ to }) => to[0]),
-      [email],
-    )
-    assert.equal(await program.end('SIGTERM'), 0)
-    assert.deepEqual(
-      logOf(program).filter(({ level }) => Number(level) >= 50),
-      [],
-    )
-  })
-
-  test('a stop ends a session that nobody uses', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
-    const { server, start, path } = await stage(t)
-    const program = await start()
-    await signUp(program)
-    await until(() => deliveriesIn(path).every(({ state }) => state === 'delivered'))
-    assert.equal(await program.end('SIGTERM'), 0)
-    await until(() => server.connections.open === 0)
   })
 
   test('nodemailer is loaded where mails are sent, and nowhere else', async t => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -105,16 +104,6 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
   })
 
-  test('behind a proxy it says where it listens itself, beside its public address', async t => {
-    const BASE_URL = 'https://waitlist.example.com'
-    const program = await runProgram(t, { ...common, BASE_URL, TRUST_PROXY: '1' }, { cwd: temporaryFolder(t) })
-    await program.end('SIGTERM')
-    const [ready] = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
-    assert.equal(ready!.url, BASE_URL)
-    assert.match(String(ready!.listening), /^http:\/\/[^/]+:\d+$/)
-    assert.ok(program.stderr().includes(`listening on ${ready!.listening}, for ${BASE_URL},\nand keeps`))
-  })
-
   test('there is one warning for each unsafe setting, and none when all are safe', async t => {
     const unsafe = { ...common, DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '0.0.0.0/0' }
     const first = await runProgram(t, unsafe, { cwd: temporaryFolder(t) })
@@ -169,22 +158,5 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.ok(lines.filter(({ msg }) => msg === 'request').length >= 8, 'at the level debug each request has a line')
     assert.ok(lines.every(line => line.msg !== 'request' || typeof line.reqId === 'string'))
     assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote/i)
-  })
-
-  test('signups that are refused because of the store are in the log at its usual level', async t => {
-    const cwd = temporaryFolder(t)
-    const program = await runProgram(t, common, { cwd })
-    const other = new DatabaseSync(join(cwd, 'data', 'waitlist.db'))
-    other.exec('begin immediate')
-    const answer = await fetch(`${program.baseUrl}/api/waitlist`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'Zebulon', email: 'zebulon@quixote.example' }),
-    })
-    other.close()
-    assert.equal(answer.status, 500)
-    await until(() => logOf(program).some(({ level, msg }) => Number(level) >= 40 && /refused/.test(String(msg))))
-    assert.doesNotMatch(program.stdout(), /zebulon|quixote/i)
-    assert.equal(await program.end('SIGTERM'), 0)
   })
 })

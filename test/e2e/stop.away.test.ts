@@ -9,7 +9,6 @@ import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
 import { hasSaid, type Program, runProgram, until } from '../harness/program.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { CREATE, stage } from './provider.scene.ts'
 
 interface Answer {
   readonly status: number
@@ -84,28 +83,4 @@ describe('SIGTERM while PostgreSQL', { timeout: 120_000, skip }, () => {
       assert.deepEqual([...new Set(told.map(({ status, connection }) => `${status} ${connection}`))], ['500 close'])
     })
   }
-
-  test('answers nothing and the provider hangs: visitors are told, and it ends in time with 0', async t => {
-    const server = await startPostgres()
-    t.after(server.remove)
-    const scene = await stage(t, {
-      DATABASE_URL: await server.database(),
-      PROVIDER_TIMEOUT: '20s',
-      RATE_LIMIT: '100000',
-    })
-    scene.hold(CREATE, 'after the effect')
-    const program = await scene.run()
-    const clients = crowd(t, program)
-    await until(() => scene.held() > 0)
-    await wait(500)
-    server.pause()
-    assert.equal(await stop(program), 0)
-    server.goOn()
-    await clients.over()
-    assert.equal(clients.unanswered(), 0)
-    for (const { status, connection } of clients.answers) {
-      assert.ok(status === 500 || status === 502, String(status))
-      assert.equal(connection, 'close')
-    }
-  })
 })

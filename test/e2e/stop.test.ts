@@ -206,14 +206,6 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await program.exited, 1)
     assert.equal(logOf(program).at(-1)?.msg, 'stopped at once')
   })
-
-  test('SIGINT stops it in the same way', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '0' })
-    assert.equal((await fetchSignUp(program, 'ctrl-c@quixote.example')).status, 200)
-    assert.equal(await program.end('SIGINT'), 0)
-    assert.ok(hasSaid(program, 'stopped'))
-    assert.equal(contactsIn(program.path).length, 1)
-  })
 })
 
 describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {

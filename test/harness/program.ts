@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
@@ -81,6 +82,21 @@ export function spawnProgram(
     await exited
   })
   return { process: child as ChildProcess, stdout: () => out, stderr: () => err, exited }
+}
+
+/** Runs a command to its end. Whatever it says, it shows no stack. */
+export async function runCommand(
+  test: Pick<TestContext, 'after'>,
+  cwd: string,
+  args: string[],
+  env: Record<string, string> = {},
+  input?: string,
+) {
+  const { process: child, exited, stdout, stderr } = spawnProgram(test, env, { cwd, args })
+  if (input !== undefined) child.stdin!.end(input)
+  const code = await exited
+  assert.doesNotMatch(stderr(), /\n\s+at |node:internal/, 'no stack')
+  return { code, stdout: stdout(), stderr: stderr() }
 }
 
 /** The log of a program so far: standard output has nothing but lines of JSON. The last one may still be on its way. */
