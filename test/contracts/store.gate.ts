@@ -230,6 +230,6 @@ export function gateContract(name: string, place: MakePlace): void {
 
   describe(`the gate beside its model, kept by ${name}`, { timeout: 120_000 }, () => {
     test('random signups are answered as the model answers them, over restarts', t =>
-      agreesWithModel(place, isSlow ? 12 : 2, t))
+      agreesWithModel(place, isSlow ? 5 : 2, t))
   })
 }

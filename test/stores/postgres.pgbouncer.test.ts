@@ -3,7 +3,7 @@ import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { PlaceOptions } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
-import { installedPostgres, noInstalledPostgres, startPostgres } from '../harness/postgres.ts'
+import { installedPostgres, noInstalledPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, sqlOn } from '../harness/postgres-contacts.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -19,7 +19,7 @@ const missing = !isSlow
 if (missing) test('an older PostgreSQL, through PgBouncer', { skip: missing }, () => {})
 else {
   // PgBouncer keeps its connections to the database of each test.
-  const server = await startPostgres({ settings: { max_connections: '300' }, programs })
+  const server = await startPostgres({ settings: { ...unsynced, max_connections: '300' }, programs })
   // Fewer than one store alone asks for: what belongs to a session would be seen to get lost.
   const bouncer = await startPgBouncer(server.port, 2)
   after(async () => {

@@ -14,7 +14,7 @@ import { until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const source = new URL('../../src/stores/sqlite/engine.ts', import.meta.url)
-const KILLS = isSlow ? 40 : 4
+const KILLS = isSlow ? 15 : 4
 
 /** Calls one method of the operator in a process of its own, and kills it so many milliseconds after it began, or when it is so. */
 async function killed(path: string, call: string, when: number | (() => boolean)): Promise<void> {

@@ -37,7 +37,7 @@ describe('completing what is pending', { timeout: 60_000 }, () => {
     assert.deepEqual(times, [0, 2, 7, 22, 82])
   })
 
-  const fewer = isSlow ? 10_000 : 300
+  const fewer = isSlow ? 2_000 : 300
   for (const [what, answer, pending] of [
     ['does not answer', down, fewer],
     ['refuses our settings', refusing, fewer],
