@@ -33,9 +33,7 @@ const afterReading: Record<string, (response: ServerResponse) => void> = {
   },
   'speaks something else': response => response.socket?.end('+OK POP3 ready\r\n'),
   'answers with 500': response => response.writeHead(500).end('{"message":"Ada Lovelace <ada@example.com> broke it"}'),
-  'answers with 500 and HTML': response => response.writeHead(500, { 'content-type': 'text/html' }).end(html),
   'answers with 502 and HTML': response => response.writeHead(502, { 'content-type': 'text/html' }).end(html),
-  'answers with 504 and nothing': response => response.writeHead(504).end(),
   'switches protocols': response => response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'),
 }
 

@@ -13,31 +13,12 @@ import { contactsIn } from '../harness/postgres-contacts.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { BOUND, openedOn, session } from './postgres.stage.ts'
+import { openedOn, session } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: { ...unsynced, max_connections: '20' } })
 after(() => server.remove())
 
 const opened = openedOn(server)
-
-test('a table that is locked for longer than signups wait is an outage, and passes', {
-  skip: !isSlow && 'it runs in .ci/run',
-}, async t => {
-  const { store, url } = await opened(t)
-  const operator = await session(t, url)
-  await operator.query('begin')
-  await operator.query('lock table contact in access exclusive mode')
-  const since = performance.now()
-  await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
-  assert.ok(performance.now() - since < BOUND)
-  const late = store.admit(signup('Bob', 'bob@example.com'))
-  await operator.query('rollback')
-  assert.equal((await late).is, 'listed now')
-  assert.deepEqual(
-    (await contactsIn(url)).map(({ email }) => email),
-    ['bob@example.com'],
-  )
-})
 
 test('an outage in which some statements succeed, as on a full disk, is told once, and its end when none fails', async t => {
   const url = await server.database()

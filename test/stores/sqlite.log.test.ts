@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
@@ -15,27 +15,7 @@ import type { Store } from '../../src/waitlist/ports/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { type Program, runProgram, until } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
-
-const env = {
-  HOST: '127.0.0.1',
-  PORT: '0',
-  RATE_LIMIT: '1000000',
-  DATABASE_URL: 'sqlite:waitlist.db',
-  SHUTDOWN_DELAY: '0',
-}
-const skip = spawnSync('strace', ['-f', '-e', 'trace=fsync', process.execPath, '-e', '']).status !== 0 && 'no strace'
-
-async function signUp({ baseUrl }: Program, email: string): Promise<number> {
-  const answer = await fetch(`${baseUrl}/api/waitlist`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'Visitor', email }),
-  })
-  await answer.text()
-  return answer.status
-}
+import { until } from '../harness/program.ts'
 
 /** Makes the log so long, through a connection of its own, that the next commit has it shortened. */
 function lengthen(path: string): DatabaseSync {
@@ -117,28 +97,6 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     renameSync(`${path}.elsewhere`, path)
     const rows = withDatabase(path, other => other.prepare('select count(*) as n from bulk').get()?.n)
     assert.equal(rows, 500)
-  })
-
-  test('that cannot be shortened on a full disk refuses nothing that has room in it, and ends no process', {
-    skip: skip || (!isSlow && 'it runs in .ci/run'),
-  }, async t => {
-    const cwd = temporaryFolder(t)
-    const path = join(cwd, 'waitlist.db')
-    const made = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-    const other = lengthen(path)
-    t.after(() => other.close())
-    await made.close()
-    const trace = join(cwd, 'trace')
-    const inject = 'inject=pwrite64:error=ENOSPC'
-    const through = ['strace', '-D', '-f', '-qq', '-P', path, '-e', 'trace=pwrite64', '-e', inject, '-o', trace]
-    const program = await runProgram(t, env, { cwd, through })
-    const tried = () => readFileSync(trace, 'utf8').match(/INJECTED/g)?.length ?? 0
-    for (let i = 0; i < 5; i++) {
-      assert.equal(await signUp(program, `visitor-${i}@example.com`), 200)
-      while (tried() <= i) await wait(10)
-    }
-    assert.equal(await program.end('SIGTERM'), 0)
-    assert.equal(contactsIn(path).length, 5)
   })
 })
 

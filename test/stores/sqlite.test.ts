@@ -9,9 +9,10 @@ import { signup } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { quickFolder } from '../waitlist/scene.ts'
 
 storeContract('SQLite in a file', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
+  const path = join(quickFolder(t), 'waitlist.db')
   return {
     open: options => sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...options }),
     probe: async () => contactsIn(path),
