@@ -30,7 +30,7 @@ const DOMAIN = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
  * end; `#` begins a comment. It goes in slices, so that a million lines hold up nobody.
  */
 export async function readDomains(text: string): Promise<DomainList | Unreadable> {
-  const keys = keySet(text.length)
+  const keys = new Set<string>()
   let number = 0
   for (let from = text.startsWith('\uFEFF') ? 1 : 0; from < text.length; ) {
     const newline = text.indexOf('\n', from)
@@ -48,12 +48,12 @@ export async function readDomains(text: string): Promise<DomainList | Unreadable
   }
   const hasEvery = keys.has(EVERY)
   return {
-    size: keys.size(),
+    size: keys.size,
     hasEvery,
     has(domain) {
       if (hasEvery || keys.has(domain)) return true
       for (let dot = domain.indexOf('.'); dot !== -1; dot = domain.indexOf('.', dot + 1)) {
-        if (keys.has(domain, dot)) return true
+        if (keys.has(domain.slice(dot))) return true
       }
       return false
     },
@@ -72,64 +72,4 @@ function keyOf(entry: string): string | undefined {
   const domain = ascii.endsWith('.') ? ascii.slice(0, -1) : ascii
   if (domain.length > LONGEST || !DOMAIN.test(domain)) return undefined
   return below ? `.${domain}` : domain
-}
-
-/**
- * A set of short ASCII texts, of `characters` in all: a million domains take about 30 MB, a `Set` of them more than twice
- * that. The texts lie one after the other, each with its length before it; a table of places is probed linearly.
- */
-function keySet(characters: number) {
-  let bytes = new Uint8Array(Math.min(characters, 1_000) + 256)
-  let table = new Uint32Array(1_024)
-  let used = 1 // 0 in the table: nothing
-  let size = 0
-
-  function find(text: string, from: number): number {
-    const length = text.length - from
-    let at = hashOf(text, from) & (table.length - 1)
-    for (; table[at] !== 0; at = (at + 1) & (table.length - 1)) {
-      const place = table[at]!
-      if (bytes[place] !== length) continue
-      let i = 0
-      while (i < length && bytes[place + 1 + i] === text.charCodeAt(from + i)) i++
-      if (i === length) return at
-    }
-    return at
-  }
-
-  /** Twice as large, with every place where it belongs now. */
-  function grow(): void {
-    const places = table
-    table = new Uint32Array(2 * places.length)
-    for (const place of places) {
-      if (place === 0) continue
-      const text = String.fromCharCode(...bytes.subarray(place + 1, place + 1 + bytes[place]!))
-      table[find(text, 0)] = place
-    }
-  }
-
-  return {
-    size: () => size,
-    has: (text: string, from = 0): boolean => table[find(text, from)] !== 0,
-    add(text: string): void {
-      const at = find(text, 0)
-      if (table[at] !== 0) return
-      if (used + 1 + text.length > bytes.length) {
-        const more = new Uint8Array(2 * bytes.length)
-        more.set(bytes)
-        bytes = more
-      }
-      table[at] = used
-      bytes[used++] = text.length
-      for (let i = 0; i < text.length; i++) bytes[used++] = text.charCodeAt(i)
-      if (2 * ++size > table.length) grow()
-    },
-  }
-}
-
-/** FNV-1a, 32 bits. */
-function hashOf(text: string, from: number): number {
-  let hash = 0x811c9dc5
-  for (let i = from; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  return hash >>> 0
 }
