@@ -89,7 +89,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
   providers: { parts: ['kinds', 'outbound', 'waitlist'], packages: [] },
   destinations: {
-    parts: ['invocation', 'outbound', 'waitlist'],
+    parts: ['invocation', 'outbound', 'pages', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   domains: { parts: ['waitlist'], packages: [] },

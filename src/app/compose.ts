@@ -78,7 +78,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const leave = new AbortController()
     const lateAfter = lateness(config)
     const title = config.provider?.vendor.title ?? ''
-    const alerts = outages({ store, channels, leave: leave.signal })
+    const alerts = outages({ store, channels, signal: leave.signal })
     const announce = () => {
       for (const { loop } of eventOutboxes) loop.wake()
     }
@@ -116,7 +116,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         store,
         handOver: handing,
         timeout: config.providerTimeout,
-        leave: leave.signal,
+        signal: leave.signal,
         announce,
         held: holdAlert?.note,
       },

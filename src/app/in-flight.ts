@@ -14,15 +14,15 @@ export interface InFlight {
  * Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. Where
  * membership is not disclosed, visitors do not wait, and their attempts are in flight instead.
  */
-export function inFlight(rest: Omit<JoinParts, 'behind'>, disclosesMembership: boolean): InFlight {
+export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembership: boolean): InFlight {
   const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
   const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
     visits.set(visit, refuse)
     visit.catch(() => {}).finally(() => visits.delete(visit))
   }
   // Nobody waits for these. What the store refuses is attempted again when the lease has ended.
-  const behind = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
-  const parts: JoinParts = { ...rest, behind }
+  const inBackground = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
+  const parts: JoinParts = { ...rest, inBackground }
   return {
     join(signup) {
       const visit = join(signup, parts)

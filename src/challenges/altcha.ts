@@ -1,5 +1,6 @@
 import { createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { jsonIn } from '../outbound/reply.ts'
 import type { Challenge, Verdict, Widget } from '../waitlist/ports/challenge.ts'
 
 export interface AltchaOptions {
@@ -86,7 +87,7 @@ export function altcha({ secret, range, lifetime = LIFETIME }: AltchaOptions): C
 
     async verify(text) {
       if (text.length > LONGEST) return wrong
-      const { challenge, solution } = membersOf(parsed(Buffer.from(text, 'base64').toString()))
+      const { challenge, solution } = membersOf(jsonIn(Buffer.from(text, 'base64').toString()))
       const { parameters, signature } = membersOf(challenge)
       const signed = signedIn(membersOf(parameters))
       if (!isSame(signature, signatureOf(signed))) return wrong
@@ -125,14 +126,6 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Those of an object; of anything else none. */
 const membersOf = (value: unknown): Members => (typeof value === 'object' && value !== null ? (value as Members) : {})
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
 
 const isDigest = (value: unknown): value is string => typeof value === 'string' && /^[\da-f]{64}$/.test(value)
 

@@ -7,7 +7,7 @@ import type { Challenge, Verdict } from '../waitlist/ports/challenge.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
-import { restraint } from './restraint.ts'
+import { verifierBreaker } from './breaker.ts'
 import type { ChallengeChoice } from './settings.ts'
 import { type Meaning, meanings, type Vendor, vendors } from './vendors.ts'
 import { verdicts } from './verdicts.ts'
@@ -58,7 +58,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
   const { origin, pathname } = new URL(addressOf(choice))
   const key = vendor.key === undefined ? {} : { [vendor.key]: secret }
   const { call, close } = caller({ base: origin, headers: key, rate: RATE, secrets: [secret] })
-  const restrained = restraint()
+  const breaker = verifierBreaker()
   const remembered = verdicts({ most: REMEMBERED, lifetime: REPEATABLE })
   const mayTell = throttle(QUIET)
   const unsolved = (why: 'wrong' | 'expired'): Verdict => ({ is: 'unsolved', why })
@@ -76,8 +76,8 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
     return { ...post, headers, body: new URLSearchParams(body as Record<string, string>).toString() }
   }
 
-  const ask = (token: string, visitor: string | null, leave: AbortSignal, mayBegin?: () => boolean) =>
-    attempting(timeout, leave, attempt => call(request(token, visitor), attempt), mayBegin, 'visitor')
+  const ask = (token: string, visitor: string | null, signal: AbortSignal, mayBegin?: () => boolean) =>
+    attempting(timeout, signal, attempt => call(request(token, visitor), attempt), mayBegin, 'visitor')
 
   /** For the operator: it may be somebody's attempt, or a wrong setting. */
   function refuseForeign(why: string): Verdict {
@@ -86,12 +86,12 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
     return unsolved('wrong')
   }
 
-  async function verify(token: string, nonce: string, visitor: string | null, leave: AbortSignal): Promise<Verdict> {
-    const turn = restrained.begin()
-    if (turn === null) return { is: 'unverified', why: 'not asked, since it did not answer before' }
-    const reply = await ask(token, visitor, leave, turn.isDue)
+  async function verify(token: string, nonce: string, visitor: string | null, signal: AbortSignal): Promise<Verdict> {
+    const permit = breaker.begin()
+    if (permit === null) return { is: 'unverified', why: 'not asked, since it did not answer before' }
+    const reply = await ask(token, visitor, signal, permit.isDue)
     // Only silence makes visitors wait, so any answer will do. No visitor can bring about the others.
-    if (!('notSent' in reply)) turn.ended(reply.is === 'answered')
+    if (!('notSent' in reply)) permit.ended(reply.is === 'answered')
     const judgement = judgementOf(vendor, reply)
     switch (judgement.is) {
       case 'valid': {
@@ -121,16 +121,16 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
     widget: { ...vendor.widget, title: vendor.title },
     issue: null,
 
-    async verify(token, visitor, leave) {
+    async verify(token, visitor, signal) {
       if (token.length > (vendor.longest ?? Number.POSITIVE_INFINITY)) return unsolved('wrong')
       const nonce = createHash('sha256').update(`${kind} ${token}`).digest('base64url')
       // A double click asks once.
-      return remembered.of(nonce, () => verify(token, nonce, visitor, leave))
+      return remembered.of(nonce, () => verify(token, nonce, visitor, signal))
     },
 
     /** With a token that nobody was given: it must be refused, and for no other reason. */
-    async check(leave) {
-      const judgement = judgementOf(vendor, await ask(checkToken(pathname), null, leave))
+    async check(signal) {
+      const judgement = judgementOf(vendor, await ask(checkToken(pathname), null, signal))
       switch (judgement.is) {
         case 'wrong':
         case 'expired':

@@ -49,10 +49,10 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   const prefix = settings.service === null ? '' : `${quote(settings.service)}: `
 
   /** Null: it has arrived. Nothing is refused for good, since what we say is not at fault: the channel or its settings are. */
-  async function send(text: string, leave: AbortSignal): Promise<Failure | null> {
+  async function send(text: string, signal: AbortSignal): Promise<Failure | null> {
     const body = message(prefix + text)
     const post = { to: `tell ${title}`, method: 'POST', path: pathname + search, body, statusAlone: true } as const
-    const reply = await attempting(TIMEOUT, leave, attempt => call(post, attempt))
+    const reply = await attempting(TIMEOUT, signal, attempt => call(post, attempt))
     if (reply.is !== 'answered') return reply
     return reply.status < 300 ? null : judge(reply)
   }
@@ -60,10 +60,10 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   return {
     name,
     title,
-    async tell(alert, leave): Promise<DeliveryResult> {
-      return (await send(sentenceOf(alert, quote), leave)) ?? { is: 'delivered' }
+    async tell(alert, signal): Promise<DeliveryResult> {
+      return (await send(sentenceOf(alert, quote), signal)) ?? { is: 'delivered' }
     },
-    check: leave => send('waitlist check: this works', leave),
+    check: signal => send('waitlist check: this works', signal),
     close,
   }
 }

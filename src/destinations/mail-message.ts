@@ -1,9 +1,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
+import { escapeHtml } from '../pages/html.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import type { MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
-import { escaped, filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
+import { filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
 import { WELCOME_HTML, WELCOME_TEXT } from './welcome.ts'
 
 /** Whom a mail is for. */
@@ -44,7 +45,7 @@ export function mailWriter({
       to: { name: inHeader(name), address: email },
       subject: inHeader(filled(subject, values, asItIs)),
       text: filled(textTemplate, values, asItIs),
-      ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escaped) }),
+      ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escapeHtml) }),
       messageId: `<${id}@${domain}>`,
       date: new Date(),
       // RFC 3834 §5: so that nobody's holiday notice answers it.

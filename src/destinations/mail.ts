@@ -11,7 +11,7 @@ import { judgeRefusal } from './smtp-reply.ts'
 
 export interface MailDestination extends OwnDestination {
   /** Sends one mail with a sample name. Never rejects. */
-  try(email: string, leave: AbortSignal): Promise<MailResult>
+  try(email: string, signal: AbortSignal): Promise<MailResult>
 }
 
 /** `answer`: what the server said when it took the mail. */
@@ -48,7 +48,7 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
   const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
 
   /** One mail, in its turn. */
-  async function post(recipient: Recipient, leave: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
+  async function post(recipient: Recipient, signal: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
     const message = await write(recipient)
     const work = async (attempt: Attempt): Promise<MailResult> => {
       const done = await enter({ longest: LONGEST_QUEUE, rank: attempt.rank, over: attempt.over })
@@ -68,7 +68,7 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
         done()
       }
     }
-    return attempting(TIMEOUT, leave, work, mayBegin)
+    return attempting(TIMEOUT, signal, work, mayBegin)
   }
 
   const cleaned = (said: string, sent: readonly string[]): string => excerpt(said, sent, secrets)
@@ -100,16 +100,16 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ id, contact: { name, email } }, leave, mayBegin) {
-      const { answer, ...result } = await post({ id, name, email }, leave, mayBegin)
+    async deliver({ id, contact: { name, email } }, signal, mayBegin) {
+      const { answer, ...result } = await post({ id, name, email }, signal, mayBegin)
       return result
     },
 
-    try: (email, leave) => post({ id: `check_${randomUUID()}`, name: 'Ada Lovelace', email }, leave),
+    try: (email, signal) => post({ id: `check_${randomUUID()}`, name: 'Ada Lovelace', email }, signal),
 
     /** Greets the server and logs in. */
-    check(leave) {
-      return attempting(TIMEOUT, leave, async attempt => {
+    check(signal) {
+      return attempting(TIMEOUT, signal, async attempt => {
         attempt.begin()
         const outcome = await greet(preparation(attempt.over))
         return outcome && (judged('try the mail server', outcome, attempt, []) as Failure)

@@ -17,17 +17,6 @@ export const placeholdersAllowed = PLACEHOLDERS.map(name => `{${name}}`).join(',
 export const filled = (template: string, values: Values, written: (value: string) => string): string =>
   template.replaceAll(placeholder, (_, name: keyof Values) => written(values[name]))
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-/** For HTML, between tags and in quoted attributes. */
-export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, each => ENTITIES[each]!)
-
 /**
  * For a header field: one line that is shown as it stands. Mail programs decode what looks like an encoded word (RFC 2047),
  * in quotes too, and some decode twice; with a word joiner (U+2060) in it, nothing does.

@@ -7,7 +7,7 @@ const TIMEOUT = 500
 /** Milliseconds that a turn may be ahead. If one is further ahead, the server's clock was set back. */
 const LONGEST = 60_000
 /** Milliseconds for which a failed server is not asked again. */
-const SPARED = 1_000
+const COOLDOWN = 1_000
 
 /**
  * Takes the next turn by the server's clock, which all instances share: now, or a window after the turn that was taken
@@ -42,16 +42,16 @@ return turn - now`
  */
 export function redisPace(location: RedisLocation, timeout: number = TIMEOUT): SharedPace {
   const { run, close } = redisScript<number>(location, timeout, 'waitlistTurn', TURN)
-  let sparedUntil = Number.NEGATIVE_INFINITY
+  let cooldownUntil = Number.NEGATIVE_INFINITY
   return {
     async take(key, calls, per, longest) {
-      if (performance.now() < sparedUntil) return 0
+      if (performance.now() < cooldownUntil) return 0
       try {
         const most = Math.floor(Math.min(longest, LONGEST) * 1000)
         const wait = await run([`waitlist:pace:${key}`], calls, Math.ceil(per * 1000), most)
         return wait < 0 ? null : wait / 1000
       } catch {
-        sparedUntil = performance.now() + SPARED
+        cooldownUntil = performance.now() + COOLDOWN
         return 0
       }
     },

@@ -4,7 +4,7 @@ import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
 
 /** Milliseconds between two attempts that ask a failed limiter, so that other visitors do not wait for it. */
-const SPARED = 1_000
+const COOLDOWN = 1_000
 /** Milliseconds after the start in which it may still be connecting. */
 const STARTING = 2_000
 /** Milliseconds between two warnings, so that a limiter that fails on and off does not fill the log. */
@@ -25,7 +25,7 @@ export function withFallback(
   telemetry: Telemetry | null = null,
 ): Limiter {
   let away = false
-  let sparedUntil = Number.NEGATIVE_INFINITY
+  let cooldownUntil = Number.NEGATIVE_INFINITY
   const startedAt = now()
   const mayTell = throttle(QUIET, now)
   let told = false
@@ -40,7 +40,7 @@ export function withFallback(
   }
   function failedWith(error: Error) {
     away = true
-    sparedUntil = now() + SPARED
+    cooldownUntil = now() + COOLDOWN
     failed++
     if (telemetry !== null) telemetry.limiter.failures++
     if (told || now() - startedAt < STARTING || !mayTell()) return
@@ -52,9 +52,9 @@ export function withFallback(
   return {
     async take(client, network) {
       if (away) {
-        if (now() < sparedUntil) return local.take(client, network)
+        if (now() < cooldownUntil) return local.take(client, network)
         // Only this attempt checks whether it is back.
-        sparedUntil = now() + SPARED
+        cooldownUntil = now() + COOLDOWN
       }
       try {
         const decision = await shared.take(client, network)

@@ -19,10 +19,10 @@ export interface Attempt {
   left(): number
 }
 
-/** Does `work` as one attempt of at most `timeout` milliseconds. `leave` aborts it, for instance when the process stops. */
+/** Does `work` as one attempt of at most `timeout` milliseconds. `signal` aborts it, for instance when the process stops. */
 export async function attempting<Result>(
   timeout: number,
-  leave: AbortSignal,
+  signal: AbortSignal,
   work: (attempt: Attempt) => Promise<Result>,
   mayBegin: () => boolean = () => true,
   rank: Rank = 'backlog',
@@ -31,8 +31,8 @@ export async function attempting<Result>(
   const end = () => controller.abort()
   let endsAt: number | undefined
   let timer: NodeJS.Timeout | undefined
-  if (leave.aborted) end()
-  else leave.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
   try {
     return await work({
       over: controller.signal,
@@ -52,6 +52,6 @@ export async function attempting<Result>(
     })
   } finally {
     clearTimeout(timer)
-    leave.removeEventListener('abort', end)
+    signal.removeEventListener('abort', end)
   }
 }

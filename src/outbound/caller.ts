@@ -7,7 +7,7 @@ import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
 import { lookup } from './lookup.ts'
 import { MARGIN, pace, type Rate } from './pace.ts'
-import { memberAt, type Reply, retryAfter } from './reply.ts'
+import { jsonIn, memberAt, type Reply, retryAfter } from './reply.ts'
 
 export interface Call {
   /** Its purpose, for the log: "create a contact". Never contains what a visitor sent. */
@@ -101,15 +101,15 @@ export function caller(settings: CallerSettings): Caller {
     const continues = attempt.hasBegun()
     const longest = continues ? attempt.left() : LONGEST_QUEUE
     const until = performance.now() + longest
-    const leave = await enter({ longest, rank: continues ? 'continues' : attempt.rank, over: attempt.over })
-    if (leave === null) return notSent(call)
+    const release = await enter({ longest, rank: continues ? 'continues' : attempt.rank, over: attempt.over })
+    if (release === null) return notSent(call)
     try {
       if (!(await turn(until - performance.now(), attempt.over)) || attempt.over.aborted) return notSent(call)
       if (!continues && !attempt.mayBegin()) return notSent(call)
       attempt.begin()
       return await send(call, attempt)
     } finally {
-      leave()
+      release()
     }
   }
 
@@ -156,7 +156,7 @@ export function caller(settings: CallerSettings): Caller {
       // Until the first byte is sent, nothing can have taken effect; after that, it is unknown.
       return { is: begun && !safe ? 'unclear' : 'unreached', why } as const
     }
-    const json = parsed(text)
+    const json = jsonIn(text)
     const said =
       status < 300 ? '' : excerpt(json ?? codeIn(text), [body, query], [...secrets, ...secretsIn({ ...more })])
     const summary = `${to}: answered with ${status}${said === '' ? '' : ` (${said})`}`
@@ -218,12 +218,4 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
     Array.isArray(value) ? value.join(', ') : value,
   ])
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

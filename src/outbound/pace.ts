@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 /** Call it once, when the call is over. */
-export type Leave = () => void
+export type Release = () => void
 
 /** The clock of a pace; tests step their own. */
 export interface Clock {
@@ -44,14 +44,14 @@ export interface Wish {
 
 export interface Pace {
   /** Resolves when a call may begin. Null: `over` was aborted first, or the turn would not come within `longest`. */
-  enter(wish: Wish): Promise<Leave | null>
+  enter(wish: Wish): Promise<Release | null>
 }
 
 /** Clocks differ and packets are delayed, yet the calls that we spread over `per` must not arrive in less. */
 export const MARGIN = 1.05
 
 interface Waiting extends Wish {
-  readonly go: (leave: Leave | null) => void
+  readonly go: (release: Release | null) => void
 }
 
 /**
@@ -83,7 +83,7 @@ export function pace({ calls, per, connections }: Rate, clock: Clock = realTime)
     return Math.max(untilTurn(0), free - clock.now())
   }
 
-  function admit(): Leave {
+  function admit(): Release {
     begun[oldest] = clock.now()
     oldest = (oldest + 1) % calls
     underWay++
@@ -118,10 +118,10 @@ export function pace({ calls, per, connections }: Rate, clock: Clock = realTime)
       return new Promise(resolve => {
         const waiting: Waiting = {
           ...wish,
-          go(leave) {
+          go(release) {
             over.removeEventListener('abort', giveUp)
             forget()
-            resolve(leave)
+            resolve(release)
           },
         }
         const giveUp = () => {

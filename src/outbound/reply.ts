@@ -19,6 +19,15 @@ export interface Reply {
   readonly summary: string
 }
 
+/** A text as JSON; undefined when it is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The member at a path of names and positions, if the whole path exists. */
 export function memberAt(json: unknown, ...path: readonly (string | number)[]): unknown {
   let value = json

@@ -20,11 +20,11 @@ export interface JoinParts {
   /** Null without a provider: then the store is the list. */
   readonly handOver: HandOver | null
   /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */
-  readonly behind: ((attempt: Promise<unknown>) => void) | null
+  readonly inBackground: ((attempt: Promise<unknown>) => void) | null
   /** Milliseconds that a visitor waits for an attempt that is already under way. */
   readonly timeout: number
   /** Aborted when visitors cannot wait any longer. Their signups are then completed later. */
-  readonly leave: AbortSignal
+  readonly signal: AbortSignal
   /** Called when an event was created. */
   readonly announce: () => void
   /** Called when a signup was held. */
@@ -42,7 +42,7 @@ const LONGEST_LOOK = 1_000
  * an identifier nor, since a UUIDv7 contains it, when that person joined.
  */
 export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
-  const { store, handOver, timeout, behind, leave, announce, held } = parts
+  const { store, handOver, timeout, inBackground, signal, announce, held } = parts
   const until = performance.now() + timeout
   for (let look = LOOK; ; look = Math.min(2 * look, LONGEST_LOOK)) {
     const admission = await store.admit(signup)
@@ -59,16 +59,16 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     if (admission.is === 'spent') return { is: 'spent' }
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
-    if (behind !== null) {
-      if (admission.is === 'pending now') behind(tick().then(() => handOver.attempt(admission.delivery, leave)))
+    if (inBackground !== null) {
+      if (admission.is === 'pending now') inBackground(tick().then(() => handOver.attempt(admission.delivery, signal)))
       return { is: 'recorded' }
     }
-    if (admission.is === 'pending now') return handOver.attempt(admission.delivery, leave)
+    if (admission.is === 'pending now') return handOver.attempt(admission.delivery, signal)
     const because = handOver.refusal()
     if (because !== null) return { is: 'kept', because }
-    if (leave.aborted) return { is: 'kept', because: 'unreachable' }
+    if (signal.aborted) return { is: 'kept', because: 'unreachable' }
     const delivery = await handOver.claim(admission.contact)
-    if (delivery !== undefined) return handOver.attempt(delivery, leave)
+    if (delivery !== undefined) return handOver.attempt(delivery, signal)
     // It is leased already, or has just ended: the next admission shows which.
     if (performance.now() + look > until) return { is: 'kept', because: 'unreachable' }
     await new Promise(resolve => setTimeout(resolve, look))

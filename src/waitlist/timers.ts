@@ -1,14 +1,14 @@
-/** Ends at once when `leave` is aborted, or was before. */
-export const pause = (milliseconds: number, leave: AbortSignal) =>
+/** Ends at once when `signal` is aborted, or was before. */
+export const pause = (milliseconds: number, signal: AbortSignal) =>
   new Promise<void>(resolve => {
-    if (leave.aborted) return resolve()
+    if (signal.aborted) return resolve()
     const end = () => {
       clearTimeout(timer)
-      leave.removeEventListener('abort', end)
+      signal.removeEventListener('abort', end)
       resolve()
     }
     const timer = setTimeout(end, milliseconds)
-    leave.addEventListener('abort', end)
+    signal.addEventListener('abort', end)
   })
 
 /** Settles as the work does, or resolves with `late` after so many milliseconds. The work goes on. */

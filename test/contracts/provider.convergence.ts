@@ -64,8 +64,8 @@ export function convergence(under: VendorUnderTest): void {
             store,
             handOver: handing,
             timeout: TIMEOUT,
-            behind: null,
-            leave,
+            inBackground: null,
+            signal: leave,
             announce,
           })
 

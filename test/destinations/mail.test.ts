@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { mail } from '../../src/destinations/mail.ts'
 import type { MailSettings } from '../../src/destinations/mail-settings.ts'
-import { escaped } from '../../src/destinations/placeholders.ts'
+import { escapeHtml } from '../../src/pages/html.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { assertDiscreet, assertSensible, joined } from '../contracts/destination.ts'
 import { selfSigned } from '../harness/certificate.ts'
@@ -100,7 +100,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.equal(headers.find(({ key }) => key === 'auto-submitted')?.value, 'auto-generated')
     assert.match(text!, /^Hello Zoë "Z" 李,\n\nThank you for signing up at Acme\. You are on the waitlist, /)
     for (const paragraph of text!.trim().split('\n\n'))
-      assert.ok(html!.includes(`>${escaped(paragraph)}</p>`), paragraph)
+      assert.ok(html!.includes(`>${escapeHtml(paragraph)}</p>`), paragraph)
     assert.doesNotMatch(html!, /https?:|src=|url\(/, 'nothing is loaded, and nobody is followed')
   })
 
@@ -112,7 +112,7 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.equal((await parsed(server.mails[0]!)).html, undefined)
   })
 
-  test('the files of the owner, filled in once, and escaped in HTML', async t => {
+  test('the files of the owner, filled in once, and escapeHtml in HTML', async t => {
     const folder = temporaryFolder(t)
     const textFile = join(folder, 'welcome.txt')
     const htmlFile = join(folder, 'welcome.html')

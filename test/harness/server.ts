@@ -46,7 +46,14 @@ export async function openTestServer(
   const limiter = memoryLimiter(config.quota)
   const behind = change(store)
   const { signal: leave } = new AbortController()
-  const joinParts: JoinParts = { store: behind, handOver: null, timeout: 0, behind: null, leave, announce() {} }
+  const joinParts: JoinParts = {
+    store: behind,
+    handOver: null,
+    timeout: 0,
+    inBackground: null,
+    signal: leave,
+    announce() {},
+  }
   const server = await openServer(config, {
     version: '0.0.0',
     store: behind,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Clock, type Leave, MARGIN, pace, type Rank, type Rate } from '../../src/outbound/pace.ts'
+import { type Clock, MARGIN, pace, type Rank, type Rate, type Release } from '../../src/outbound/pace.ts'
 
 /** Time that passes only when it is told to, with everything that is to happen in it. */
 function steppedTime() {
@@ -99,12 +99,12 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
     const turn = earliest(before)
     time.at(arrived + stays, () => stop.abort())
     waiting.set(visit, rank)
-    const leave: Leave | null = await enter({ longest, rank, over: stop.signal })
+    const release: Release | null = await enter({ longest, rank, over: stop.signal })
     waiting.delete(visit)
     const waited = time.now() - arrived
     assert.ok(waited <= Math.min(longest, stays), 'nobody waits for longer than allowed')
     over++
-    if (leave === null) {
+    if (release === null) {
       if (waited < Math.min(longest, stays))
         assert.ok(turn > arrived + longest, 'only who would wait in vain is refused')
       return
@@ -115,8 +115,8 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
     begun.push({ at: time.now(), visit, rank })
     time.at(time.now() + lasts, () => {
       underWay--
-      leave()
-      leave()
+      release()
+      release()
     })
   }
 
@@ -189,11 +189,11 @@ describe('the pace of calls', { timeout: 60_000 }, () => {
     let calls = 0
     const call = async (rank: Rank) => {
       const since = time.now()
-      const leave = await enter({ longest: 5_000, rank, over })
-      assert.ok(leave !== null)
+      const release = await enter({ longest: 5_000, rank, over })
+      assert.ok(release !== null)
       calls++
       if (rank === 'visitor') waits.push(time.now() - since)
-      time.at(time.now() + 100, leave)
+      time.at(time.now() + 100, release)
     }
     const work = async () => {
       while (time.now() < 20_000) await call('backlog')

@@ -38,8 +38,8 @@ test('an attempt that took effect unheard is not forgotten while another provide
       store,
       handOver: handing,
       timeout: PATIENT,
-      behind: null,
-      leave: new AbortController().signal,
+      inBackground: null,
+      signal: new AbortController().signal,
       announce,
     }
     const told = await join(signup('Ada Lovelace', EMAIL), parts)

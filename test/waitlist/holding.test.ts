@@ -55,7 +55,7 @@ function scene(t: TestContext) {
   }
   async function instance(window = HOUR) {
     const { log, logged: lines } = recordingLog()
-    const { holding: telling } = outages({ store, channels: [channel], leave })
+    const { holding: telling } = outages({ store, channels: [channel], signal: leave })
     const one = holding({ store, log, window, command: 'npx waitlist held', telling })
     await one.start()
     return {

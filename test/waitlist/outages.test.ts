@@ -43,7 +43,7 @@ const webhook = { name: 'webhook', called: 'the webhook', keeps: 'events' } as c
 
 /** One instance; the outage takes its turns. */
 function telling(channels: readonly Channel[], store: Pick<Store, 'acquireInterval'> = alone) {
-  const turned = outages({ store, channels, leave }).of(loops)
+  const turned = outages({ store, channels, signal: leave }).of(loops)
   return async (...states: (Outage | 'answering')[]) => {
     for (const state of states) turned(state)
     await turn()
@@ -112,7 +112,7 @@ describe('what channels are told of an outage', () => {
 
   test('each destination by itself, and a channel is not told of itself', async () => {
     const [slack, discord] = [channel('slack'), channel('discord')]
-    const { of } = outages({ store: alone, channels: [slack.port, discord.port], leave })
+    const { of } = outages({ store: alone, channels: [slack.port, discord.port], signal: leave })
     const turns = [loops, webhook, { name: 'slack', called: 'Slack', keeps: 'events' } as const].map(of)
     for (const turned of turns) turned('unreachable')
     await turn()
@@ -131,7 +131,7 @@ describe('what channels are told of deliveries that are late', () => {
       news.push(said)
       return { is: 'delivered' }
     }
-    const { of, late } = outages({ store, channels: [port], leave })
+    const { of, late } = outages({ store, channels: [port], signal: leave })
     const turned = of(webhook)
     of(loops)
     const look = async (...names: string[]) => {
@@ -173,7 +173,7 @@ describe('what channels are told of deliveries that are late', () => {
 describe('what channels are told of the store', () => {
   test('that it takes no signups, and that it takes them again; each once', async () => {
     const { port, told, answer } = channel()
-    const { store } = outages({ store: alone, channels: [port], leave })
+    const { store } = outages({ store: alone, channels: [port], signal: leave })
     for (const takes of [true, true, false, false]) store(takes)
     await turn()
     await answer()

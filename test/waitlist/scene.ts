@@ -30,7 +30,7 @@ export function quickFolder(t: Pick<TestContext, 'after'>): string {
 export type Answer = (
   contact: Contact,
   doubt: boolean,
-  leave: AbortSignal,
+  signal: AbortSignal,
   forVisitor?: boolean,
 ) => Creation | Promise<Creation>
 
@@ -110,7 +110,14 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
     restarted,
     announced: () => announced,
     visit: (email, by = handing, leave = stay(), timeout = TIMEOUT) =>
-      join(signup('Ada Lovelace', email), { store, handOver: by, timeout, behind: null, leave, announce }),
+      join(signup('Ada Lovelace', email), {
+        store,
+        handOver: by,
+        timeout,
+        inBackground: null,
+        signal: leave,
+        announce,
+      }),
     async waiting(count, what = 'waiting') {
       const all = Array.from({ length: count }, async (_, i) => {
         const admission = await store.admit(signup('Ada Lovelace', `${what}-${i}@example.com`))

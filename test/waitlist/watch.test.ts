@@ -40,21 +40,21 @@ function watched() {
 
 describe('whether the store takes signups', () => {
   test('one failure is nothing, two in a row are', async () => {
-    const { world, takes, atStore } = watched()
+    const { world, takes, checkStore } = watched()
     const fail = async () => Promise.reject(new StoreUnavailable('the disk is full'))
     for (const check of [fail, async () => {}, fail, fail, fail, async () => {}]) {
       world.check = check
-      await atStore()
+      await checkStore()
     }
     assert.deepEqual(takes, [true, false, false, true])
   })
 
   test('no answer is a failure, too', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const { world, takes, atStore } = watched()
+    const { world, takes, checkStore } = watched()
     world.check = () => new Promise(() => {})
     for (let i = 0; i < 2; i++) {
-      const looked = atStore()
+      const looked = checkStore()
       t.mock.timers.tick(10_000)
       await looked
     }
@@ -64,21 +64,21 @@ describe('whether the store takes signups', () => {
 
 describe('whether something has waited for too long', () => {
   test('for more than an hour, or what is meant for a destination, at two looks in a row, each destination by itself', async () => {
-    const { world, late, atOutbox } = watched()
+    const { world, late, checkOutbox } = watched()
     world.deliveries = [waiting('webhook', 61), waiting('mail', 59), waiting('daily chat', 24 * 60)]
-    await atOutbox()
+    await checkOutbox()
     world.deliveries = [waiting('webhook', 61), waiting('mail', 61), waiting('daily chat', 25 * 60)]
-    await atOutbox()
-    await atOutbox()
+    await checkOutbox()
+    await checkOutbox()
     world.deliveries = [{ destination: 'mail', state: 'abandoned', count: 7, oldest: null, why: 'refused' }]
-    await atOutbox()
+    await checkOutbox()
     assert.deepEqual(late, [[], ['webhook'], ['webhook', 'mail'], []])
   })
 
   test('a store that cannot count changes nothing', async () => {
-    const { world, late, atOutbox } = watched()
+    const { world, late, checkOutbox } = watched()
     world.counts = false
-    await atOutbox()
+    await checkOutbox()
     assert.deepEqual(late, [])
   })
 })
@@ -96,12 +96,12 @@ test('a hand-over that has waited in a real store for more than an hour is told,
     check: async () => null,
     close: async () => {},
   }
-  const telling = outages({ store, channels: [channel], leave: stay() })
+  const telling = outages({ store, channels: [channel], signal: stay() })
   telling.of({ name: 'fake', called: 'Fake', keeps: 'signups' })
-  const { atOutbox } = watch({ store, outages: telling, lateAfter: () => LATE })
+  const { checkOutbox } = watch({ store, outages: telling, lateAfter: () => LATE })
   const look = async (expected: number) => {
-    await atOutbox()
-    await atOutbox()
+    await checkOutbox()
+    await checkOutbox()
     while (news.length < expected) await turn()
   }
   await waiting(3)

@@ -6,7 +6,7 @@ export interface OutagesParts {
   readonly store: Pick<Upkeep, 'acquireInterval'>
   readonly channels: readonly Channel[]
   /** Aborted when the process stops. */
-  readonly leave: AbortSignal
+  readonly signal: AbortSignal
 }
 
 /** Tells channels that something is out, late or held, and that this is over. */
@@ -40,13 +40,13 @@ const seenInLooks: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holdi
  * An alert is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
  * arrived counts as told. What changes while a message is on its way is told after it.
  */
-export function outages({ store, channels, leave }: OutagesParts): Outages {
+export function outages({ store, channels, signal }: OutagesParts): Outages {
   async function tellOnce(channel: Channel, about: string, alert: Alert): Promise<boolean> {
     const distance = seenInLooks.has(alert.is) ? SAME_LATE : SAME
     // A store that is out is no reason to say nothing.
     const isOurs = await store.acquireInterval(`${channel.name}: ${about} ${alert.is}`, distance).catch(() => true)
     if (!isOurs) return true
-    const told = await channel.tell(alert, leave)
+    const told = await channel.tell(alert, signal)
     return told.is === 'delivered' || told.is === 'unclear'
   }
 

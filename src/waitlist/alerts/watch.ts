@@ -14,9 +14,9 @@ export interface Watch {
   start(): void
   stop(): void
   /** Looks once whether the store takes signups. */
-  atStore(): Promise<void>
+  checkStore(): Promise<void>
   /** Looks once whether something has waited for too long. */
-  atOutbox(): Promise<void>
+  checkOutbox(): Promise<void>
 }
 
 /** Milliseconds between two looks at the store, each of which may cost a commit. */
@@ -36,13 +36,13 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   let tookLast = true
   let oldLast: ReadonlySet<string> = new Set()
 
-  async function atStore(): Promise<void> {
+  async function checkStore(): Promise<void> {
     const takes = await resolvesWithin(store.check(), STORE_TIMEOUT)
     if (takes || !tookLast) outages.store(takes)
     tookLast = takes
   }
 
-  async function atOutbox(): Promise<void> {
+  async function checkOutbox(): Promise<void> {
     // A store that cannot count is news of its own.
     const counts = await store.counts().catch(() => null)
     if (counts === null) return
@@ -56,10 +56,10 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
 
   const timers: NodeJS.Timeout[] = []
   return {
-    atStore,
-    atOutbox,
+    checkStore,
+    checkOutbox,
     start() {
-      timers.push(repeated(atStore, STORE_EVERY), repeated(atOutbox, OUTBOX_EVERY))
+      timers.push(repeated(checkStore, STORE_EVERY), repeated(checkOutbox, OUTBOX_EVERY))
     },
     stop() {
       for (const timer of timers) clearInterval(timer)

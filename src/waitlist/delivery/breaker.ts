@@ -81,7 +81,7 @@ export function breaker(parts: BreakerParts): Breaker {
   /** When the next probe may begin. */
   let probeAt = 0
   /** The end of the wait that the other side asked for. */
-  let heldUntil = Number.NEGATIVE_INFINITY
+  let askedUntil = Number.NEGATIVE_INFINITY
   let turnAt = Number.NEGATIVE_INFINITY
   /** Deliveries that were refused since the last answer, and those that were while others were accepted. */
   const refused = new Set<number>()
@@ -95,7 +95,7 @@ export function breaker(parts: BreakerParts): Breaker {
       outage.asked ||= asked
       outage.pause = Math.min(2 * outage.pause, longestPause, asked ? LONGEST_ASKED : Number.POSITIVE_INFINITY)
     }
-    probeAt = Math.max(clock() + outage.pause, heldUntil)
+    probeAt = Math.max(clock() + outage.pause, askedUntil)
     tell(outage, why)
   }
 
@@ -118,7 +118,7 @@ export function breaker(parts: BreakerParts): Breaker {
     failures = 0
     failed = null
     answeredLast = true
-    if (outage === null || clock() < heldUntil) return
+    if (outage === null || clock() < askedUntil) return
     const { told } = outage
     outage = null
     if (told.size > 0) {
@@ -128,12 +128,12 @@ export function breaker(parts: BreakerParts): Breaker {
     closed()
   }
 
-  /** The outage, if it holds up all deliveries. */
-  const holding = () => (outage !== null && (outage.asked || failed === 'several') ? outage : null)
+  /** The outage, if it blocks all deliveries. */
+  const blocking = () => (outage !== null && (outage.asked || failed === 'several') ? outage : null)
 
   function refusal(): Outage | null {
-    const held = holding()
-    return held !== null && clock() < probeAt ? held.because : null
+    const blocked = blocking()
+    return blocked !== null && clock() < probeAt ? blocked.because : null
   }
 
   return {
@@ -141,12 +141,12 @@ export function breaker(parts: BreakerParts): Breaker {
     outage: () => outage?.because ?? null,
     permits(most) {
       if (clock() < turnAt || refusal() !== null) return 0
-      return holding() === null ? most : 1
+      return blocking() === null ? most : 1
     },
     begin() {
       // This attempt may hang, so the next probe does not wait for its end.
-      if (outage !== null) probeAt = Math.max(clock() + outage.pause, heldUntil)
-      return holding() !== null
+      if (outage !== null) probeAt = Math.max(clock() + outage.pause, askedUntil)
+      return blocking() !== null
     },
     note(result, delivery) {
       switch (result.is) {
@@ -163,7 +163,7 @@ export function breaker(parts: BreakerParts): Breaker {
           }
           if (result.is === 'misconfigured' && poison.has(delivery)) {
             // It says nothing about the others, so the next one is a probe, too.
-            probeAt = Math.min(probeAt, Math.max(clock(), heldUntil))
+            probeAt = Math.min(probeAt, Math.max(clock(), askedUntil))
             return 'delivery'
           }
           const asked = 'retryAfter' in result ? result.retryAfter : undefined
@@ -175,7 +175,7 @@ export function breaker(parts: BreakerParts): Breaker {
           let { why } = result
           if (asked !== undefined) {
             const kept = Math.min(asked, LONGEST_ASKED)
-            heldUntil = Math.max(heldUntil, clock() + kept)
+            askedUntil = Math.max(askedUntil, clock() + kept)
             why += `; tried again in ${Math.ceil(kept / 1000)} s`
           }
           const isRefused = result.is === 'misconfigured'
@@ -186,7 +186,7 @@ export function breaker(parts: BreakerParts): Breaker {
           return blame
         }
         case 'gone':
-          heldUntil = Number.POSITIVE_INFINITY
+          askedUntil = Number.POSITIVE_INFINITY
           trip('unreachable', true, `${result.why}; nothing more is sent there until the service is restarted`)
           return 'destination'
         default:

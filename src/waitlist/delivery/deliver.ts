@@ -40,7 +40,7 @@ export interface DeliveryKind<Result extends Creation | DeliveryResult, Item ext
   /** Whether another attempt may be made when the outcome of the previous one is unknown. */
   mayRepeat(delivery: Item): boolean
   /** `mayBegin` is called when it is the attempt's turn, since an outage may have begun while it waited. */
-  tell(delivery: Item, leave: AbortSignal, mayBegin: () => boolean, forVisitor: boolean): Promise<Result>
+  tell(delivery: Item, signal: AbortSignal, mayBegin: () => boolean, forVisitor: boolean): Promise<Result>
   /** What an answer other than a failure means for the delivery. */
   judge(result: Exclude<Result, Failure>, delivery: Item): Settlement
   /** What the log says to identify it. */
@@ -55,7 +55,7 @@ export interface Dispatcher<Result, Item extends Leased> {
   readonly settle: Outcomes<Item>['settle']
   readonly settled: Outcomes<Item>['settled']
   /** Makes one attempt for a leased delivery. `stops`: of the loop; absent: it is for a visitor. Rejects only when the store does. */
-  attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
+  attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
 }
 
 export interface Attempted<Result> {
@@ -94,12 +94,12 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
   const { settle, settled } = outcomes({ store: own, destination, log, announce })
   const streak = abandonments(clock)
 
-  async function attempt(delivery: Item, leave: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
+  async function attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
     own.begin(delivery)
     const mayRepeat = kind.mayRepeat(delivery)
     // A stop may cut off what begins now, and not everything may be repeated.
     const mayBegin = () => mayRepeat || !stops?.()
-    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, leave, mayBegin, stops === undefined)
+    const result = delivery.doubt && !mayRepeat ? null : await tell(delivery, signal, mayBegin, stops === undefined)
     const settlement = judge(result, delivery)
     streak.note(settlement)
     say(settlement, delivery)
@@ -108,14 +108,14 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
 
   async function tell(
     delivery: Item,
-    leave: AbortSignal,
+    signal: AbortSignal,
     isWanted: () => boolean,
     forVisitor: boolean,
   ): Promise<Result> {
     const isProbe = state.begin()
     const mayBegin = () => isWanted() && (isProbe || state.refusal() === null)
     try {
-      return await kind.tell(delivery, leave, mayBegin, forVisitor)
+      return await kind.tell(delivery, signal, mayBegin, forVisitor)
     } catch (error) {
       // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
       return { is: 'unclear', why: `a bug: ${error}` } as Result
@@ -153,16 +153,16 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
       const permitted = streak.permits(state.permits(most))
       return permitted === 0 ? [] : claim(destination, permitted)
     },
-    async do(delivery, leave, stops) {
+    async do(delivery, signal, stops) {
       try {
-        const { settlement, stored } = await attempt(delivery, leave, stops)
+        const { settlement, stored } = await attempt(delivery, signal, stops)
         if (settlement.is !== 'removed' || !stored) return
         const message = `${kind.called} refuses the address of a saved signup: the signup is dropped`
         log.warn({ destination, ...kind.about(delivery), why: settlement.why }, message)
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
         // A store that refuses outcomes must take these before it is given more.
-        await settled(leave)
+        await settled(signal)
       }
     },
     concurrency,

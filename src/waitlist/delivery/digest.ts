@@ -81,11 +81,11 @@ export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt
     schedule: eventSchedule,
     longestPause: LONGEST_PAUSE,
     mayRepeat: () => true,
-    async tell({ digest: { deliveries, doubtful, names } }, leave) {
+    async tell({ digest: { deliveries, doubtful, names } }, signal) {
       const people = deliveries.length
       // After the claim, so that it counts them too.
       const news = { is: 'joined', people, doubtful, names: withNames ? names : [], total: await total() } as const
-      return channel.tell(news, leave)
+      return channel.tell(news, signal)
     },
     judge: result => (result.is === 'delivered' ? result : { is: 'abandoned', why: result.why }),
     about: ({ digest }) => ({ deliveries: digest.deliveries.length }),

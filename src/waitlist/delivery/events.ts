@@ -35,7 +35,7 @@ export function events({ destination, now = Date.now, ...parts }: EventsParts): 
     longestPause: LONGEST_PAUSE,
     // Clocks may differ, so the age could come out negative.
     mayRepeat: ({ contact: { event } }) => Math.max(0, now() - (event?.at.getTime() ?? 0)) < repeatable,
-    tell: ({ contact }, leave, mayBegin) => destination.deliver(joinedEvent(contact), leave, mayBegin),
+    tell: ({ contact }, signal, mayBegin) => destination.deliver(joinedEvent(contact), signal, mayBegin),
     judge(result) {
       if (result.is === 'delivered') return result
       return { is: 'abandoned', why: result.why }

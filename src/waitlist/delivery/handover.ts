@@ -27,9 +27,9 @@ export interface HandOver {
   refusal(): Outage | null
   readonly breaker: Breaker
   /** Makes one attempt for a waiting visitor, or none if `refusal` forbids it. Rejects only when the store does. */
-  attempt(delivery: Delivery, leave: AbortSignal): Promise<HandedOver>
-  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `leave` is aborted. */
-  settled(leave: AbortSignal): Promise<void>
+  attempt(delivery: Delivery, signal: AbortSignal): Promise<HandedOver>
+  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
+  settled(signal: AbortSignal): Promise<void>
 }
 
 export interface HandOverParts extends DispatcherParts {
@@ -59,7 +59,7 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     longestPause: LONGEST_PAUSE,
     // `createContact` adds an address only if it is new there, so repeating it is safe.
     mayRepeat: () => true,
-    tell: ({ contact, doubt }, leave, ...turn) => provider.createContact(contact, doubt, leave, ...turn),
+    tell: ({ contact, doubt }, signal, ...turn) => provider.createContact(contact, doubt, signal, ...turn),
     judge,
   }
   const { loop, breaker, claim, settle, settled, attempt } = dispatcher(kind, parts)
@@ -73,9 +73,9 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
       const [delivery] = await claim(provider.name, 1, contact)
       return delivery
     },
-    async attempt(delivery, leave) {
+    async attempt(delivery, signal) {
       const refusal = breaker.refusal()
-      if (refusal === null && !leave.aborted) return answerTo(await attempt(delivery, leave), breaker.refusal)
+      if (refusal === null && !signal.aborted) return answerTo(await attempt(delivery, signal), breaker.refusal)
       const because = refusal ?? 'unreachable'
       const why = `not sent: ${refusal === null ? 'the service was stopped' : NOT_SENT[refusal]}`
       await settle(delivery, { is: 'waiting', wait: 0, doubt: delivery.doubt, why, uncounted: true })

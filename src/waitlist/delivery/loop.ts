@@ -5,13 +5,13 @@ export interface Work<Item> {
   /** Takes up to `most` items that nobody else holds. */
   take(most: number): Promise<readonly Item[]>
   /**
-   * Ends soon after `leave`. `stops`: whether the loop does, which will abort it. Never rejects: if it does, that is a bug,
+   * Ends soon after `signal`. `stops`: whether the loop does, which will abort it. Never rejects: if it does, that is a bug,
    * which is passed to `failed`.
    */
-  do(item: Item, leave: AbortSignal, stops: () => boolean): Promise<void>
+  do(item: Item, signal: AbortSignal, stops: () => boolean): Promise<void>
   /** Items under way at once. */
   readonly concurrency: number
-  /** Milliseconds after which an item's `leave` is aborted. */
+  /** Milliseconds after which an item's `signal` is aborted. */
   readonly timeout: number
   /** Milliseconds until the next look when nothing wakes the loop. */
   readonly rest: number

@@ -14,8 +14,8 @@ export interface Outcomes<Item extends Leased> {
    * waits; the outcome is then stored later.
    */
   settle(delivery: Item, settlement: Settlement): Promise<boolean>
-  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `leave` is aborted. */
-  settled(leave: AbortSignal): Promise<void>
+  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
+  settled(signal: AbortSignal): Promise<void>
 }
 
 export interface OutcomesParts<Item extends Leased> {
@@ -66,9 +66,9 @@ export function outcomes<Item extends Leased>(parts: OutcomesParts<Item>): Outco
         throw error
       }
     },
-    async settled(leave) {
-      if (refused.size === 0 || leave.aborted) return
-      const left = new Promise<void>(resolve => leave.addEventListener('abort', () => resolve(), { once: true }))
+    async settled(signal) {
+      if (refused.size === 0 || signal.aborted) return
+      const left = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
       await Promise.race([Promise.all(refused), left])
     },
   }

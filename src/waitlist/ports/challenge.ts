@@ -39,13 +39,13 @@ export interface Challenge {
   readonly issue: (() => Promise<string>) | null
 
   /**
-   * Judges a solution: 1..`SOLUTION_MAX` characters. `address` is that of the visitor, if it is known. `leave` aborts the
+   * Judges a solution: 1..`SOLUTION_MAX` characters. `address` is that of the visitor, if it is known. `signal` aborts the
    * call. Never rejects.
    */
-  verify(solution: string, address: string | null, leave: AbortSignal): Promise<Verdict>
+  verify(solution: string, address: string | null, signal: AbortSignal): Promise<Verdict>
 
   /** Tries secret and settings: null when all is good. Changes nothing and never rejects. */
-  check(leave: AbortSignal): Promise<Failure | null>
+  check(signal: AbortSignal): Promise<Failure | null>
 
   close(): Promise<void>
 }

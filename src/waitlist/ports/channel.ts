@@ -32,9 +32,9 @@ export interface Channel {
   readonly name: string
   /** For the log. */
   readonly title: string
-  /** Sends one message. `leave` aborts the call. Never rejects. */
-  tell(alert: Alert, leave: AbortSignal): Promise<DeliveryResult>
+  /** Sends one message. `signal` aborts the call. Never rejects. */
+  tell(alert: Alert, signal: AbortSignal): Promise<DeliveryResult>
   /** Sends a message that says that it is a test: null when it arrived. Never rejects. */
-  check(leave: AbortSignal): Promise<Failure | null>
+  check(signal: AbortSignal): Promise<Failure | null>
   close(): Promise<void>
 }

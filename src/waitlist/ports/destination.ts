@@ -23,13 +23,13 @@ export interface Destination {
   /** Attempts that may be under way at once. */
   readonly concurrency: number
 
-  /** Sends one event, always with the same id. `leave` and `mayBegin` as for `Provider.createContact`. Never rejects. */
-  deliver(event: JoinedEvent, leave: AbortSignal, mayBegin?: () => boolean): Promise<DeliveryResult>
+  /** Sends one event, always with the same id. `signal` and `mayBegin` as for `Provider.createContact`. Never rejects. */
+  deliver(event: JoinedEvent, signal: AbortSignal, mayBegin?: () => boolean): Promise<DeliveryResult>
 }
 
 /** A destination with settings and connections of its own, which the provider's automation is not. */
 export interface OwnDestination extends Destination {
   /** Tries address and credentials: null when they are good. Tells of no contact and never rejects. */
-  check(leave: AbortSignal): Promise<Failure | null>
+  check(signal: AbortSignal): Promise<Failure | null>
   close(): Promise<void>
 }

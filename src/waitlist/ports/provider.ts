@@ -31,29 +31,29 @@ export interface Provider {
    * Adds the address if it is new there, and never changes an existing contact.
    *
    * `doubt`: an earlier call for this contact may have taken effect. The provider then says, if it can, whether an
-   * existing contact came from that call. `leave` aborts the call. `mayBegin` is called when its turn in our own queue
+   * existing contact came from that call. `signal` aborts the call. `mayBegin` is called when its turn in our own queue
    * has come; if it returns false, nothing is sent. There, what is `forVisitor` goes before what nobody waits for. Never
    * rejects.
    */
   createContact(
     contact: Contact,
     doubt: boolean,
-    leave: AbortSignal,
+    signal: AbortSignal,
     mayBegin?: () => boolean,
     forVisitor?: boolean,
   ): Promise<Creation>
 
   /**
    * Erases the contact with this very address, ASCII case aside: from all lists there, with all that is known of it.
-   * May be repeated. What no signup could have as its address is absent. `leave` aborts the call. Never rejects.
+   * May be repeated. What no signup could have as its address is absent. `signal` aborts the call. Never rejects.
    */
-  remove(email: string, leave: AbortSignal): Promise<Removal>
+  remove(email: string, signal: AbortSignal): Promise<Removal>
 
   /** Starts the owner's automation; null if the settings name none, or the provider starts it by itself. */
   readonly automation: Destination | null
 
   /** Tries the credentials and what the settings name: null when all is good. Changes nothing and never rejects. */
-  check(leave: AbortSignal): Promise<Failure | null>
+  check(signal: AbortSignal): Promise<Failure | null>
 
   close(): Promise<void>
 }

@@ -36,30 +36,30 @@ export function fillingMailboxes({
   retry = RETRY,
 }: FillParts): Pick<Loop, 'start' | 'stop'> {
   const leaving = new AbortController()
-  const { signal: leave } = leaving
+  const { signal } = leaving
   let running: Promise<void> | undefined
 
   async function run(): Promise<void> {
     let [after, filled] = [0, 0]
-    while (!leave.aborted) {
+    while (!signal.aborted) {
       try {
         const step = await store.fillMailboxes(after, PAGE)
         filled += step.filled
         after = step.last ?? 0
         if (step.last !== null) {
-          await pause(rest, leave)
+          await pause(rest, signal)
           continue
         }
         if (filled > 0) log.info({ contacts: filled }, 'the mailboxes of earlier contacts are known now')
         filled = 0
-        await pause(every, leave)
+        await pause(every, signal)
       } catch (error) {
-        if (leave.aborted) return
+        if (signal.aborted) return
         log.warn(
           { why: String(error) },
           'the mailboxes of earlier contacts could not be looked up; this is tried again',
         )
-        await pause(retry, leave)
+        await pause(retry, signal)
       }
     }
   }

@@ -48,9 +48,9 @@ export function pruning(parts: PruneParts): Loop {
     timeout: EVERY,
     rest: EVERY,
     take: async () => ((await store.acquireInterval('prune', DISTANCE, EVERY)) ? ['all'] : []),
-    async do(_, leave) {
+    async do(_, signal) {
       const began = offset()
-      const mayGoOn = () => !leave.aborted && Math.abs(offset() - began) <= LEAP
+      const mayGoOn = () => !signal.aborted && Math.abs(offset() - began) <= LEAP
       let [looked, old, deleted] = [0, 0, 0]
       for (let after: number | null = 0; after !== null; ) {
         if (!mayGoOn()) return
@@ -58,7 +58,7 @@ export function pruning(parts: PruneParts): Loop {
         looked += step.looked
         old += step.deleted
         after = step.last
-        if (after !== null) await pause(Math.min(rest, COUNTING_REST), leave)
+        if (after !== null) await pause(Math.min(rest, COUNTING_REST), signal)
       }
       if (old - told > FEW + looked / 10) {
         told = old
@@ -72,7 +72,7 @@ export function pruning(parts: PruneParts): Loop {
           deleted += step.deleted
           place = step.last ?? 0
           if (step.last === null) break
-          await pause(rest, leave)
+          await pause(rest, signal)
         }
       } finally {
         if (place === 0) told = 0

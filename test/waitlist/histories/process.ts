@@ -170,7 +170,8 @@ export function startProcess(parts: ProcessParts): Process {
   const leave = new AbortController().signal
 
   return {
-    visit: signup => join(signup, { store: seenByMe, handOver: handing, timeout, behind: null, leave, announce }),
+    visit: signup =>
+      join(signup, { store: seenByMe, handOver: handing, timeout, inBackground: null, signal: leave, announce }),
     background: handing.loop,
     outboxes: destinations.map(destination => {
       const deliver: Destination['deliver'] = (...all) => ask('deliver', () => destination.deliver(...all))

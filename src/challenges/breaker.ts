@@ -2,12 +2,12 @@
  * Whether the verifier should be asked: after a few failures in a row, only one visitor in each pause waits for it, until it
  * answers again. Unlike `Breaker` (waitlist/delivery/breaker.ts) it need not find out whether a delivery is to blame.
  */
-export interface Restraint {
+export interface VerifierBreaker {
   /** Null: it should not be asked. */
-  begin(): Turn | null
+  begin(): Permit | null
 }
 
-export interface Turn {
+export interface Permit {
   /** Whether it should still be asked, after a wait for a connection. */
   isDue(): boolean
   ended(answered: boolean): void
@@ -20,7 +20,7 @@ const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
 
 /** `clock` is monotonic, in milliseconds. */
-export function restraint(clock: () => number = () => performance.now()): Restraint {
+export function verifierBreaker(clock: () => number = () => performance.now()): VerifierBreaker {
   let failures = 0
   let pause = FIRST_PAUSE
   let probeAt = 0
