@@ -48,9 +48,9 @@ const event = exactly(
 // Any shape of traits would do; ours are plain.
 const traits = { ...object({}, { email: text }), additionalProperties: attribute }
 const person = { ...object({}, { email: text, created_at: whole }), additionalProperties: attribute }
-// What a client of ours sends about nobody is the check.
-const identification = { anyOf: [empty, exactly({ userId: text }, { traits })] }
-const ofMessages = { messageId: text, properties: object(), timestamp: text, integrations: object(), context: object() }
+const ofMessages = { messageId: text, timestamp: text, integrations: object(), context: object() }
+// Our check is a message about nobody.
+const identification = { anyOf: [empty, exactly({ userId: text }, { ...ofMessages, traits })] }
 const ofSegments = object({ segment: object({ id: whole, type: { enum: ['dynamic', 'manual'] } }) })
 const textOrNull = { type: ['string', 'null'] }
 const found = object({ results: listOf(object({ cio_id: text, id: textOrNull, email: textOrNull })) })
@@ -166,7 +166,7 @@ export function customerioFake(): VendorFake {
         },
         // And a type, which the document calls required, and says that it is set by the path.
         'POST /v1/track': {
-          takes: exactly({ userId: text, event: text }, ofMessages),
+          takes: exactly({ userId: text, event: text }, { ...ofMessages, properties: object() }),
           answers: { 200: empty, 400: null },
           does: piped(({ userId, event: name, messageId: id }) =>
             name === 'User Deleted' ? remove(userId) : track(userId, { name, id }),

@@ -1,30 +1,17 @@
 import { createHmac } from 'node:crypto'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { documented } from '../harness/wire.ts'
-import { ghostCalls, said } from './ghost.contract.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
 
 const KEY_ID = 'a1'.repeat(12)
 const SECRET = 'b2'.repeat(32)
 export const anotherSecret = `${KEY_ID}:${'0'.repeat(64)}`
-
 export const ghostSettings = (url: string) => ({ GHOST_BASE_URL: url, GHOST_ADMIN_API_KEY: `${KEY_ID}:${SECRET}` })
 
 const hex = (number: number) => number.toString(16).padStart(24, '0')
 export const DEFAULT = hex(0xd0)
 export const EARLY = hex(0xd1)
 export const ARCHIVED = hex(0xd2)
-
-interface Named {
-  readonly id: string
-  readonly name: string
-}
-interface Member extends Named {
-  readonly email: string
-  readonly note: string | null
-  labels: readonly Named[]
-  newsletters: readonly Named[]
-}
 
 export interface GhostFake extends VendorFake {
   /** Status by id. */
@@ -37,14 +24,78 @@ export interface GhostFake extends VendorFake {
   ahead: number
 }
 
-const refuse = (status: number, what: object): Said => {
-  const none = { context: null, details: null, property: null, help: null, code: null, ghostErrorCode: null }
-  return { status, body: { errors: [{ ...none, ...what, id: '8ceece40-6c43-4b37-8e71-54a30162ecc8' }] } }
+interface Named {
+  readonly id: string
+  readonly name: string
 }
+interface Member extends Named {
+  readonly email: string
+  readonly note: string | null
+  labels: readonly Named[]
+  newsletters: readonly Named[]
+}
+
+/*
+ * Facts of Ghost 6.65.0 (MIT), as far as we send or read it: what its schemas of the Admin API take, and the shape of what a
+ * server of that version answered to them. What it does not know is dropped there, and is a mistake here.
+ */
+const textOrNull = { type: ['string', 'null'] }
+const upTo = (maxLength: number) => ({ type: 'string', maxLength })
+/** By name or id; a text is a name. */
+const byName = listOf({
+  anyOf: [{ ...object({}, { id: upTo(24), name: upTo(191) }), minProperties: 1 }, upTo(191)],
+})
+const sent = { note: upTo(2_000), labels: byName, newsletters: byName }
+const one = (item: object) => exactly({ members: { ...listOf(item), minItems: 1, maxItems: 1 } })
+const name = { ...upTo(191), pattern: '^([^,]|$)' }
+const member = object({
+  id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
+  email: text,
+  name: textOrNull,
+  note: textOrNull,
+  subscribed: yesOrNo,
+  labels: listOf(object({ id: text, name: text })),
+  newsletters: listOf(object({ id: text, name: text, status: text })),
+})
+const members = object({ members: listOf(member) })
+const list = (name: string) => object({ [name]: listOf(object({ id: text })), meta: object() })
+const error = object({
+  errors: {
+    ...listOf(object({ message: text, type: text }, { context: textOrNull, property: textOrNull, code: textOrNull })),
+    minItems: 1,
+  },
+})
+
+const notSaved = (context: string, more: object = {}) => ({
+  message: 'Validation error, cannot save member.',
+  context,
+  type: 'ValidationError',
+  ...more,
+})
+const unauthorized = (message: string, code = 'INVALID_JWT') => ({ message, type: 'UnauthorizedError', code })
+
+/** The answers that tell one mistake from another, as that server gave them. */
+export const said = {
+  known: notSaved('Member already exists. Attempting to add member with existing email address', { property: 'email' }),
+  invalid: notSaved('Invalid Email', { property: 'email' }),
+  tooLong: notSaved('Validation failed for email.', { property: 'email' }),
+  comma: notSaved('Validation failed for name.', { property: 'name' }),
+  noNewsletter: notSaved('Value in [newsletters.name] cannot be blank. newsletters.name'),
+  noMail: { message: 'Error sending email!', context: 'connect ECONNREFUSED', type: 'EmailError', code: 'ESOCKET' },
+  signature: unauthorized('Invalid token: invalid signature'),
+  expired: unauthorized('Invalid token: jwt expired'),
+  tooOld: unauthorized('Invalid token: maxAge exceeded'),
+  audience: unauthorized('Invalid token: jwt audience invalid. expected: //?admin/?$/'),
+  unknownKey: unauthorized('Unknown Admin API Key', 'UNKNOWN_ADMIN_API_KEY'),
+  noHeader: unauthorized('Authorization header format is "Authorization: Ghost [token]"', 'INVALID_AUTH_HEADER'),
+  filter: { message: 'Request not understood error, cannot list members.', type: 'BadRequestError' },
+  notFound: { message: 'Resource not found error, cannot edit member.', type: 'NotFoundError' },
+}
+const refuse = (status: number, what: keyof typeof said): Said => ({ status, body: { errors: [said[what]] } })
 
 /** As a Ghost 6.65.0 answered: unique addresses, labels by name, archived newsletters left out without a word. */
 export function ghostFake(): GhostFake {
-  const members = new Map<string, Member>()
+  const { contacts, find, facts } = contactBook<Member>()
   const labels: Named[] = []
   const newsletters = new Map([
     [DEFAULT, 'active'],
@@ -54,18 +105,16 @@ export function ghostFake(): GhostFake {
   const mailed: string[] = []
   let ids = 0
 
+  /** One with an id alone is dropped without a word. */
   function labelled(wanted: readonly (string | { name?: string })[]): readonly Named[] {
-    const found = wanted
-      .map(each => (typeof each === 'string' ? each : (each.name ?? '')))
-      // One with an id alone is dropped without a word.
-      .filter(name => name !== '')
-      .map(name => {
-        const known = labels.find(each => each.name.toLowerCase() === name.toLowerCase())
-        if (known !== undefined) return known
-        const label = { id: hex(++ids), name, slug: name.toLowerCase().replaceAll(' ', '-') }
-        labels.push(label)
-        return label
-      })
+    const names = wanted.map(each => (typeof each === 'string' ? each : (each.name ?? ''))).filter(name => name !== '')
+    const found = names.map(name => {
+      const known = labels.find(each => each.name.toLowerCase() === name.toLowerCase())
+      if (known !== undefined) return known
+      const label = { id: hex(++ids), name }
+      labels.push(label)
+      return label
+    })
     return [...new Set(found)]
   }
 
@@ -73,114 +122,108 @@ export function ghostFake(): GhostFake {
   function subscribed(wanted: readonly { id: string }[]): readonly Named[] | undefined {
     if (wanted.some(({ id }) => !newsletters.has(id))) return undefined
     const active = wanted.filter(({ id }) => newsletters.get(id) === 'active')
-    return active.map(({ id }) => ({ id, name: `Newsletter ${id}`, description: null, status: 'active' }))
+    return active.map(({ id }) => ({ id, name: `Newsletter ${id}`, status: 'active' }))
   }
 
-  const shown = (member: Member) => {
-    const since = '2026-11-22T12:09:23.000Z'
-    return { ...member, uuid: 'u', subscribed: member.newsletters.length > 0, created_at: since, status: 'free' }
-  }
+  const shown = (status: number, member: Member): Said => ({
+    status,
+    body: { members: [{ ...member, subscribed: member.newsletters.length > 0 }] },
+  })
 
   function add({ json, query }: Asked): Said {
-    const {
-      email,
-      name = null,
-      note = null,
-      labels: wanted = [],
-      newsletters: ids_ = [{ id: DEFAULT }],
-    } = json.members[0]
-    if (email.length > 191) return refuse(422, said.tooLong)
-    if (/^,/.test(name)) return refuse(422, said.comma)
-    if (!/^[^@\s"\\]+@[^@\s]+\.[a-z]+$/.test(email)) return refuse(422, said.invalid)
-    const active = subscribed(ids_)
-    if (active === undefined) return refuse(422, said.noNewsletter)
-    if (members.has(email)) return refuse(422, said.known)
+    const { email, name = null, note = null, labels: wanted = [], newsletters = [{ id: DEFAULT }] } = json.members[0]
+    if (email.length > 191) return refuse(422, 'tooLong')
+    if (!/^[^@\s"\\]+@[^@\s]+\.[a-z]+$/.test(email)) return refuse(422, 'invalid')
+    const active = subscribed(newsletters)
+    if (active === undefined) return refuse(422, 'noNewsletter')
+    if (contacts.has(email)) return refuse(422, 'known')
     const member: Member = { id: hex(++ids), email, name, note, labels: labelled(wanted), newsletters: active }
-    members.set(email, member)
+    contacts.set(email, member)
     if (query.send_email === 'true') {
-      if (!fake.mail) return refuse(500, said.noMail)
+      if (!fake.mail) return refuse(500, 'noMail')
       mailed.push(`${email} ${query.email_type}`)
     }
-    return { status: 201, body: { members: [shown(member)] } }
+    return shown(201, member)
   }
 
-  function edit(id: string, { json }: Asked): Said {
-    const member = [...members.values()].find(each => each.id === id)
-    if (member === undefined) return refuse(404, said.notFound)
-    const { labels: wanted, newsletters: listed } = json.members[0]
+  function edit(id: string | undefined, { labels: wanted, newsletters: listed }: Asked['json']): Said {
+    const member = find(each => each.id === id)
+    if (member === undefined) return refuse(404, 'notFound')
     const active = listed === undefined ? member.newsletters : subscribed(listed)
-    if (active === undefined) return refuse(422, said.noNewsletter)
+    if (active === undefined) return refuse(422, 'noNewsletter')
     member.newsletters = active
     if (wanted !== undefined) member.labels = labelled(wanted)
-    return { status: 200, body: { members: [shown(member)] } }
+    return shown(200, member)
+  }
+
+  function remove(id: string | undefined): Said {
+    const member = find(each => each.id === id)
+    return member !== undefined && contacts.delete(member.email) ? { status: 204 } : refuse(404, 'notFound')
   }
 
   function browse({ filter, fields }: Asked['query']): Said {
-    const meta = { pagination: { page: 1, limit: 15, pages: 1, total: 1, next: null, prev: null } }
-    if (filter === undefined) return { status: 200, body: { members: fields === 'id' ? [{ id: hex(1) }] : [], meta } }
+    if (filter === undefined) {
+      return { status: 200, body: { members: fields === 'id' ? [{ id: hex(1) }] : [], meta: {} } }
+    }
     const [, quoted] = /^email:'((?:\\['"]|[^'"])+)'$/.exec(filter) ?? []
-    if (quoted === undefined) return refuse(400, said.filter)
-    const found = members.get(quoted.replaceAll(/\\(['"])/g, '$1'))
-    return { status: 200, body: { members: found === undefined ? [] : [shown(found)], meta } }
+    if (quoted === undefined) return refuse(400, 'filter')
+    const found = contacts.get(quoted.replaceAll(/\\(['"])/g, '$1'))
+    return { status: 200, body: { members: found === undefined ? [] : [found], meta: {} } }
   }
 
   /** Undefined: the token is good. */
   function doubtful({ headers }: Asked): Said | undefined {
     const [, token] = /^Ghost (\S+)$/.exec(headers.authorization ?? '') ?? []
-    if (token === undefined) return refuse(401, said.noHeader)
+    if (token === undefined) return refuse(401, 'noHeader')
     const [header = '', payload = '', signature] = token.split('.')
     const { kid, alg } = JSON.parse(Buffer.from(header, 'base64url').toString())
     const { iat, exp, aud } = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    if (kid !== KEY_ID || alg !== 'HS256') return refuse(401, said.unknownKey)
+    if (kid !== KEY_ID || alg !== 'HS256') return refuse(401, 'unknownKey')
     const expected = createHmac('sha256', Buffer.from(SECRET, 'hex')).update(`${header}.${payload}`)
-    if (signature !== expected.digest('base64url')) return refuse(401, said.signature)
+    if (signature !== expected.digest('base64url')) return refuse(401, 'signature')
     const now = Date.now() / 1_000 + fake.ahead
-    if (!/\/?admin\/?$/.test(aud)) return refuse(401, said.audience)
-    if (now >= exp) return refuse(401, said.expired)
-    return now >= iat + 300 ? refuse(401, said.tooOld) : undefined
+    if (!/\/?admin\/?$/.test(aud)) return refuse(401, 'audience')
+    if (now >= exp) return refuse(401, 'expired')
+    return now >= iat + 300 ? refuse(401, 'tooOld') : undefined
   }
 
-  function answer(asked: Asked): Said {
-    const doubt = doubtful(asked)
-    if (doubt !== undefined) return doubt
-    const { method, path, query } = asked
-    const [, id] = /^\/ghost\/api\/admin\/members\/(\w+)\/$/.exec(path) ?? []
-    if (method === 'PUT' && id !== undefined) return edit(id, asked)
-    if (method === 'DELETE' && id !== undefined) {
-      const member = [...members.values()].find(each => each.id === id)
-      return member !== undefined && members.delete(member.email) ? { status: 204 } : refuse(404, said.notFound)
-    }
-    switch (`${method} ${path}`) {
-      case 'POST /ghost/api/admin/members/':
-        return add(asked)
-      case 'GET /ghost/api/admin/members/':
-        return browse(query)
-      case 'GET /ghost/api/admin/newsletters/': {
-        const shown = [...newsletters].filter(([, status]) => query.filter !== 'status:active' || status === 'active')
-        return { status: 200, body: { newsletters: shown.map(([each]) => ({ id: each })), meta: {} } }
-      }
-      default:
-        return refuse(404, said.notFound)
-    }
-  }
+  const listed = (filter: string | undefined) =>
+    [...newsletters].filter(([, status]) => filter !== 'status:active' || status === 'active').map(([id]) => ({ id }))
 
   const fake: GhostFake = {
+    ...facts,
     newsletters,
     mailed,
     mail: true,
     ahead: 0,
-    answer: documented(ghostCalls, answer),
+    answer: vendorApi({
+      refuses: doubtful,
+      always: { 400: error, 401: error, 403: error, 404: error, 422: error },
+      routes: {
+        'GET /ghost/api/admin/members/': { answers: { 200: list('members') }, does: ({ query }) => browse(query) },
+        'POST /ghost/api/admin/members/': {
+          // An address that it does not take is answered with a 422, and tried by the tests.
+          takes: one(exactly({ email: text }, { ...sent, name })),
+          answers: { 201: members, 500: error },
+          does: add,
+        },
+        'PUT /ghost/api/admin/members/{id}/': {
+          takes: one(exactly({}, sent)),
+          answers: { 200: members },
+          does: ({ at, json }) => edit(at.id, json.members[0]),
+        },
+        'DELETE /ghost/api/admin/members/{id}/': { answers: { 204: null }, does: ({ at }) => remove(at.id) },
+        'GET /ghost/api/admin/newsletters/': {
+          answers: { 200: list('newsletters') },
+          does: ({ query }) => ({ status: 200, body: { newsletters: listed(query.filter), meta: {} } }),
+        },
+      },
+    }),
     had(email) {
       const old = { id: hex(++ids), email, name: 'Old', note: 'Met in Rome' }
-      members.set(email, { ...old, labels: labelled(['VIP']), newsletters: subscribed([{ id: DEFAULT }])! })
+      contacts.set(email, { ...old, labels: labelled(['VIP']), newsletters: subscribed([{ id: DEFAULT }])! })
     },
-    kept: email => members.get(email),
-    count: email => (members.has(email) ? 1 : 0),
-    starts: () => 0,
-    joined(email) {
-      const member = members.get(email)
-      return member?.labels.some(({ name }) => name === 'Early access') ?? false
-    },
+    joined: email => contacts.get(email)?.labels.some(({ name }) => name === 'Early access') ?? false,
   }
   return fake
 }

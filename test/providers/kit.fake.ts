@@ -1,5 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { contactBook, exactly, listOf, object, type Routed, text, vendorApi, whole } from '../harness/vendor-api.ts'
 
 const KEY = 'kit_key-of-the-test'
 const TAG = 175
@@ -10,12 +11,6 @@ const TAGS = [181, 182]
 const FORM = 217
 /** It does not. */
 const FORM_WITHOUT = 218
-
-const places: Readonly<Record<string, readonly number[]>> = {
-  tags: [TAG, ...TAGS],
-  sequences: [SEQUENCE, INACTIVE_SEQUENCE],
-  forms: [FORM, FORM_WITHOUT],
-}
 const FIELDS = ['last_name', 'source']
 
 export const kitSettings = (url: string) => ({ KIT_API_KEY: KEY, KIT_TAG_ID: String(TAG), KIT_BASE_URL: url })
@@ -35,10 +30,39 @@ interface Subscriber {
   readonly fields: object
 }
 
-const MEMBERS = ['email_address', 'first_name', 'state', 'fields']
+/* Facts of https://developers.kit.com/api-reference/v4.json (4.0), as far as we send or read it. */
+const textOrNull = { type: ['string', 'null'] }
+const ofSubscribers = {
+  id: whole,
+  first_name: textOrNull,
+  email_address: text,
+  state: { enum: ['active', 'cancelled', 'bounced', 'complained', 'inactive'] },
+  created_at: text,
+  fields: object(),
+}
+const one = (more: object = {}) => object({ subscriber: object({ ...ofSubscribers, ...more }) })
+const page = (what: string, item: object) => object({ [what]: listOf(item), pagination: object() })
+const some = page('subscribers', object(ofSubscribers))
+const errorBody = object({ errors: listOf(text) })
+const creation = exactly(
+  { email_address: text },
+  {
+    first_name: textOrNull,
+    state: ofSubscribers.state,
+    // By the key of each. The document says of an unknown one that it is refused, and that it is ignored.
+    fields: { type: 'object', additionalProperties: text },
+  },
+)
+/** The page that a subscriber comes from, whose query has the campaign. */
+const referrer = { referrer: textOrNull }
+const inForm = one({ added_at: text, referrer: text, referrer_utm_parameters: object() })
 
 const errors = (status: number, ...texts: readonly string[]): Said => ({ status, body: { errors: texts } })
 const notFound = errors(404, 'Not Found')
+const paged = (what: string, items: readonly object[]): Said => ({
+  status: 200,
+  body: { [what]: items, pagination: {} },
+})
 
 /** The vendor's times have no fraction of a second. */
 const timeOf = (date: Date) => `${date.toISOString().slice(0, 19)}Z`
@@ -49,113 +73,110 @@ const timeOf = (date: Date) => `${date.toISOString().slice(0, 19)}Z`
  * that it is refused and that it is ignored: here it is refused.
  */
 export function kitFake(): VendorFake {
-  const subscribers = new Map<string, Subscriber>()
-  const starts = new Map<string, number>()
+  const { contacts, find, start, facts } = contactBook<Subscriber>()
   /** Who has which tag, and is in which sequence and form, as `tags/175 1`. */
   const given = new Set<string>()
   let ids = 0
 
-  const placesOf = ({ id }: Subscriber) => [...given].filter(each => each.endsWith(` ${id}`))
+  const placesOf = (subscriber: Subscriber | undefined) =>
+    [...given].filter(each => each.endsWith(` ${subscriber?.id}`)).map(each => each.split(' ')[0])
 
-  function list({ email_address: addresses = '', status = 'active' }: Readonly<Record<string, string>>): Said {
-    const wanted = addresses.split(',')
-    const found = [...subscribers.values()].filter(
-      each => wanted.includes(each.email_address) && (status === 'all' || status === each.state),
+  function list({ email_address: addresses = '', status = 'active' }: Asked['query']): Said {
+    const wanted = addresses.split(',').map(each => contacts.get(each))
+    const found = wanted.filter(each => each !== undefined)
+    return paged(
+      'subscribers',
+      found.filter(each => status === 'all' || status === each.state),
     )
-    return page('subscribers', found)
   }
 
-  function page(what: string, items: readonly object[]): Said {
-    const pagination = {
-      has_previous_page: false,
-      has_next_page: false,
-      start_cursor: '',
-      end_cursor: '',
-      per_page: 500,
-    }
-    return { status: 200, body: { [what]: items, pagination } }
-  }
-
-  function upsert(body: Record<string, unknown>): Said {
-    const { email_address: email, first_name: name, state = 'active', fields = {} } = body
-    if (Object.keys(body).some(each => !MEMBERS.includes(each))) return errors(422, 'Unknown parameter')
-    if (typeof email !== 'string' || !/^[^@\s,]+@[^@\s,]+$/.test(email) || email.startsWith('refused')) {
+  function upsert({ email_address: email, first_name = null, state = 'active', fields = {} }: Asked['json']): Said {
+    if (!/^[^@\s,]+@[^@\s,]+$/.test(email) || email.startsWith('refused'))
       return errors(422, 'Email address is invalid')
-    }
-    const unknown = Object.keys(fields as object).filter(key => !FIELDS.includes(key))
-    if (unknown.length > 0) return errors(422, `Custom field ${unknown[0]} does not exist`)
-    const known = subscribers.get(email)
+    const unknown = Object.keys(fields).find(key => !FIELDS.includes(key))
+    if (unknown !== undefined) return errors(422, `Custom field ${unknown} does not exist`)
+    const known = contacts.get(email)
     if (known !== undefined) {
-      if (typeof name === 'string') known.first_name = name
+      known.first_name = first_name ?? known.first_name
       return { status: 200, body: { subscriber: known } }
     }
-    const subscriber: Subscriber = {
-      id: ++ids,
-      first_name: (name as string) ?? null,
-      email_address: email,
-      state: String(state),
-      created_at: timeOf(new Date()),
-      fields: fields as object,
-    }
-    subscribers.set(email, subscriber)
+    const subscriber = { id: ++ids, first_name, email_address: email, state, created_at: timeOf(new Date()), fields }
+    contacts.set(email, subscriber)
     return { status: 201, body: { subscriber } }
   }
 
   /** A subscriber, who is named by an id in the path or by an address in the body, is added to a tag, sequence or form. */
-  function give(kind: string, id: number, named: string | undefined, body: Record<string, unknown>): Said {
+  function give(kind: string, { at, json }: Routed): Said {
+    const id = Number(at.place)
     if (id === INACTIVE_SEQUENCE) return errors(422, 'Sequence is inactive')
-    const subscriber =
-      named === undefined
-        ? subscribers.get(String(body.email_address))
-        : [...subscribers.values()].find(each => String(each.id) === named)
+    const subscriber = find(each =>
+      at.id === undefined ? each.email_address === json.email_address : String(each.id) === at.id,
+    )
     if (subscriber === undefined) return notFound
     const key = `${kind}/${id} ${subscriber.id}`
     const isNew = !given.has(key)
     given.add(key)
-    const email = subscriber.email_address
     if (id === FORM_WITHOUT && subscriber.state === 'inactive') subscriber.state = 'active'
-    if (isNew && [TAG, SEQUENCE].includes(id)) starts.set(email, (starts.get(email) ?? 0) + 1)
-    const at = { [kind === 'tags' ? 'tagged_at' : 'added_at']: timeOf(new Date()) }
-    const from = kind === 'forms' ? { referrer: '', referrer_utm_parameters: {} } : {}
-    return { status: isNew ? 201 : 200, body: { subscriber: { ...subscriber, ...at, ...from } } }
+    if (isNew && [TAG, SEQUENCE].includes(id)) start(subscriber.email_address)
+    const now = timeOf(new Date())
+    const more = { tagged_at: now, added_at: now, referrer: '', referrer_utm_parameters: {} }
+    return { status: isNew ? 201 : 200, body: { subscriber: { ...subscriber, ...more } } }
+  }
+
+  /** The calls of a kind of place. */
+  function place(kind: string, known: readonly number[], added: object, more: Record<string, object> = {}) {
+    const routed = (does: (asked: Routed) => Said) => (asked: Routed) =>
+      known.includes(Number(asked.at.place)) ? does(asked) : notFound
+    const adding = { answers: { 200: added, 201: added, 422: errorBody }, does: routed(asked => give(kind, asked)) }
+    const path = `/v4/${kind}/{place}/subscribers`
+    return {
+      [`GET ${path}`]: { answers: { 200: some }, does: routed(() => paged('subscribers', [])) },
+      [`POST ${path}`]: { takes: exactly({ email_address: text }, more), ...adding },
+      [`POST ${path}/{id}`]: { takes: exactly({}, more), ...adding },
+    }
   }
 
   return {
-    answer({ method, path, query, headers, json }: Asked) {
-      if (headers['x-kit-api-key'] !== KEY) return errors(401, 'The access token is invalid')
-      if (method === 'GET' && path === '/v4/account') {
-        const account = { id: 29, name: 'Example', plan_type: 'creator', primary_email_address: 'owner@example.com' }
-        return { status: 200, body: { user: { id: 29, email: 'owner@example.com' }, account } }
-      }
-      if (method === 'GET' && path === '/v4/subscribers') return list(query)
-      if (method === 'POST' && path === '/v4/subscribers') return upsert(json ?? {})
-      if (method === 'GET' && path === '/v4/custom_fields') {
-        const fields = FIELDS.map((key, i) => ({ id: i + 1, name: `ck_field_${i + 1}_${key}`, key, label: key }))
-        return page('custom_fields', fields)
-      }
-      const [, kind = '', id, named] = /^\/v4\/(tags|sequences|forms)\/(\d+)\/subscribers(?:\/(\w+))?$/.exec(path) ?? []
-      if (!places[kind]?.includes(Number(id))) return notFound
-      if (method === 'GET' && named === undefined) return page('subscribers', [])
-      return method === 'POST' ? give(kind, Number(id), named, json ?? {}) : notFound
+    ...facts,
+    answer: vendorApi({
+      refuses: ({ headers }) =>
+        headers['x-kit-api-key'] === KEY ? undefined : errors(401, 'The access token is invalid'),
+      always: { 401: errorBody, 404: errorBody },
+      routes: {
+        'GET /v4/account': {
+          answers: { 200: object({ user: object(), account: object({ id: whole }) }) },
+          does: () => ({ status: 200, body: { user: {}, account: { id: 29 } } }),
+        },
+        'GET /v4/subscribers': { answers: { 200: some }, does: ({ query }) => list(query) },
+        'POST /v4/subscribers': {
+          takes: creation,
+          answers: { 200: one(), 201: one(), 202: one(), 422: errorBody },
+          does: ({ json }) => upsert(json),
+        },
+        'GET /v4/custom_fields': {
+          answers: { 200: page('custom_fields', object({ id: whole, key: text })) },
+          does: () =>
+            paged(
+              'custom_fields',
+              FIELDS.map((key, id) => ({ id, key })),
+            ),
+        },
+        ...place('tags', [TAG, ...TAGS], one({ tagged_at: text })),
+        ...place('sequences', [SEQUENCE, INACTIVE_SEQUENCE], one({ added_at: text })),
+        ...place('forms', [FORM, FORM_WITHOUT], inForm, referrer),
+      },
+    }),
+    had(email) {
+      const old = { first_name: 'Old', email_address: email, state: 'cancelled', fields: { category: 'One' } }
+      contacts.set(email, { id: ++ids, ...old, created_at: '2023-02-17T11:43:55Z' })
     },
-    had: email =>
-      void subscribers.set(email, {
-        id: ++ids,
-        first_name: 'Old',
-        email_address: email,
-        state: 'cancelled',
-        created_at: '2023-02-17T11:43:55Z',
-        fields: { category: 'One' },
-      }),
     kept(email) {
-      const subscriber = subscribers.get(email)
+      const subscriber = contacts.get(email)
       return subscriber && { ...subscriber, places: placesOf(subscriber) }
     },
     joined(email) {
-      const places = placesOf(subscribers.get(email)!).map(each => each.split(' ')[0])
+      const places = placesOf(contacts.get(email))
       return [...TAGS.map(tag => `tags/${tag}`), `forms/${FORM}`].every(each => places.includes(each))
     },
-    count: email => (subscribers.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
   }
 }

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { documented } from '../harness/wire.ts'
-import { mailchimpContract } from './mailchimp.contract.ts'
+import { contactBook, exactly, listOf, object, type Routed, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef-us21'
 const AUDIENCE = 'a1b2c3d4e5'
-const JOURNEY = 1234
-const STEP = 56
+const [JOURNEY, STEP] = ['1234', '56']
 /** Interests by category. */
 const CATEGORIES: Readonly<Record<string, readonly string[]>> = { c1: ['i1', 'i2'], c2: ['i3'] }
 const INTERESTS = Object.values(CATEGORIES).flat()
@@ -17,7 +15,7 @@ export const mailchimpSettings = (url: string) => ({
   MAILCHIMP_AUDIENCE_ID: AUDIENCE,
   MAILCHIMP_BASE_URL: url,
 })
-export const mailchimpJourney = { MAILCHIMP_JOURNEY_ID: String(JOURNEY), MAILCHIMP_STEP_ID: String(STEP) }
+export const mailchimpJourney = { MAILCHIMP_JOURNEY_ID: JOURNEY, MAILCHIMP_STEP_ID: STEP }
 /** Everything of the form that the settings can name. */
 export const mailchimpForm = { MAILCHIMP_TAGS: 'Waitlist, Early access', MAILCHIMP_INTEREST_IDS: 'i1, i3' }
 
@@ -32,8 +30,36 @@ interface Member {
   readonly last_changed: string
   readonly interests: Readonly<Record<string, boolean>>
   readonly language: string
-  readonly tags: readonly { readonly id: number; readonly name: string }[]
+  readonly tags: readonly { readonly name: string }[]
 }
+
+/*
+ * Facts of Mailchimp's own Swagger document (Marketing API 3.0.55), as far as we send or read it. It allows further members
+ * nowhere that we send any, and has one error for all statuses.
+ */
+const problemBody = object({ type: text, title: text, status: { type: 'integer' }, detail: text, instance: text })
+const interests = { type: 'object', additionalProperties: yesOrNo }
+const statuses = ['subscribed', 'unsubscribed', 'cleaned', 'pending', 'transactional']
+const creation = exactly(
+  { email_address: text, status: { enum: statuses } },
+  { merge_fields: object(), interests, language: text, timestamp_signup: text, tags: listOf(text) },
+)
+const memberBody = object(
+  {},
+  {
+    id: text,
+    contact_id: text,
+    status: { enum: [...statuses, 'archived'] },
+    interests,
+    timestamp_signup: text,
+    timestamp_opt: text,
+  },
+)
+const listed = (name: string) => object({ [name]: listOf(object({ id: text })) })
+const tagging = exactly(
+  { tags: listOf(exactly({ name: text, status: { enum: ['inactive', 'active'] } })) },
+  { is_syncing: yesOrNo },
+)
 
 /** https://mailchimp.com/developer/marketing/docs/errors */
 const problem = (status: number, title: string, detail: string): Said => ({
@@ -45,14 +71,11 @@ const notFound = problem(404, 'Resource Not Found', 'The requested resource coul
 const invalid = (detail: string) => problem(400, 'Invalid Resource', detail)
 
 const hashOf = (email: string) => createHash('md5').update(email.toLowerCase()).digest('hex')
-const idsOf = (ids: readonly string[]) => ids.map(id => ({ id }))
-const tagged = (names: readonly string[]) => names.map((name, i) => ({ id: i + 1, name }))
 const timeOf = (date: Date) => `${date.toISOString().slice(0, 19)}+00:00`
 
 /** As documented at https://mailchimp.com/developer/marketing/api. */
 export function mailchimpFake(): VendorFake {
-  const members = new Map<string, Member>()
-  const starts = new Map<string, number>()
+  const { contacts, find, start: startFor, facts } = contactBook<Member>()
   let ids = 0
 
   function add(email: string, more: Partial<Member>): Member {
@@ -71,124 +94,130 @@ export function mailchimpFake(): VendorFake {
       tags: [],
       ...more,
     }
-    members.set(email, member)
+    contacts.set(email, member)
     return member
   }
 
-  const find = (name: string) =>
-    [...members.values()].find(({ id, contact_id, email_address }) => [id, contact_id, email_address].includes(name))
-
-  /** Whether the interests of a body exist; a vendor's refusal if not. */
-  function unknownInterest({ interests = {} }: Record<string, unknown>): Said | undefined {
-    const unknown = Object.keys(interests as object).find(id => !INTERESTS.includes(id))
+  /** A vendor's refusal, if one of the interests does not exist. */
+  function unknownInterest(interests: object): Said | undefined {
+    const unknown = Object.keys(interests).find(id => !INTERESTS.includes(id))
     return unknown === undefined ? undefined : invalid(`Invalid interest ID: '${unknown}'.`)
   }
 
-  function create(body: Record<string, unknown>): Said {
-    const { email_address: email, status, merge_fields = {}, timestamp_signup = '', tags = [], language = '' } = body
-    if (typeof email !== 'string' || !/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) {
+  function create(body: Asked['json']): Said {
+    const { email_address: email, status, timestamp_signup = '', tags = [], interests = {}, ...more } = body
+    if (email.startsWith('refused')) {
       return invalid(`${email} looks fake or invalid, please enter a real email address.`)
     }
-    if (!['subscribed', 'pending', 'unsubscribed', 'cleaned', 'transactional'].includes(String(status))) {
-      return invalid('The resource submitted could not be validated.')
-    }
-    if (timestamp_signup !== '' && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/.test(String(timestamp_signup))) {
+    if (timestamp_signup !== '' && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/.test(timestamp_signup)) {
       return invalid('This value is not a valid datetime.')
     }
-    const refusal = unknownInterest(body)
+    const refusal = unknownInterest(interests)
     if (refusal !== undefined) return refusal
-    if (members.has(email)) {
+    if (contacts.has(email)) {
       const detail = `${email} is already a list member. Use PUT to insert or update list members.`
       return problem(400, 'Member Exists', detail)
     }
-    const more = { status, merge_fields, timestamp_signup, ...(status === 'pending' && { timestamp_opt: '' }) }
-    const member = add(email, { ...more, tags: tagged(tags as string[]), language } as Partial<Member>)
-    return { status: 200, body: change(member, { interests: body.interests }) }
+    const opted = status === 'pending' && { timestamp_opt: '' }
+    const named = (tags as string[]).map(name => ({ name }))
+    const member = add(email, { ...more, status, timestamp_signup, ...opted, tags: named })
+    return { status: 200, body: change(member, { interests }) }
   }
 
-  function change(member: Member, { interests, ...more }: Record<string, unknown>): Member {
-    const merged = { ...member.interests, ...(interests as object | undefined) }
+  function change(member: Member, { interests, ...more }: Partial<Member>): Member {
+    const merged = { ...member.interests, ...interests }
     const changed = { ...member, ...more, interests: merged, last_changed: timeOf(new Date()) }
-    members.set(member.email_address, changed)
+    contacts.set(member.email_address, changed)
     return changed
   }
 
-  function update(member: Member, body: Record<string, unknown>, query: Asked['query']): Said {
-    // The owner requires merge fields that a waitlist does not know.
+  /** The owner requires merge fields that a waitlist does not know. */
+  function update(member: Member, { json, query }: Asked): Said {
     if (query.skip_merge_validation !== 'true') return invalid('Your merge fields were invalid.')
-    return unknownInterest(body) ?? { status: 200, body: change(member, body) }
+    return unknownInterest(json.interests ?? {}) ?? { status: 200, body: change(member, json) }
   }
 
   /** A tag starts what the owner has for it, unless it is only synchronised. */
-  function tag(member: Member, body: Asked['json']): Said {
-    const given: readonly { name: string; status: string }[] = body.tags
-    if (body.is_syncing !== true) start(member)
-    const names = new Set([...member.tags, ...given].map(({ name }) => name))
-    change(member, { tags: tagged([...names]) })
-    return given.every(({ status }) => status === 'active') ? { status: 204 } : invalid('Only added in these tests.')
+  function tag(member: Member, { json: { tags, is_syncing } }: Asked): Said {
+    if (is_syncing !== true) start(member)
+    const names = new Set([...member.tags, ...tags].map(({ name }) => name))
+    change(member, { tags: [...names].map(name => ({ name })) })
+    return { status: 204 }
   }
 
   function start(member: Member | undefined): Said {
     if (member === undefined) return notFound
-    starts.set(member.email_address, (starts.get(member.email_address) ?? 0) + 1)
+    startFor(member.email_address)
     return { status: 204 }
   }
 
   /** Ten at a time, unless more are asked for. */
-  function categories(name: string | undefined, { count = '10' }: Asked['query']): Said {
-    if (name === undefined) {
-      return { status: 200, body: { categories: idsOf(Object.keys(CATEGORIES)).slice(0, Number(count)) } }
-    }
-    const found = CATEGORIES[name]
-    return found === undefined ? notFound : { status: 200, body: { interests: idsOf(found).slice(0, Number(count)) } }
+  const list = (name: string, ids: readonly string[] | undefined, { count = '10' }: Asked['query']): Said =>
+    ids === undefined ? notFound : { status: 200, body: { [name]: ids.slice(0, Number(count)).map(id => ({ id })) } }
+
+  /** What is done with the member that the path names. */
+  const of = (does: (member: Member, asked: Routed) => Said) => (asked: Routed) => {
+    const name = asked.at.member!
+    const member = find(({ id, contact_id, email_address }) => [id, contact_id, email_address].includes(name))
+    return member === undefined ? notFound : does(member, asked)
   }
 
-  function answer({ method, path, headers, query, json }: Asked): Said {
-    const [, password] = Buffer.from(headers.authorization?.replace('Basic ', '') ?? '', 'base64')
-      .toString()
-      .split(':')
-    if (password !== KEY) return problem(401, 'API Key Invalid', 'Your API key may be invalid.')
-    if (method === 'POST' && path === `/3.0/customer-journeys/journeys/${JOURNEY}/steps/${STEP}/actions/trigger`) {
-      return start(members.get(json?.email_address))
-    }
-    const [, audience, rest, name, of] =
-      /^\/3\.0\/lists\/(\w+)(?:\/(members|interest-categories)(?:\/([^/]+)(\/events|\/tags|\/interests|\/actions\/delete-permanent)?)?)?$/.exec(
-        path,
-      ) ?? []
-    if (audience !== AUDIENCE) return notFound
-    if (rest === 'interest-categories') return method === 'GET' ? categories(name, query) : notFound
-    if (method === 'GET' && rest === undefined) {
-      return { status: 200, body: query.fields === 'id' ? { id: AUDIENCE } : { id: AUDIENCE, name: 'Waitlist' } }
-    }
-    if (method === 'POST' && rest !== undefined && name === undefined) return create(json ?? {})
-    const member = find(name ?? '')
-    if (name === undefined || member === undefined) return notFound
-    if (method === 'GET' && of === undefined) return { status: 200, body: member }
-    if (method === 'PATCH' && of === undefined) return update(member, json, query)
-    if (method !== 'POST') return notFound
-    if (of === '/tags') return tag(member, json)
-    if (of === '/actions/delete-permanent') {
-      members.delete(member.email_address)
-      return { status: 204 }
-    }
-    return /^.{2,30}$/.test(json?.name ?? '') ? start(member) : invalid('Name must be 2-30 characters.')
-  }
-
+  const members = '/3.0/lists/{list}/members'
+  const one = `${members}/{member}`
   return {
-    answer: documented(mailchimpContract, answer),
+    ...facts,
+    answer: vendorApi({
+      refuses({ headers, at }) {
+        const [, credentials = ''] = headers.authorization?.split(' ') ?? []
+        const [, password] = Buffer.from(credentials, 'base64').toString().split(':')
+        if (password !== KEY) return problem(401, 'API Key Invalid', 'Your API key may be invalid.')
+        return (at.list ?? AUDIENCE) === AUDIENCE ? undefined : notFound
+      },
+      always: { 400: problemBody, 401: problemBody, 404: problemBody },
+      routes: {
+        'GET /3.0/lists/{list}': {
+          answers: { 200: object({}, { id: text }) },
+          does: () => ({ status: 200, body: { id: AUDIENCE } }),
+        },
+        [`POST ${members}`]: { takes: creation, answers: { 200: memberBody }, does: ({ json }) => create(json) },
+        [`GET ${one}`]: { answers: { 200: memberBody }, does: of(body => ({ status: 200, body })) },
+        [`PATCH ${one}`]: { takes: exactly({}, { interests }), answers: { 200: memberBody }, does: of(update) },
+        [`POST ${one}/tags`]: { takes: tagging, answers: { 204: null }, does: of(tag) },
+        [`POST ${one}/events`]: {
+          takes: exactly({ name: text }),
+          answers: { 204: null },
+          does: of((member, { json: { name } }) =>
+            /^.{2,30}$/.test(name) ? start(member) : invalid('Name must be 2-30 characters.'),
+          ),
+        },
+        [`POST ${one}/actions/delete-permanent`]: {
+          answers: { 204: null },
+          does: of(({ email_address: email }) => ({ status: contacts.delete(email) ? 204 : 404 })),
+        },
+        'GET /3.0/lists/{list}/interest-categories': {
+          answers: { 200: listed('categories') },
+          does: ({ query }) => list('categories', Object.keys(CATEGORIES), query),
+        },
+        'GET /3.0/lists/{list}/interest-categories/{category}/interests': {
+          answers: { 200: listed('interests') },
+          does: ({ at, query }) => list('interests', CATEGORIES[at.category!], query),
+        },
+        'POST /3.0/customer-journeys/journeys/{journey}/steps/{step}/actions/trigger': {
+          takes: exactly({ email_address: text }),
+          answers: { 204: null },
+          does: ({ at, json }) =>
+            at.journey === JOURNEY && at.step === STEP ? start(contacts.get(json.email_address)) : notFound,
+        },
+      },
+    }),
     had(email) {
       const at = '2022-02-23T16:25:57+00:00'
       add(email, { status: 'unsubscribed', merge_fields: { FNAME: 'Old' }, timestamp_opt: at, last_changed: at })
     },
-    kept: email => members.get(email),
     joined(email) {
-      const { tags = [], interests = {} } = members.get(email) ?? {}
-      return (
-        ['Waitlist', 'Early access'].every(each => tags.some(({ name }) => name === each)) &&
-        ['i1', 'i3'].every(id => interests[id])
-      )
+      const { tags = [], interests = {} } = contacts.get(email) ?? {}
+      const hasTags = ['Waitlist', 'Early access'].every(each => tags.some(({ name }) => name === each))
+      return hasTags && ['i1', 'i3'].every(id => interests[id])
     },
-    count: email => (members.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
   }
 }

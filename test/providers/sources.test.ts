@@ -13,9 +13,7 @@ import { buttondownFake, buttondownSettings } from './buttondown.fake.ts'
 import { customerioFake, customerioSettings, pipelinesSettings } from './customerio.fake.ts'
 import { ghostFake, ghostSettings } from './ghost.fake.ts'
 import { hubspotFake, hubspotSettings } from './hubspot.fake.ts'
-import { kitCalls } from './kit.contract.ts'
 import { kitFake, kitFormWithout, kitReferrer, kitSettings } from './kit.fake.ts'
-import { klaviyoContract } from './klaviyo.contract.ts'
 import { klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { listmonkContract } from './listmonk.contract.ts'
 import { listmonkFake, listmonkSettings } from './listmonk.fake.ts'
@@ -50,7 +48,6 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     {
       fake: kitFake,
       settings: url => ({ ...kitSettings(url), ...kitFormWithout, ...kitReferrer }),
-      contract: kitCalls,
       contact: name => `referrer?${name}`,
     },
   ],
@@ -64,7 +61,6 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
     {
       fake: klaviyoFake,
       settings: klaviyoSettings,
-      contract: klaviyoContract,
       contact: within('data.attributes.properties'),
       event: within('data.attributes.properties'),
     },
