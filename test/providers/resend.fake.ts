@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
 
 const KEY = 're_key-of-the-test'
 const SENDING_KEY = 're_may-only-send'
-const SEGMENT = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
+export const SEGMENT = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
 export const OTHER_SEGMENT = '2c3b1a2e-50f1-4c3c-8f0f-0d3c6f5c1a11'
 export const TOPIC = 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'
 const SEGMENTS = [SEGMENT, OTHER_SEGMENT]
@@ -31,167 +32,186 @@ export const resendSendingKey = { RESEND_API_KEY: SENDING_KEY }
 interface Kept {
   readonly id: string
   readonly email: string
-  readonly first_name: string | null
-  readonly last_name: string | null
-  readonly created_at: string
-  readonly unsubscribed: boolean
   readonly properties: object
   segments: readonly string[]
-  readonly topics: readonly object[]
+  readonly [more: string]: unknown
 }
 
-const MEMBERS = ['email', 'first_name', 'last_name', 'unsubscribed', 'properties', 'segments', 'topics']
+/*
+ * Facts of https://github.com/resend/resend-openapi (MIT), 1.5.0, for the calls that we make. It says that segments are texts,
+ * where the vendor's own clients send objects, as we do; and that a removal answers with `id`, where they expect `contact`.
+ */
+const id = { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }
+/** Such as `2023-10-06 23:47:56.678+00`. */
+const time = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d+\\+00$' }
+const textOrNull = { type: ['string', 'null'] }
+const answer = (kind: string, members: Readonly<Record<string, object>>) =>
+  exactly({ object: { const: kind } }, members)
+const list = (item: object) => answer('list', { has_more: yesOrNo, data: listOf(item) })
+const contact = {
+  id,
+  email: text,
+  first_name: textOrNull,
+  last_name: textOrNull,
+  created_at: time,
+  unsubscribed: yesOrNo,
+}
+const creation = exactly(
+  { email: text },
+  {
+    first_name: text,
+    last_name: text,
+    properties: { type: 'object', additionalProperties: text },
+    segments: listOf(object({ id })),
+    topics: listOf(exactly({ id, subscription: { enum: ['opt_in', 'opt_out'] } })),
+  },
+)
+const event = {
+  ...exactly({ event: text }, { contact_id: id, email: text, payload: object() }),
+  oneOf: [{ required: ['contact_id'] }, { required: ['email'] }],
+}
+/** https://resend.com/docs/api-reference/errors: the document has no error answers. */
+const errorBody = object({ statusCode: whole, name: text, message: text })
 
-/** https://resend.com/docs/api-reference/errors */
 const error = (statusCode: number, name: string, message: string): Said => ({
   status: statusCode,
   body: { statusCode, name, message },
 })
-const notFound = (message: string) => error(404, 'not_found', message)
+const notFound = (what: string) => error(404, 'not_found', `${what} not found`)
 
 /** The vendor writes a time so: with a blank, and a zone of two digits. */
 const timeOf = (date: Date) => date.toISOString().replace('T', ' ').replace('Z', '+00')
+const START = timeOf(new Date(0))
 
 /** As documented at https://resend.com/docs/api-reference; a second creation answers with the contact that is there. */
 export function resendFake(): VendorFake {
-  const contacts = new Map<string, Kept>()
-  const starts = new Map<string, number>()
+  const { contacts, find, start, facts } = contactBook<Kept>()
+  const at = (idOrEmail: string) => contacts.get(idOrEmail) ?? find(each => each.id === idOrEmail)
+  const shown = ({ segments, topics, ...more }: Kept) => more
 
-  const find = (idOrEmail: string) =>
-    contacts.get(idOrEmail) ?? [...contacts.values()].find(({ id }) => id === idOrEmail)
+  /** What is done with the contact of this id or address, if there is one. */
+  const of = (idOrEmail: string, what: (kept: Kept) => Said): Said => {
+    const kept = at(idOrEmail)
+    return kept === undefined ? notFound('Contact') : what(kept)
+  }
+  const named = (kind: string, known: readonly string[], wanted: string, more: object = {}): Said =>
+    known.includes(wanted)
+      ? { status: 200, body: { object: kind, id: wanted, name: 'Waitlist', created_at: START, ...more } }
+      : notFound(kind)
 
-  function create(body: Record<string, unknown>): Said {
-    const unknown = Object.keys(body).filter(name => !MEMBERS.includes(name))
-    if (unknown.length > 0) return error(422, 'validation_error', `Unrecognized key: ${unknown[0]}`)
-    const { email, first_name = null, last_name = null, segments = [], topics = [], properties = {} } = body
-    if (typeof email !== 'string' || !/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) {
+  function create({ email, first_name, last_name, segments = [], topics = [], properties = {} }: Asked['json']): Said {
+    if (email.startsWith('refused')) {
       return error(422, 'validation_error', 'Invalid `email` field. The email address needs to be valid.')
     }
-    const ids = (segments as readonly { id?: string }[]).map(({ id }) => id)
-    if (ids.some(id => !SEGMENTS.includes(id!))) return notFound('Segment not found')
-    if ((topics as { id?: string }[]).some(({ id }) => id !== TOPIC)) return notFound('Topic not found')
-    const unknownProperty = Object.keys(properties as object).find(name => !PROPERTIES.has(name))
-    if (unknownProperty !== undefined) {
-      return error(422, 'validation_error', `The following properties do not exist: ${unknownProperty}`)
+    const ids = segments.map((each: { id: string }) => each.id)
+    if (ids.some((each: string) => !SEGMENTS.includes(each))) return notFound('Segment')
+    if (topics.some((each: { id: string }) => each.id !== TOPIC)) return notFound('Topic')
+    const unknown = Object.keys(properties).find(name => !PROPERTIES.has(name))
+    if (unknown !== undefined) {
+      return error(422, 'validation_error', `The following properties do not exist: ${unknown}`)
     }
     const kept = contacts.get(email) ?? {
       id: randomUUID(),
       email,
-      first_name: first_name as string | null,
-      last_name: last_name as string | null,
+      first_name: first_name ?? null,
+      last_name: last_name ?? null,
       created_at: timeOf(new Date()),
       unsubscribed: false,
-      // A property is answered with its type.
-      properties: Object.fromEntries(
-        Object.entries(properties as object).map(([name, value]) => [name, { type: PROPERTIES.get(name), value }]),
-      ),
-      segments: ids as string[],
-      topics: topics as object[],
+      properties,
+      segments: ids,
+      topics,
     }
     contacts.set(email, kept)
     return { status: 201, body: { object: 'contact', id: kept.id } }
   }
 
-  /** `/contacts/{id}/segments` and below. */
-  function segmentsOf(method: string, idOrEmail: string, segment: string | undefined): Said {
-    const kept = find(idOrEmail)
-    if (kept === undefined) return notFound('Contact not found')
-    if (method === 'GET' && segment === undefined) {
-      const data = kept.segments.map(id => ({ id, name: 'Waitlist', created_at: timeOf(new Date(0)) }))
-      return { status: 200, body: { object: 'list', has_more: false, data } }
-    }
-    if (method !== 'POST' || !SEGMENTS.includes(segment!)) return notFound('Segment not found')
+  function join(kept: Kept, segment: string): Said {
+    if (!SEGMENTS.includes(segment)) return notFound('Segment')
     // Not documented, so no client may depend on another answer.
-    if (kept.segments.includes(segment!)) return error(409, 'conflict', 'Contact is already in the segment')
-    kept.segments = [...kept.segments, segment!]
+    if (kept.segments.includes(segment)) return error(409, 'conflict', 'Contact is already in the segment')
+    kept.segments = [...kept.segments, segment]
     return { status: 200, body: { object: 'contact_segment', contact_id: kept.id, segment_id: segment } }
   }
 
-  function send({ event, contact_id, email, ...more }: Record<string, string>): Said {
-    if (
-      !event ||
-      (contact_id === undefined) === (email === undefined) ||
-      Object.keys(more).some(m => m !== 'payload')
-    ) {
-      return error(422, 'validation_error', 'Exactly one of `contact_id` and `email` is required.')
-    }
-    const address = email ?? find(contact_id!)?.email
-    if (address === undefined) return notFound('Contact not found')
-    starts.set(address, (starts.get(address) ?? 0) + 1)
+  function send({ event, contact_id, email }: Asked['json']): Said {
+    const address = email ?? at(contact_id)?.email
+    if (address === undefined) return notFound('Contact')
+    start(address)
     return { status: 202, body: { object: 'event', event } }
   }
 
-  function refused({ headers }: Asked): Said | undefined {
-    const { authorization } = headers
-    if (authorization === undefined) return error(401, 'missing_api_key', 'Missing API key in the authorization header')
-    if (authorization === `Bearer ${SENDING_KEY}`)
-      return error(401, 'restricted_api_key', 'This API key is restricted to only send emails')
-    return authorization === `Bearer ${KEY}` ? undefined : error(403, 'invalid_api_key', 'API key is invalid')
-  }
-
   return {
-    answer(asked) {
-      const no = refused(asked)
-      if (no !== undefined) return no
-      const { method, path, query, json } = asked
-      const [, ofContact, segment] = /^\/contacts\/(.+)\/segments(?:\/([^/]+))?$/.exec(path) ?? []
-      if (ofContact !== undefined) return segmentsOf(method, ofContact, segment)
-      const [, collection, name] = /^\/([\w-]+)(?:\/(.+))?$/.exec(path) ?? []
-      switch (`${method} /${collection}${name === undefined ? '' : '/…'}`) {
-        case 'GET /contacts': {
-          const data = [...contacts.values()]
-            .slice(0, Number(query.limit ?? 20))
-            .map(({ segments, topics, ...more }) => more)
-          return { status: 200, body: { object: 'list', has_more: false, data } }
+    ...facts,
+    answer: vendorApi({
+      refuses({ headers: { authorization } }) {
+        if (authorization === `Bearer ${SENDING_KEY}`) {
+          return error(401, 'restricted_api_key', 'This API key is restricted to only send emails')
         }
-        case 'GET /contacts/…': {
-          const kept = find(name!)
-          if (kept === undefined) return notFound('Contact not found')
-          const { segments, topics, ...more } = kept
-          return { status: 200, body: { object: 'contact', ...more } }
-        }
-        case 'DELETE /contacts/…': {
-          const kept = find(name!)
-          if (kept === undefined) return notFound('Contact not found')
-          contacts.delete(kept.email)
-          return { status: 200, body: { object: 'contact', contact: kept.id, deleted: true } }
-        }
-        case 'GET /segments/…':
-          if (!SEGMENTS.includes(name!)) return notFound('Segment not found')
-          return {
-            status: 200,
-            body: { object: 'segment', id: name, name: 'Waitlist', created_at: timeOf(new Date(0)) },
-          }
-        case 'GET /topics/…':
-          if (name !== TOPIC) return notFound('Topic not found')
-          return {
-            status: 200,
-            body: {
-              object: 'topic',
-              id: TOPIC,
-              name: 'News',
-              default_subscription: 'opt_out',
-              visibility: 'public',
-              created_at: timeOf(new Date(0)),
-            },
-          }
-        case 'GET /contact-properties': {
-          const data = [...PROPERTIES].map(([key, type]) => ({
-            id: randomUUID(),
-            key,
-            type,
-            created_at: timeOf(new Date(0)),
-          }))
-          return { status: 200, body: { object: 'list', has_more: false, data } }
-        }
-        case 'POST /contacts':
-          return create(json ?? {})
-        case 'POST /events/…':
-          return send(json ?? {})
-        default:
-          return notFound('The requested endpoint does not exist')
-      }
-    },
+        return authorization === `Bearer ${KEY}` ? undefined : error(403, 'invalid_api_key', 'API key is invalid')
+      },
+      always: { 401: errorBody, 403: errorBody, 404: errorBody, 422: errorBody },
+      routes: {
+        'GET /contacts': {
+          answers: { 200: list(object(contact)) },
+          does: ({ query }) => {
+            const data = [...contacts.values()].slice(0, Number(query.limit)).map(shown)
+            return { status: 200, body: { object: 'list', has_more: false, data } }
+          },
+        },
+        'GET /contacts/{contact}': {
+          answers: { 200: answer('contact', { ...contact, properties: object() }) },
+          does: asked => of(asked.at.contact!, kept => ({ status: 200, body: { object: 'contact', ...shown(kept) } })),
+        },
+        'POST /contacts': {
+          takes: creation,
+          answers: { 201: answer('contact', { id }) },
+          does: ({ json }) => create(json),
+        },
+        'DELETE /contacts/{contact}': {
+          answers: { 200: answer('contact', { contact: id, deleted: yesOrNo }) },
+          does: asked =>
+            of(asked.at.contact!, kept => {
+              contacts.delete(kept.email)
+              return { status: 200, body: { object: 'contact', contact: kept.id, deleted: true } }
+            }),
+        },
+        'GET /contacts/{contact}/segments': {
+          answers: { 200: list(exactly({ id, name: text, created_at: time })) },
+          does: asked =>
+            of(asked.at.contact!, ({ segments }) => {
+              const data = segments.map(each => ({ id: each, name: 'Waitlist', created_at: START }))
+              return { status: 200, body: { object: 'list', has_more: false, data } }
+            }),
+        },
+        'POST /contacts/{contact}/segments/{segment}': {
+          answers: { 200: answer('contact_segment', { contact_id: id, segment_id: id }), 409: errorBody },
+          does: asked => of(asked.at.contact!, kept => join(kept, asked.at.segment!)),
+        },
+        'GET /segments/{id}': {
+          answers: { 200: answer('segment', { id, name: text, created_at: time }) },
+          does: asked => named('segment', SEGMENTS, asked.at.id!),
+        },
+        'GET /topics/{id}': {
+          answers: {
+            200: answer('topic', { id, name: text, created_at: time, default_subscription: text, visibility: text }),
+          },
+          does: asked =>
+            named('topic', [TOPIC], asked.at.id!, { default_subscription: 'opt_out', visibility: 'public' }),
+        },
+        'GET /contact-properties': {
+          answers: { 200: list(exactly({ id, key: text, type: { enum: ['string', 'number'] }, created_at: time })) },
+          does: () => {
+            const data = [...PROPERTIES].map(([key, type]) => ({ id: randomUUID(), key, type, created_at: START }))
+            return { status: 200, body: { object: 'list', has_more: false, data } }
+          },
+        },
+        'POST /events/send': {
+          takes: event,
+          answers: { 202: answer('event', { event: text }) },
+          does: ({ json }) => send(json),
+        },
+      },
+    }),
     had: email =>
       void contacts.set(email, {
         id: randomUUID(),
@@ -204,9 +224,6 @@ export function resendFake(): VendorFake {
         segments: [OTHER_SEGMENT],
         topics: [{ id: TOPIC, subscription: 'opt_out' }],
       }),
-    joined: email => SEGMENTS.every(id => contacts.get(email)?.segments.includes(id)),
-    kept: email => contacts.get(email),
-    count: email => (contacts.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
+    joined: email => SEGMENTS.every(each => contacts.get(email)?.segments.includes(each)),
   }
 }

@@ -1,21 +1,18 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { Resend } from 'resend'
-import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Said, startVendor } from '../harness/vendor.ts'
-import { assertDocumented, assertSameWire, exchanged, recorded } from '../harness/wire.ts'
-import { resendCalls } from './resend.contract.ts'
-import { OTHER_SEGMENT, resendFake, resendMore, resendSendingKey, resendSettings, TOPIC } from './resend.fake.ts'
+import { contactOf, providerContract } from '../contracts/provider.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
+import {
+  OTHER_SEGMENT,
+  resendFake,
+  resendMore,
+  resendSendingKey,
+  resendSettings,
+  SEGMENT,
+  TOPIC,
+} from './resend.fake.ts'
+import { ada, check, create, createAgain, remove, start, vendorTable, waitAfter } from './table.ts'
 
-const resend = { vendor: 'resend' } as const
-const never = new AbortController().signal
-const ada = contactOf('ada@example.com')
-const error = (status: number, name: string, message: string): Said => ({
-  status,
-  body: { statusCode: status, name, message },
-})
-
-providerContract({
+const resend = {
   vendor: 'resend',
   settings: resendSettings,
   wrongKey: { RESEND_API_KEY: 're_another-key' },
@@ -23,264 +20,218 @@ providerContract({
   fake: resendFake,
   joining: { settings: resendMore, members: ['segments'] },
   refused: 'refused@example.com',
+} as const
+providerContract(resend)
+
+const { rows, answers, sameRequests } = vendorTable(resend)
+const client = (baseUrl: string) => new Resend(resendSettings('').RESEND_API_KEY, { baseUrl })
+const join = { PROVIDER_EXISTING: 'join' }
+const { email } = ada
+const name = { firstName: 'Ada', lastName: 'King Lovelace' }
+const odd = contactOf("a+b/c?d#e%20'f@example.com")
+const old = contactOf('old@example.com')
+/** Each fake makes ids of its own. */
+const withoutIds = (all: readonly Asked[]) =>
+  all.map(each => ({ ...each, path: each.path.replace(/^\/contacts\/[0-9a-f-]{36}/, '/contacts/…') }))
+
+sameRequests('with a segment', {
+  ours: [
+    [check, null],
+    [create(), 'created'],
+    [create(), 'existing'],
+    [start(), 'delivered'],
+    [remove(), 'removed'],
+    [remove(), 'absent'],
+  ],
+  async theirs(url) {
+    const { segments, contacts, events } = client(url)
+    await segments.get(SEGMENT)
+    await contacts.get({ email })
+    await contacts.create({ email, ...name, segments: [{ id: SEGMENT }] })
+    await contacts.get({ email })
+    await events.send({ event: 'waitlist.joined', email })
+    await contacts.remove({ email })
+    await contacts.remove({ email })
+  },
+  headers: ['authorization'],
 })
-
-test("our requests are those of the vendor's own client", async t => {
-  const { RESEND_API_KEY: key, RESEND_SEGMENT_IDS: segment } = resendSettings('')
-
-  const ours = await recorded(t, resendFake().answer, async url => {
-    const provider = await opened(t, resend, resendSettings(url))
-    await provider.check(never)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(ada, false, never)
-    await provider.automation!.deliver(eventOf(ada), never)
-    assert.deepEqual(await provider.remove('ada@example.com', never), { is: 'removed' })
-    const { RESEND_SEGMENT_IDS, ...withoutSegment } = resendSettings(url)
-    const plain = await opened(t, resend, withoutSegment)
-    await plain.check(never)
-    await plain.createContact(contactOf('bob@example.com', { name: 'Bob' }), false, never)
-  })
-
-  const theirs = await recorded(t, resendFake().answer, async baseUrl => {
-    const client = new Resend(key, { baseUrl })
-    await client.segments.get(segment)
-    await client.contacts.get({ email: 'ada@example.com' })
-    await client.contacts.create({
-      email: 'ada@example.com',
-      firstName: 'Ada',
-      lastName: 'King Lovelace',
-      segments: [{ id: segment }],
-    })
-    await client.contacts.get({ email: 'ada@example.com' })
-    await client.events.send({ event: 'waitlist.joined', email: 'ada@example.com' })
-    await client.contacts.remove({ email: 'ada@example.com' })
-    await client.contacts.list({ limit: 1 })
-    await client.contacts.get({ email: 'bob@example.com' })
-    await client.contacts.create({ email: 'bob@example.com', firstName: 'Bob' })
-  })
-  assertSameWire(ours, theirs, ['authorization'])
+sameRequests('with nothing but the key', {
+  set: { RESEND_SEGMENT_IDS: '', ...join },
+  ours: [
+    [check, null],
+    [create(contactOf(email, { name: 'Bob' })), 'created'],
+    [create(), 'existing'],
+  ],
+  async theirs(url) {
+    const { contacts } = client(url)
+    await contacts.list({ limit: 1 })
+    await contacts.get({ email })
+    await contacts.create({ email, firstName: 'Bob' })
+    await contacts.get({ email })
+  },
+  headers: ['authorization'],
 })
-
-test('a contact with everything that the settings give, and a known one that joins, are asked for as their client does', async t => {
-  const { RESEND_API_KEY: key, RESEND_SEGMENT_IDS: segment } = resendSettings('')
-  const fakes = [resendFake(), resendFake()] as const
-  for (const fake of fakes) fake.had('old@example.com')
-
-  const ours = await recorded(t, fakes[0].answer, async url => {
-    const provider = await opened(t, resend, { ...resendSettings(url), ...resendMore, PROVIDER_EXISTING: 'join' })
-    assert.equal(await provider.check(never), null)
-    await provider.createContact(ada, false, never)
-    await provider.createContact(contactOf('old@example.com'), false, never)
-  })
-
-  const theirs = await recorded(t, fakes[1].answer, async baseUrl => {
-    const client = new Resend(key, { baseUrl })
-    await client.segments.get(segment)
-    await client.segments.get(OTHER_SEGMENT)
-    await client.topics.get(TOPIC)
-    await client.contactProperties.list({ limit: 100 })
-    await client.contacts.get({ email: 'ada@example.com' })
-    await client.contacts.create({
-      email: 'ada@example.com',
-      firstName: 'Ada',
-      lastName: 'King Lovelace',
+sameRequests('with everything that a contact can get, and a known one that joins', {
+  set: { ...resendMore, ...join },
+  had: old.email,
+  ours: [
+    [check, null],
+    [create(), 'created'],
+    [create(old), 'existing'],
+  ],
+  async theirs(url) {
+    const { segments, topics, contactProperties, contacts } = client(url)
+    await segments.get(SEGMENT)
+    await segments.get(OTHER_SEGMENT)
+    await topics.get(TOPIC)
+    await contactProperties.list({ limit: 100 })
+    await contacts.get({ email })
+    await contacts.create({
+      email,
+      ...name,
       properties: { plan: 'early', email_source: 'landing page' },
-      segments: [{ id: segment }, { id: OTHER_SEGMENT }],
+      segments: [{ id: SEGMENT }, { id: OTHER_SEGMENT }],
       topics: [{ id: TOPIC, subscription: 'opt_in' }],
     })
-    const { data } = await client.contacts.get({ email: 'old@example.com' })
-    await client.contacts.segments.list({ contactId: data!.id, limit: 100 })
-    await client.contacts.segments.add({ contactId: data!.id, segmentId: segment })
-  })
-  const withoutIds = (all: typeof ours) =>
-    all.map(each => ({ ...each, path: each.path.replace(/^\/contacts\/[0-9a-f-]{36}/, '/contacts/…') }))
-  assertSameWire(withoutIds(ours), withoutIds(theirs), ['authorization'])
+    const { data } = await contacts.get({ email: old.email })
+    await contacts.segments.list({ contactId: data!.id, limit: 100 })
+    await contacts.segments.add({ contactId: data!.id, segmentId: SEGMENT })
+  },
+  headers: ['authorization'],
+  become: (theirs, ours) => {
+    const ids = withoutIds(ours)
+    return withoutIds(theirs).map((each, i) => ({
+      ...each,
+      path: ids[i]?.path === each.path ? ours[i]!.path : each.path,
+    }))
+  },
 })
 
-test('the id of a contact, where it is known, names it to the automation', async t => {
-  const contactId = 'e169aa45-1ecf-4183-9955-b1499d5701d3'
-  const answer = (): Said => ({ status: 202, body: { object: 'event', event: 'waitlist.joined' } })
-  const ours = await recorded(t, answer, async url => {
-    const provider = await opened(t, resend, resendSettings(url))
-    await provider.automation!.deliver(eventOf({ ...ada, providerId: contactId }), never)
-  })
-  const theirs = await recorded(t, answer, baseUrl =>
-    new Resend(resendSettings('').RESEND_API_KEY, { baseUrl }).events.send({ event: 'waitlist.joined', contactId }),
-  )
-  assertSameWire(ours, theirs, ['authorization'])
+const error = (status: number, name: string, message: string): Said => ({
+  status,
+  body: { statusCode: status, name, message },
 })
+const invalid = (message: string, status = 422) => error(status, 'validation_error', message)
+const notAnId = invalid('The `id` must be a valid UUID.')
+const find = `GET /contacts/${email}`
+const contactId = 'e169aa45-1ecf-4183-9955-b1499d5701d3'
+const sent: Said = { status: 202, body: { object: 'event', event: 'waitlist.joined' } }
 
-test('requests and answers are those of the contract that the vendor publishes', async t => {
-  const exchanges = await exchanged(t, resendFake().answer, async url => {
-    const provider = await opened(t, resend, resendSettings(url))
-    assert.equal(await provider.check(never), null)
-    const creation = await provider.createContact(ada, false, never)
-    await provider.createContact(ada, true, never)
-    await provider.createContact(contactOf('refused@example.com'), false, never)
-    assert.ok(creation.is === 'created')
-    await provider.automation!.deliver(eventOf(ada), never)
-    await provider.automation!.deliver(eventOf({ ...ada, providerId: creation.providerId! }), never)
-    const plain = await opened(t, resend, { ...resendSettings(url), RESEND_SEGMENT_IDS: '' })
-    assert.equal(await plain.check(never), null)
-    const full = await opened(t, resend, { ...resendSettings(url), ...resendMore, PROVIDER_EXISTING: 'join' })
-    assert.equal(await full.check(never), null)
-    assert.equal((await full.createContact(contactOf('bob@example.com'), false, never)).is, 'created')
-    assert.equal((await full.createContact(ada, false, never)).is, 'existing')
-    for (const is of ['removed', 'absent']) assert.equal((await full.remove(ada.email, never)).is, is)
-  })
-  assert.equal(exchanges.length, 20)
-  for (const [asked, said] of exchanges) assertDocumented(resendCalls, asked, said)
-})
-
-test('an address finds its way through the path', async t => {
-  const odd = contactOf("a+b/c?d#e%20'f@example.com")
-  const fake = resendFake()
-  const server = await startVendor(t, fake.answer)
-  const provider = await opened(t, resend, resendSettings(server.url))
-  assert.equal((await provider.createContact(odd, false, never)).is, 'created')
-  assert.equal((await provider.createContact(odd, false, never)).is, 'existing')
-  assert.equal(fake.count(odd.email), 1)
-})
-
-test('a key that may only send mail is our mistake', async t => {
-  const server = await startVendor(t, resendFake().answer)
-  const provider = await opened(t, resend, { ...resendSettings(server.url), ...resendSendingKey })
-  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
-  assert.equal((await provider.check(never))?.is, 'misconfigured')
-})
-
-const wrong: readonly (readonly [string, Record<string, string>, RegExp])[] = [
-  ['a segment', { RESEND_SEGMENT_IDS: `${OTHER_SEGMENT},another` }, /the segment another: .*404/],
-  ['a topic', { RESEND_TOPIC_IDS: `${TOPIC},another` }, /the topic another: .*404/],
-  ['a property', { RESEND_PROPERTIES: 'plan=early,colour=blue' }, /there is no colour of type string/],
-  ['a property of another type', { RESEND_PROPERTIES: 'seats=7' }, /there is no seats of type string/],
-]
-for (const [what, change, why] of wrong) {
-  test(`the check names ${what} that is not there`, async t => {
-    const server = await startVendor(t, resendFake().answer)
-    for (const rest of [{}, { RESEND_SEGMENT_IDS: '' }]) {
-      const provider = await opened(t, resend, { ...resendSettings(server.url), ...rest, ...change })
-      const failure = await provider.check(never)
-      assert.ok(failure?.is === 'misconfigured' && why.test(failure.why), JSON.stringify(failure))
-    }
-    assert.ok(server.asked.every(({ method }) => method === 'GET'))
-  })
-}
-
-test('a property that is not there is no reason to drop a signup, whatever its name', async t => {
-  const server = await startVendor(t, resendFake().answer)
-  const provider = await opened(t, resend, { ...resendSettings(server.url), RESEND_PROPERTIES: 'email=1' })
-  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
-})
-
-test('nothing is sent of what is not set', async t => {
-  const server = await startVendor(t, resendFake().answer)
-  const { RESEND_SEGMENT_IDS, ...least } = resendSettings(server.url)
-  const provider = await opened(t, resend, { ...least, PROVIDER_EXISTING: 'join' })
-  await provider.createContact(ada, false, never)
-  assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
-  assert.deepEqual(
-    server.asked.map(({ method, path, json }) => [method, path, json]),
-    [
-      ['GET', '/contacts/ada@example.com', undefined],
-      ['POST', '/contacts', { email: 'ada@example.com', first_name: 'Ada', last_name: 'King Lovelace' }],
-      ['GET', '/contacts/ada@example.com', undefined],
+rows({
+  'the id of a contact, where it is known, names it to the automation': {
+    says: sent,
+    calls: [
+      [
+        start({ ...ada, providerId: contactId }),
+        'delivered',
+        ['POST /events/send', { event: 'waitlist.joined', contact_id: contactId }],
+      ],
     ],
-  )
+  },
+  'an address finds its way through the path': {
+    calls: [
+      [create(odd), 'created'],
+      [create(odd), 'existing'],
+      [remove(odd.email), 'removed'],
+    ],
+  },
+  'a key that may only send mail is our mistake': {
+    set: resendSendingKey,
+    calls: [
+      [create(), 'misconfigured'],
+      [check, 'misconfigured'],
+    ],
+  },
+  'a property that is not there is no reason to drop a signup, whatever its name': {
+    set: { RESEND_PROPERTIES: 'email=1' },
+    calls: [[create(), 'misconfigured']],
+  },
+  'a 404 that is not theirs does not make an address new': {
+    says: { status: 404, body: '<html>Not found</html>' },
+    calls: [[create(), 'misconfigured', find]],
+  },
+  'an address that it takes for an id stays, is not created, keeps nobody else waiting, and is removed by hand': {
+    says: notAnId,
+    calls: [
+      [
+        create(),
+        {
+          is: 'unreached',
+          why: 'find a contact: answered with 422 (validation_error, The `id` must be a valid UUID.)',
+          alone: true,
+        },
+        find,
+      ],
+      [remove(), 'by hand'],
+    ],
+  },
+  'what the rate limit asks for is kept, also where only its own field says it': {
+    says: { ...error(429, 'rate_limit_exceeded', 'Too many requests'), headers: { 'ratelimit-reset': '2' } },
+    calls: [[waitAfter(create()), 2_000]],
+  },
 })
 
-const answers: readonly (readonly [string, Said, string])[] = [
-  ['a validation error about the email', error(400, 'validation_error', 'The `email` field is invalid.'), 'refused'],
-  ['the same with 422', error(422, 'validation_error', 'Invalid `email` field.'), 'refused'],
-  ['the same in other words', error(422, 'validation_error', 'The `email` must be a valid email.'), 'refused'],
-  [
-    'a validation error about a property',
-    error(422, 'validation_error', 'The following properties do not exist: email, plan'),
-    'misconfigured',
-  ],
-  [
-    'a validation error that only mentions an email',
-    error(
-      422,
-      'validation_error',
-      'Invalid `from` field. The email address needs to follow the `email@example.com` format.',
-    ),
-    'misconfigured',
-  ],
-  ['a validation error about a segment', error(422, 'validation_error', 'Invalid `segments` field.'), 'misconfigured'],
-  ['a validation error with 403', error(403, 'validation_error', 'Only your own email address.'), 'misconfigured'],
-  ['a missing key', error(401, 'missing_api_key', 'Missing API key'), 'misconfigured'],
-  ['an unknown key', error(403, 'invalid_api_key', 'API key is invalid'), 'misconfigured'],
-  ['a segment that is not there', error(404, 'not_found', 'Segment not found'), 'misconfigured'],
-  ['a method that is not allowed', error(405, 'method_not_allowed', 'Method is not allowed'), 'misconfigured'],
-  ['a daily quota', error(429, 'daily_quota_exceeded', 'You have reached your daily quota'), 'unreached'],
-  ['an error of theirs', error(500, 'application_error', 'An unexpected error occurred'), 'unclear'],
-  ['an answer without an id', { status: 201, body: { object: 'contact' } }, 'unclear'],
-]
-
-for (const [what, said, expected] of answers) {
-  test(`a creation that meets ${what} is ${expected}`, async t => {
-    const fake = resendFake()
-    const server = await startVendor(t, asked => (asked.method === 'POST' ? said : fake.answer(asked)))
-    const provider = await opened(t, resend, resendSettings(server.url))
-    assert.equal((await provider.createContact(ada, false, never)).is, expected)
-  })
-}
-
-test('a 404 that is not theirs does not make an address new', async t => {
-  const server = await startVendor(t, () => ({ status: 404, body: '<html>Not found</html>' }))
-  const provider = await opened(t, resend, resendSettings(server.url))
-  assert.equal((await provider.createContact(ada, false, never)).is, 'misconfigured')
-  assert.equal(server.asked.length, 1)
-})
-
-test('an address that it takes for an id stays, is not created, and keeps nobody else waiting', async t => {
-  const server = await startVendor(t, () => error(422, 'validation_error', 'The `id` must be a valid UUID.'))
-  const provider = await opened(t, resend, resendSettings(server.url))
-  const creation = await provider.createContact(ada, false, never)
-  assert.ok(creation.is === 'unreached' && creation.alone === true, JSON.stringify(creation))
-  assert.equal(server.asked.length, 1)
-})
-
-test('what the rate limit asks for is kept, also where only its own field says it', async t => {
-  const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '0', 'ratelimit-reset': '2' }
-  const server = await startVendor(t, () => ({ ...error(429, 'rate_limit_exceeded', 'Too many requests'), headers }))
-  const provider = await opened(t, resend, resendSettings(server.url))
-  const creation = await provider.createContact(ada, false, never)
-  assert.ok(creation.is === 'unreached')
-  assert.equal(creation.retryAfter, 2_000)
-})
-
-const created: readonly (readonly [string, string, object])[] = [
-  ['long before the signup', '2023-10-06 23:47:56.678+00', { ours: false }],
-  ['at the signup', new Date().toISOString(), { ours: true }],
-  ['at a time that makes no sense', 'yesterday', { ours: undefined }],
-]
-
-for (const [when, created_at, expected] of created) {
-  test(`a contact that was made ${when} is told from ours`, async t => {
-    const body = { object: 'contact', id: 'c1', email: 'ada@example.com', created_at }
-    const server = await startVendor(t, () => ({ status: 200, body }))
-    const provider = await opened(t, resend, resendSettings(server.url))
-    const creation = await provider.createContact(ada, true, never)
-    assert.deepEqual(creation, { is: 'existing', providerId: 'c1', ...expected })
-  })
-}
-
-test('a 2xx that is not as documented is neither a good key nor a start of the automation', async t => {
-  for (const body of [{}, '<html>Welcome</html>']) {
-    const server = await startVendor(t, () => ({ status: 200, body }))
-    for (const change of [{}, { RESEND_SEGMENT_IDS: '' }]) {
-      const provider = await opened(t, resend, { ...resendSettings(server.url), ...change })
-      assert.equal((await provider.check(never))?.is, 'unreached')
-      assert.equal((await provider.automation!.deliver(eventOf(ada), never)).is, 'unclear')
-    }
+for (const segment of [SEGMENT, '']) {
+  for (const [what, set, why] of [
+    ['a segment', { RESEND_SEGMENT_IDS: `${OTHER_SEGMENT},another` }, /the segment another: .*404/],
+    ['a topic', { RESEND_TOPIC_IDS: `${TOPIC},another` }, /the topic another: .*404/],
+    ['a property', { RESEND_PROPERTIES: 'plan=early,colour=blue' }, /there is no colour of type string/],
+    ['a property of another type', { RESEND_PROPERTIES: 'seats=7' }, /there is no seats of type string/],
+  ] as const) {
+    rows({
+      [`with ${segment === '' ? 'no' : 'a'} segment the check names ${what} that is not there`]: {
+        set: { RESEND_SEGMENT_IDS: segment, ...set },
+        calls: [[check, why]],
+      },
+    })
   }
-})
+}
 
-test('an address that it takes for an id is to be removed by hand', async t => {
-  const message = 'The `id` must be a valid UUID.'
-  const { url } = await startVendor(t, () => ({ status: 422, body: { name: 'validation_error', message } }))
-  const provider = await opened(t, resend, resendSettings(url))
-  assert.equal((await provider.remove('ada@example.com', never)).is, 'by hand')
-})
+answers(
+  'a creation',
+  create(),
+  [
+    [invalid('The `email` field is invalid.', 400), 'refused'],
+    [invalid('Invalid `email` field.'), 'refused'],
+    [invalid('The `email` must be a valid email.'), 'refused'],
+    [invalid('The following properties do not exist: email, plan'), 'misconfigured'],
+    [invalid('Invalid `from` field. It needs to follow the `email@example.com` format.'), 'misconfigured'],
+    [invalid('Invalid `segments` field.'), 'misconfigured'],
+    [invalid('Only your own email address.', 403), 'misconfigured'],
+    [error(429, 'daily_quota_exceeded', 'You have reached your daily quota'), 'unreached'],
+    [{ status: 201, body: { object: 'contact' } }, 'unclear'],
+  ],
+  { to: 'POST' },
+)
+
+// The time tells a contact from ours.
+answers(
+  'in doubt, a look-up',
+  createAgain(),
+  (
+    [
+      ['2023-10-06 23:47:56.678+00', false],
+      [new Date().toISOString(), true],
+      ['yesterday', undefined],
+    ] as const
+  ).map(([created_at, ours]) => [
+    { status: 200, body: { object: 'contact', id: 'c1', email, created_at } },
+    { is: 'existing', providerId: 'c1', ours },
+  ]),
+)
+
+// A 2xx that is not as documented is neither a good key nor a start of the automation.
+for (const set of [{}, { RESEND_SEGMENT_IDS: '' }]) {
+  const undocumented = [{}, '<html>Welcome</html>'].map(body => ({ status: 200, body }))
+  answers(
+    `with ${JSON.stringify(set)}, a check`,
+    check,
+    undocumented.map(said => [said, 'unreached']),
+    { set },
+  )
+}
+answers(
+  'a start',
+  start(),
+  [{}, '<html>Welcome</html>'].map(body => [{ status: 200, body }, 'unclear']),
+)

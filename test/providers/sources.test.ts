@@ -22,7 +22,6 @@ import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
 import { mailerliteFake, mailerliteSettings } from './mailerlite.fake.ts'
 import { plunkContract } from './plunk.contract.ts'
 import { plunkFake, plunkSettings } from './plunk.fake.ts'
-import { resendCalls } from './resend.contract.ts'
 import { resendFake, resendSettings } from './resend.fake.ts'
 
 const vendors = await allVendors()
@@ -42,7 +41,7 @@ const FIELDS = ['utm_source', 'utm_medium', 'utm_campaign']
 
 const told: Readonly<Record<VendorName, readonly Told[]>> = {
   loops: [{ fake: loopsFake, settings: loopsSettings, event: within('eventProperties') }],
-  resend: [{ fake: resendFake, settings: resendSettings, contract: resendCalls, event: within('payload') }],
+  resend: [{ fake: resendFake, settings: resendSettings, event: within('payload') }],
   kit: [
     { fake: kitFake, settings: kitSettings },
     {
