@@ -6,8 +6,10 @@ import { operatorOf } from '../../src/app/database.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { startReceiver } from '../contracts/destination.receiver.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { webhookSecret } from '../harness/instances.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -202,28 +204,8 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
 
   test('--announce beside a running service: the webhook hears of them', async t => {
     const cwd = temporaryFolder(t)
-    const heard: string[] = []
-    const { createServer } = await import('node:http')
-    const receiver = createServer((request, response) => {
-      let body = ''
-      request.on('data', chunk => {
-        body += chunk
-      })
-      request.on('end', () => {
-        heard.push(JSON.parse(body).data.email)
-        response.end()
-      })
-    })
-    await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
-    t.after(() => receiver.close())
-    const address = receiver.address()
-    assert.ok(typeof address === 'object' && address !== null)
-    const env = {
-      PORT: '0',
-      HOST: '127.0.0.1',
-      WEBHOOK_URL: `http://127.0.0.1:${address.port}/`,
-      WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
-    }
+    const receiver = await startReceiver(t, () => ({ status: 204 }))
+    const env = { PORT: '0', HOST: '127.0.0.1', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret }
     const service = await runProgram(t, env, { cwd })
     const quiet = 'name,email\nQuiet,quiet@example.com\n'
     assert.equal((await run(t, cwd, ['import', '-'], { env, input: quiet })).code, 0)
@@ -231,8 +213,11 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
     const { code, stdout } = await run(t, cwd, ['import', '--announce', '-'], { env, input })
     assert.equal(code, 0)
     assert.match(stdout, /^1 added, 1 on the list before/)
-    await until(() => heard.length > 0)
-    assert.deepEqual(heard, ['ada@example.com'])
+    await receiver.arrived(1)
+    assert.deepEqual(
+      receiver.received.map(({ json }) => json.data.email),
+      ['ada@example.com'],
+    )
     assert.equal(await service.end('SIGTERM'), 0)
   })
 })

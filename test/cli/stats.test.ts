@@ -81,19 +81,6 @@ describe('a watch on a terminal', { concurrency: true, timeout: 60_000 }, () => 
     return { terminal: made, written: () => written, frames: () => written.split('\x1b[H').slice(1) }
   }
 
-  test('draws on a terminal that does not know its size as on one of 80 by 24', async () => {
-    const { terminal: on, frames } = terminal()
-    Object.assign(on, { columns: 0, rows: 0 })
-    const stop = new AbortController()
-    const draw = (_: number, columns: number) => Array.from({ length: 40 }, (_, i) => `line ${i} of ${columns}`)
-    const over = watchOn(on, { read: async () => 1, draw, stop: stop.signal })
-    await until(() => frames().length > 0)
-    stop.abort()
-    await over
-    assert.match(frames()[0]!, /line 0 of 80/)
-    assert.equal(frames()[0]!.split('\n').length - 1, 23)
-  })
-
   test('draws in place, as much as there is room for, and leaves the screen as it was', async () => {
     const { terminal: on, written, frames } = terminal()
     const stop = new AbortController()

@@ -12,7 +12,7 @@ import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { seeded } from '../harness/vendor.ts'
 
-const KILLS = isSlow ? 50 : 4
+const KILLS = isSlow ? 20 : 4
 
 test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once, with one event`, {
   timeout: 120_000,

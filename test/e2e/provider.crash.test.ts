@@ -36,7 +36,7 @@ interface Point {
   readonly vendorHas: readonly [contacts: number, starts: number]
   /** Whether the visitor has been told. */
   readonly told: boolean
-  /** So often it is killed at this moment in `npm test`; in slow tests once and twice, at every moment. */
+  /** So often it is killed at this moment, in `npm test`, too; at the others once, in .ci/run. */
   readonly always?: 'once' | 'twice'
 }
 
@@ -147,31 +147,30 @@ async function assertCompleted(scene: Scene): Promise<void> {
 
 describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
   // The second time nobody is there who asks: it is the background that comes to the same moment.
-  for (const times of ['once', 'twice'] as const) {
-    for (const { name, arrange, before, isReached, leaves, vendorHas, told, always } of points) {
-      const skip = times !== always && !isSlow && 'it runs in .ci/run'
-      test(`${times} ${name}`, { skip }, async t => {
-        const scene = await stage(t, patient)
-        for (const time of times === 'once' ? [1] : [1, 2]) {
-          arrange(scene)
-          const program = await scene.run()
-          if (time === 1) await before?.(scene, program)
-          const answer = time === 1 ? signUp(program, EMAIL) : null
-          await until(() => isReached(scene))
-          if (told && answer !== null) assert.equal((await answer)?.alreadyExisted, false)
-          assert.equal(await program.end('SIGKILL'), null)
-          if (!told) assert.equal(await answer, null)
+  for (const { name, arrange, before, isReached, leaves, vendorHas, told, always } of points) {
+    const skip = always === undefined && !isSlow && 'it runs in .ci/run'
+    const times = always ?? 'once'
+    test(`${times} ${name}`, { skip }, async t => {
+      const scene = await stage(t, patient)
+      for (const time of times === 'once' ? [1] : [1, 2]) {
+        arrange(scene)
+        const program = await scene.run()
+        if (time === 1) await before?.(scene, program)
+        const answer = time === 1 ? signUp(program, EMAIL) : null
+        await until(() => isReached(scene))
+        if (told && answer !== null) assert.equal((await answer)?.alreadyExisted, false)
+        assert.equal(await program.end('SIGKILL'), null)
+        if (!told) assert.equal(await answer, null)
 
-          assert.deepEqual(stored(scene, EMAIL), leaves)
-          assert.deepEqual([scene.fake.count(EMAIL), scene.fake.starts(EMAIL)], vendorHas)
-          endLeases(scene)
-          unstall(scene)
-          scene.release()
-        }
-        await assertCompleted(scene)
-        assertOnce(scene)
-      })
-    }
+        assert.deepEqual(stored(scene, EMAIL), leaves)
+        assert.deepEqual([scene.fake.count(EMAIL), scene.fake.starts(EMAIL)], vendorHas)
+        endLeases(scene)
+        unstall(scene)
+        scene.release()
+      }
+      await assertCompleted(scene)
+      assertOnce(scene)
+    })
   }
 
   test('before confirm, with an address that the vendor had: there is no event, then either', async t => {
@@ -188,18 +187,5 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
     await assertCompleted(scene)
     assert.equal(contactsIn(scene.path)[0]?.events, 0)
     assert.deepEqual([scene.fake.starts(EMAIL), scene.asked(HOOK).length], [0, 0])
-  })
-
-  const skip = !isSlow && 'it waits for a minute: set WAITLIST_SLOW_TESTS'
-  test('during create: what was held is taken over when the lease is over', { skip }, async t => {
-    const scene = await stage(t, patient)
-    scene.hold(CREATE, 'after the effect')
-    const program = await scene.run()
-    signUp(program, EMAIL)
-    await until(() => scene.held() > 0)
-    await program.end('SIGKILL')
-    scene.release()
-    await assertCompleted(scene)
-    assertOnce(scene)
   })
 })

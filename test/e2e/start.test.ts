@@ -37,18 +37,28 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     })
   })
 
-  test('and what is done against bots', async t => {
+  test('and what is done against bots, and where it listens itself behind a proxy', async t => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')
     const env = { HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' }
-    const program = await runProgram(t, { ...common, ...env, DISCLOSE_MEMBERSHIP: 'false' }, { cwd })
+    const BASE_URL = 'https://waitlist.example.com'
+    const behind = { BASE_URL, TRUST_PROXY: '1', DISCLOSE_MEMBERSHIP: 'false' }
+    const program = await runProgram(t, { ...common, ...env, ...behind }, { cwd })
     await program.end('SIGTERM')
     const ready = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership } = ready
+    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, listening } = ready
     assert.deepEqual(
-      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership },
-      { holdsAbove: '200 in 3600 s', holdsSuspicious: true, blockedDomains: 'blocked.txt', disclosesMembership: false },
+      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url },
+      {
+        holdsAbove: '200 in 3600 s',
+        holdsSuspicious: true,
+        blockedDomains: 'blocked.txt',
+        disclosesMembership: false,
+        url: BASE_URL,
+      },
     )
+    assert.match(String(listening), /^http:\/\/[^/]+:\d+$/)
+    assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand keeps`))
   })
 
   test('with ADMIN_PORT the log and the welcome say where the second listener is', async t => {

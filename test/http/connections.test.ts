@@ -164,12 +164,6 @@ describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
     })
   }
 
-  test('a client beside the trusted proxies has a share', async t => {
-    const { open } = await boundedServer(t, { share: 1, proxies: proxies[0]! })
-    const own = [await open(bob), await open(bob)]
-    assert.deepEqual(await closed(own), [0])
-  })
-
   test('what is closed is logged with its count, and at most once in ten seconds', async t => {
     const { open, logged } = await boundedServer(t, { share: 1 })
     const own = [await open(), await open(), await open(), await open()]

@@ -15,12 +15,14 @@ import type { Challenge } from '../../src/waitlist/ports/challenge.ts'
 import { assertRefused, clientOf, withoutScripts } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
 import { openTestServer } from '../harness/server.ts'
-import { startService } from '../harness/service.ts'
+import { startService, wholeFile } from '../harness/service.ts'
 import { solved } from '../harness/solve.ts'
 
 const path = '/api/challenge'
 const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' }
 const ada = { name: 'Ada', email: 'ada@example.com' }
+
+const { request, signUp } = await clientOf(await startService(wholeFile, easy))
 
 /** The whole answer as it is sent, without what is another one each time or names the path. */
 const bytes = async (baseUrl: string, line: string) => {
@@ -40,8 +42,7 @@ test('without altcha there is no such path, whatever the method, and no document
   }
 })
 
-test('a challenge is made for each GET and HEAD, and no cache may keep it', async t => {
-  const { request } = await clientOf(await startService(t, easy))
+test('a challenge is made for each GET and HEAD, and no cache may keep it', async () => {
   const answers = [await request(path), await request(`${path}?x=1`)]
   for (const { status, headers, json } of answers) {
     assert.equal(status, 200)
@@ -57,8 +58,7 @@ test('a challenge is made for each GET and HEAD, and no cache may keep it', asyn
   assert.equal(head.headers.get('content-length'), answers[0]!.headers.get('content-length'))
 })
 
-test('other methods are a 405 that names those it has, and OPTIONS a 204', async t => {
-  const { request } = await clientOf(await startService(t, easy))
+test('other methods are a 405 that names those it has, and OPTIONS a 204', async () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     const answer = await request(path, { method })
     assertRefused(answer, 405, methodNotAllowed('GET, HEAD, OPTIONS').error)
@@ -138,9 +138,7 @@ test('so many are made at once, and what is beyond that is refused; the failure 
   assert.equal(statuses.at(-1), 200)
 })
 
-test('a signup needs a solution: none, a wrong one, an expired one, and one that was used for another address', async t => {
-  const service = await startService(t, easy)
-  const { request, signUp } = await clientOf(service)
+test('a signup needs a solution: none, a wrong one, an expired one, and one that was used for another address', async () => {
   const fresh = async () => solved((await request(path)).text)
   assertRefused(await signUp(ada), 400, challengeMissing.error)
   assertRefused(await signUp({ ...ada, altcha: 'x' }), 400, challengeFailed.error)

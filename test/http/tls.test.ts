@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import type { TLSSocket } from 'node:tls'
 import { startService } from '../harness/service.ts'
 import { assertModernOnly, assertNoRenegotiation, handshake, http1, json, someone, startTls } from '../harness/tls.ts'
 
@@ -65,26 +64,5 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
     const plain = await fetch(`${clear.baseUrl}/api/health`)
     assert.equal(plain.headers.get('strict-transport-security'), null)
     await plain.text()
-  })
-
-  test('the limits and refusals below the router hold over TLS too', async t => {
-    const { baseUrl } = await startTls(t)
-    const ask = async (bytes: string) => {
-      const socket = (await handshake({ baseUrl }, {})) as TLSSocket
-      let received = ''
-      socket.setEncoding('utf8').on('data', chunk => {
-        received += chunk
-      })
-      socket.on('error', () => {})
-      socket.write(bytes)
-      await once(socket, 'close')
-      return received
-    }
-    const close = 'Connection: close\r\n'
-    assert.match(await ask(`GET / HTTP/1.1\r\n${close}\r\n`), /^HTTP\/1\.1 400 [\s\S]*\{"error":/, 'no Host')
-    assert.match(await ask(`FOO / HTTP/1.1\r\nHost: a\r\n${close}\r\n`), /^HTTP\/1\.1 501 [\s\S]*\{"error":/)
-    const long = `X-Long: ${'x'.repeat(9_000)}\r\n`
-    assert.match(await ask(`GET / HTTP/1.1\r\nHost: a\r\n${long}${close}\r\n`), /^HTTP\/1\.1 431 [\s\S]*\{"error":/)
-    assert.match(await ask(`GET /api/health HTTP/1.1\r\nHost: a\r\n${close}\r\n`), /^HTTP\/1\.1 200 /)
   })
 })
