@@ -11,9 +11,9 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -82,7 +82,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function checkAutomation(path: string, attempt: Attempt): Promise<Failure | null> {
     const to = 'look at the automation'
     const reply = await call({ to, method: 'GET', path }, attempt)
-    if (reply.is !== 'answered') return reply
     const triggers = memberAt(reply.json, 'data', 'trigger_events')
     if (reply.status !== 200 || !Array.isArray(triggers)) return judge(reply)
     const isOn = ['live', 'running'].includes(textAt(reply.json, 'data', 'status') ?? '')
@@ -95,21 +94,19 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const to = 'look at the custom fields'
     const path = `${publication}/custom_fields`
     const reply = await call({ to, method: 'GET', path, query: { limit: '100' } }, attempt)
-    if (reply.is !== 'answered') return reply
     const fields = memberAt(reply.json, 'data')
     if (reply.status !== 200 || !Array.isArray(fields)) return judge(reply)
     const absent = names.filter(name => !fields.some(each => textAt(each, 'display') === name))
     return absent.length === 0 ? null : { is: 'misconfigured', why: `${to}: there is no ${absent.join(', ')}` }
   }
 
-  function find(email: string, attempt: Attempt): Promise<Reply | Failure> {
+  function find(email: string, attempt: Attempt): Promise<Answer> {
     const path = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
     return call({ to: 'find a subscription', method: 'GET', path }, attempt)
   }
 
   async function checkPublication(attempt: Attempt): Promise<Failure | null> {
     const reply = await call({ to: 'look at the publication', method: 'GET', path: publication }, attempt)
-    if (reply.is !== 'answered') return reply
     return reply.status === 200 && idAt(reply.json, 'data', 'id') !== undefined ? null : judge(reply)
   }
 
@@ -117,7 +114,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async createContact(contact, _doubt, attempt) {
       const { name, email, source: { ref: _, ...campaign } = {} } = contact
       const found = await find(email, attempt)
-      if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'data', 'id')
       if (found.status === 200 && foundId !== undefined) {
         const ours = isYoungerThanSignup(timeOf(memberAt(found.json, 'data', 'created')), contact)
@@ -145,10 +141,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
       let reply = await create(referral)
       const { referral_code: code, referring_site: site } = referral
       // Visitors may send anything, and whether a code that is nobody's is refused is not documented.
-      if (reply.is === 'answered' && reply.status === 400 && (code ?? site) !== undefined) reply = await create({})
-      if (reply.is !== 'answered') return reply
+      if (reply.status === 400 && (code ?? site) !== undefined) reply = await create({})
       const providerId = idAt(reply.json, 'data', 'id')
-      return reply.status < 300 && providerId !== undefined ? { is: 'created', providerId } : judge(reply)
+      return reply.ok && providerId !== undefined ? { is: 'created', providerId } : judge(reply)
     },
 
     /** The tags come beside those that the subscription has. */
@@ -159,8 +154,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         // Creation and look-up both tell it.
         const path = `${publication}/subscriptions/${encodeURIComponent(providerId!)}/tags`
         const reply = await call({ to: 'add tags', method: 'POST', path, body: { tags } }, attempt)
-        if (reply.is !== 'answered') return reply
-        return reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined ? null : judgeDelivery(reply)
+        return reply.ok && idAt(reply.json, 'data', 'id') !== undefined ? null : judgeDelivery(reply)
       }),
 
     automation:
@@ -170,14 +164,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
             const path = `${automationPath}/journeys`
             const body = providerId === undefined ? { email } : { subscription_id: providerId }
             const reply = await call({ to: 'start the automation', method: 'POST', path, body }, attempt)
-            if (reply.is !== 'answered') return reply
-            const started = reply.status < 300 && idAt(reply.json, 'data', 'id') !== undefined
+            const started = reply.ok && idAt(reply.json, 'data', 'id') !== undefined
             return started ? { is: 'delivered' } : judgeDelivery(reply)
           },
 
     async remove(email, attempt) {
       const found = await find(email, attempt)
-      if (found.is !== 'answered') return found
       // An unknown publication is a 404 too.
       if (found.status === 404) return (await checkPublication(attempt)) ?? { is: 'absent' }
       const id = idAt(found.json, 'data', 'id')
@@ -185,7 +177,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
       const path = `${publication}/subscriptions/${encodeURIComponent(id)}`
       const reply = await call({ to: 'delete a subscription', method: 'DELETE', path, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 204 ? { is: 'removed' } : judge(reply)
     },
 

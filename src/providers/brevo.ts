@@ -1,9 +1,9 @@
 import { number, numbers, optional, page, required, type ValuesOf, withDefault, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -83,7 +83,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     call({ to: 'find a contact', method: 'GET', path: `/v3/contacts/${encodeURIComponent(email)}` }, attempt)
 
   /** A contact that Brevo has; in doubt with its id, and whether it is ours. */
-  function existing(found: Reply, contact: Contact, doubt: boolean): Creation {
+  function existing(found: Answer, contact: Contact, doubt: boolean): Creation {
     const providerId = idAt(found.json, 'id')
     if (found.status !== 200 || providerId === undefined) return refusedOr(found)
     if (!doubt) return { is: 'existing' }
@@ -93,13 +93,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function create(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
     const body = { email: contact.email, attributes: attributesOf(contact), listIds: lists, updateEnabled: false }
     const reply = await call({ to: 'create a contact', method: 'POST', path: '/v3/contacts', body }, attempt)
-    if (reply.is !== 'answered') return reply
     const id = idAt(reply.json, 'id')
     if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
     if (!isKnown(reply)) return refusedOr(reply)
     if (!doubt) return { is: 'existing' }
     const found = await find(contact, attempt)
-    if (found.is !== 'answered') return found
     // One of ours would be found.
     return found.status === 404 ? { is: 'existing', ours: false } : existing(found, contact, doubt)
   }
@@ -114,11 +112,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   async function createConfirmed(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
     const found = await find(contact, attempt)
-    if (found.is !== 'answered') return found
     if (found.status !== 404) return existing(found, contact, doubt)
     const reply = await ask(contact.email, attributesOf(contact), attempt)
-    if (reply.is !== 'answered') return reply
-    if (reply.status < 300) return { is: 'created' }
+    if (reply.ok) return { is: 'created' }
     // One of ours would be found, or be asked without a word.
     return isKnown(reply) ? { is: 'existing', ours: false } : refusedOr(reply)
   }
@@ -126,7 +122,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
   /** Only the lists that are missing cost a call, so an attempt goes on where the last one ended. */
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | null> {
     const found = await find(contact, attempt)
-    if (found.is !== 'answered') return found
     // It is only blocked there, or deleted meanwhile.
     if (found.status === 404) return null
     const listIds = memberAt(found.json, 'listIds')
@@ -136,15 +131,13 @@ function client(settings: Settings, connect: Connect): VendorClient {
       // Nobody gets on a list without a confirmation, and those who unsubscribed are not asked to come back.
       if (memberAt(found.json, 'emailBlacklisted') === true) return null
       const reply = await ask(contact.email, undefined, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status < 300 || isKnown(reply) ? null : judge(reply)
+      return reply.ok || isKnown(reply) ? null : judge(reply)
     }
     // An update of the contact could name all of them at once, but is reported to take it off its other lists.
     for (const list of missing) {
       const path = `/v3/contacts/lists/${list}/contacts/add`
       const body = { emails: [contact.email] }
       const reply = await call({ to: `add to the list ${list}`, method: 'POST', path, body }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status !== 201 && !isOnList(reply)) return judge(reply)
     }
     return null
@@ -167,8 +160,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
             event_properties: source,
           }
           const reply = await call({ to: 'send an event', method: 'POST', path: '/v3/events', body }, attempt)
-          if (reply.is !== 'answered') return reply
-          return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
+          return reply.ok ? { is: 'delivered' } : judgeDelivery(reply)
         },
 
     async remove(email, attempt) {
@@ -176,7 +168,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const query = { identifierType: 'email_id' }
       const to = 'delete a contact'
       const reply = await call({ to, method: 'DELETE', path, query, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status === 204) return { is: 'removed' }
       const isAbsent = reply.status === 404 && memberAt(reply.json, 'code') === 'document_not_found'
       return isAbsent ? { is: 'absent' } : judge(reply)
@@ -186,7 +177,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async check(attempt) {
       const get = (to: string, path: string) => call({ to: `check ${to}`, method: 'GET', path }, attempt)
       const attributes = await get('the key and the attributes', '/v3/contacts/attributes')
-      if (attributes.is !== 'answered') return attributes
       const known = memberAt(attributes.json, 'attributes')
       if (attributes.status !== 200 || !Array.isArray(known)) return judge(attributes)
       const missing = [firstName, lastName].filter(name => !known.some(each => memberAt(each, 'name') === name))
@@ -195,12 +185,10 @@ function client(settings: Settings, connect: Connect): VendorClient {
       }
       for (const list of lists ?? []) {
         const reply = await get(`the list ${list}`, `/v3/contacts/lists/${list}`)
-        if (reply.is !== 'answered') return reply
         if (reply.status !== 200 || idAt(reply.json, 'id') !== String(list)) return judge(reply)
       }
       if (!isDoubleOptIn) return null
       const template = await get('the template', `/v3/smtp/templates/${templateId}`)
-      if (template.is !== 'answered') return template
       if (template.status !== 200 || idAt(template.json, 'id') === undefined) return judge(template)
       const isUsable = memberAt(template.json, 'isActive') === true && memberAt(template.json, 'doiTemplate') === true
       return isUsable
@@ -211,18 +199,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
 }
 
 /** The metadata is newer than the code, and has been seen with a different one; a double opt-in has only the words. */
-const isKnown = ({ status, json }: Reply): boolean =>
+const isKnown = ({ status, json }: Answer): boolean =>
   status === 400 &&
   (memberAt(json, 'code') === 'duplicate_parameter' ||
     memberAt(json, 'metadata', 'duplicate_identifiers') !== undefined ||
     /\bemail(?: address)? is already associated with another (?:contact|user)\b/i.test(textAt(json, 'message') ?? ''))
 
 /** Another tool was faster. */
-const isOnList = ({ status, json }: Reply): boolean =>
+const isOnList = ({ status, json }: Answer): boolean =>
   status === 400 && /^contact already in list/i.test(textAt(json, 'message') ?? '')
 
 /** The code is that of every wrong parameter, such as our lists; only these words mean the address. */
-function refusedOr(reply: Reply): Creation {
+function refusedOr(reply: Answer): Creation {
   const isAddress =
     reply.status === 400 &&
     memberAt(reply.json, 'code') === 'invalid_parameter' &&

@@ -1,7 +1,7 @@
 import { names, optional, page, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
@@ -84,7 +84,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         referrer_url: settings.BUTTONDOWN_REFERRER_URL,
       }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
       if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
       if (reply.status !== 400 || !EXISTS.has(textAt(reply.json, 'code') ?? '')) return judgeCreation(reply)
@@ -92,7 +91,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
       const path = `/v1/subscribers/${encodeURIComponent(email)}`
       const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
-      if (found.is !== 'answered') return found
       // One of ours would be found.
       if (found.status === 404) return { is: 'existing', ours: false }
       const foundId = idAt(found.json, 'id')
@@ -106,14 +104,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       (async ({ email }, attempt) => {
         const path = `/v1/subscribers/${encodeURIComponent(email)}`
         const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
-        if (found.is !== 'answered') return found
         if (found.status === 404) return null
         const has = memberAt(found.json, 'tags')
         if (found.status !== 200 || !Array.isArray(has)) return judge(found)
         if (tags.every(tag => has.includes(tag))) return null
         const body = { tags: [...new Set([...has, ...tags])] }
         const reply = await call({ to: 'tag a subscriber', method: 'PATCH', path, body }, attempt)
-        if (reply.is !== 'answered') return reply
         const isDone = reply.status === 200 && idAt(reply.json, 'id') !== undefined
         return isDone || isUnchangeable(reply) ? null : conflictOr(judge, reply)
       }),
@@ -126,14 +122,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
             const path = `/v1/subscribers/${subscriber}/emails/${encodeURIComponent(mail)}`
             const headers = { 'x-idempotency-key': id }
             const reply = await call({ to: 'send a mail', method: 'POST', path, headers }, attempt)
-            if (reply.is !== 'answered') return reply
             return reply.status === 200 && isObject(reply.json) ? { is: 'delivered' } : conflictOr(judgeDelivery, reply)
           },
 
     async remove(email, attempt) {
       const path = `/v1/subscribers/${encodeURIComponent(email)}`
       const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status === 204) return { is: 'removed' }
       const isAbsent = reply.status === 404 && textAt(reply.json, 'detail') !== undefined
       return isAbsent ? { is: 'absent' } : conflictOr(judge, reply)
@@ -142,7 +136,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async check(attempt) {
       for (const { what, member, ...asked } of named) {
         const reply = await call({ to: `check ${what}`, method: 'GET', ...asked }, attempt)
-        if (reply.is !== 'answered') return reply
         const isThere = member === undefined || memberAt(reply.json, member) !== undefined
         if (reply.status !== 200 || !isThere) return judge(reply)
       }
@@ -151,7 +144,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 }
 
-function judgeCreation(reply: Reply): Creation {
+function judgeCreation(reply: Answer): Creation {
   const { status, json, summary } = reply
   const code = textAt(json, 'code') ?? ''
   if (status === 400) {
@@ -179,11 +172,11 @@ function saysOfAddress(json: unknown): boolean {
 }
 
 /** The codes of an update that mean the subscriber, whatever it is about: no later attempt would change it. */
-const isUnchangeable = ({ status, json }: Reply): boolean =>
+const isUnchangeable = ({ status, json }: Answer): boolean =>
   status === 400 && ['email_invalid', 'firewall_blocked'].includes(textAt(json, 'code') ?? '')
 
 /** A 409 without a code is documented for every call and explained for none: perhaps another call is under way. */
-const conflictOr = <Other>(otherwise: (reply: Reply) => Other, reply: Reply): Failure | Other =>
+const conflictOr = <Other>(otherwise: (reply: Answer) => Other, reply: Answer): Failure | Other =>
   reply.status === 409 ? { is: 'unclear', why: reply.summary } : otherwise(reply)
 
 const isObject = (json: unknown): boolean => typeof json === 'object' && json !== null && !Array.isArray(json)

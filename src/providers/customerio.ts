@@ -10,13 +10,13 @@ import {
   word,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import type { Call, Caller } from '../outbound/caller.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
+import type { Call } from '../outbound/caller.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
 import { ALWAYS, DAY, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
+import { type Connect, splitName, type VendorCaller, type VendorClient } from './vendor-client.ts'
 
 const settings = {
   CUSTOMERIO_API: withDefault(
@@ -113,7 +113,7 @@ interface Wire {
   deletion(email: string): Pick<Call, 'method' | 'path' | 'body'>
   /** Tries the key and changes nothing. */
   readonly trial: Call
-  isGood(reply: Reply): boolean
+  isGood(reply: Answer): boolean
   /** As in `VendorClient`. */
   readonly repeatable?: number
 }
@@ -185,16 +185,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   /** The id of the person with this address; null: there is none. */
-  async function find(email: string, { call }: Caller, attempt: Attempt): Promise<string | null | Failure> {
+  async function find(email: string, { call }: VendorCaller, attempt: Attempt): Promise<string | null | Failure> {
     const reply = await call(lookup(email), attempt)
-    if (reply.is !== 'answered') return reply
     const people = memberAt(reply.json, 'results')
     if (reply.status !== 200 || !Array.isArray(people)) return judge(reply)
     return people.length === 0 ? null : (idAt(people, 0, 'cio_id') ?? judge(reply))
   }
 
   /** Null if nobody has this address. */
-  async function existing(contact: Contact, doubt: boolean, app: Caller, attempt: Attempt) {
+  async function existing(contact: Contact, doubt: boolean, app: VendorCaller, attempt: Attempt) {
     const providerId = await find(contact.email, app, attempt)
     if (typeof providerId !== 'string') return providerId
     if (!doubt) return { is: 'existing', providerId } as const
@@ -202,7 +201,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const path = `/v1/customers/${encodeURIComponent(providerId)}/attributes`
     const query = { id_type: 'cio_id' }
     const found = await app.call({ to: 'get the attributes of a person', method: 'GET', path, query }, attempt)
-    if (found.is !== 'answered') return found
     const attributes = memberAt(found.json, 'customer', 'attributes')
     if (found.status !== 200 || attributes === undefined) return judge(found)
     // Ours has the time of its signup, in seconds. Attributes are documented as text.
@@ -226,8 +224,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       { to: 'add a person', statusAlone: true, ...wire.person(contact.email, { ...attributes }) },
       attempt,
     )
-    if (reply.is !== 'answered') return reply
-    return reply.status < 300 ? { is: 'created' } : judge(reply)
+    return reply.ok ? { is: 'created' } : judge(reply)
   }
 
   async function join({ email }: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
@@ -235,8 +232,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const [query, body] = [{ id_type: 'email' }, { ids: [email] }]
     const to = `add to the segment ${segment}`
     const reply = await call({ to, method: 'POST', path, query, body, statusAlone: true }, attempt)
-    if (reply.is !== 'answered') return reply
-    return reply.status < 300 ? null : judgeDelivery(reply)
+    return reply.ok ? null : judgeDelivery(reply)
   }
 
   return {
@@ -250,8 +246,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     async automation(event, attempt) {
       const reply = await call({ to: 'send an event', statusAlone: true, ...wire.event(event) }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status < 300 ? { is: 'delivered' } : judgeDelivery(reply)
+      return reply.ok ? { is: 'delivered' } : judgeDelivery(reply)
     },
     ...(wire.repeatable !== undefined && { repeatable: wire.repeatable }),
 
@@ -260,22 +255,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (app !== null && found === null) return { is: 'absent' }
       if (found !== null && typeof found !== 'string') return found
       const reply = await call({ to: 'delete a person', statusAlone: true, ...wire.deletion(email) }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status < 300 ? { is: 'removed' } : judge(reply)
+      return reply.ok ? { is: 'removed' } : judge(reply)
     },
 
     async check(attempt) {
       const reply = await call(wire.trial, attempt)
-      if (reply.is !== 'answered') return reply
       if (!wire.isGood(reply)) return judge(reply)
       if (app === null) return null
       const found = await app.call(lookup('nobody@example.com'), attempt)
-      if (found.is !== 'answered') return found
       if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'results'))) return judge(found)
       if (segment === undefined) return null
       const to = `look for the segment ${segment}`
       const seen = await app.call({ to, method: 'GET', path: `/v1/segments/${segment}` }, attempt)
-      if (seen.is !== 'answered') return seen
       const type = textAt(seen.json, 'segment', 'type')
       if (seen.status !== 200 || type === undefined) return judge(seen)
       return type === 'manual' ? null : { is: 'misconfigured', why: `${to}: it is not a manual one` }

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { names, oneOf, optional, required, shaped, type ValuesOf, words } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
+import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
 import { SECOND, site, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
@@ -92,7 +92,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   /** Labels are made, but archived newsletters are left out without a word. */
-  const incomplete = ({ summary }: Reply): Failure => ({
+  const incomplete = ({ summary }: Answer): Failure => ({
     is: 'misconfigured',
     why: `${summary}, but not with every newsletter: are they active?`,
   })
@@ -101,7 +101,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function find(email: string, attempt: Attempt): Promise<Found | { readonly is: 'absent' } | Failure> {
     const query = { filter: `email:'${email.replaceAll(/['"]/g, '\\$&')}'` }
     const reply = await ask({ to: 'find a member', method: 'GET', path: '/members/', query }, attempt)
-    if (reply.is !== 'answered') return reply
     const members = memberAt(reply.json, 'members')
     if (reply.status !== 200 || !Array.isArray(members)) return judge(reply)
     const member: unknown = members.find(each => textAt(each, 'email')?.toLowerCase() === email)
@@ -123,7 +122,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const path = `/members/${encodeURIComponent(providerId)}/`
     const body = { members: [edit] }
     const reply = await ask({ to: 'add labels and newsletters', method: 'PUT', path, body }, attempt)
-    if (reply.is !== 'answered') return reply
     const left = lacking(memberAt(reply.json, 'members', 0), wanted)
     if (reply.status !== 200 || left === undefined) return judgeDelivery(reply)
     return left?.newsletters === undefined ? null : incomplete(reply)
@@ -141,7 +139,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       }
       const body = { members: [member] }
       const reply = await ask({ to: 'create a member', method: 'POST', path: '/members/', body, ...mail }, attempt)
-      if (reply.is !== 'answered') return reply
       const created = memberAt(reply.json, 'members', 0)
       const providerId = idAt(created, 'id')
       const left = lacking(created)
@@ -179,21 +176,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.is !== 'found') return found
       const path = `/members/${encodeURIComponent(found.providerId)}/`
       const reply = await ask({ to: 'delete a member', method: 'DELETE', path, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 204 ? { is: 'removed' } : judge(reply)
     },
 
     async check(attempt) {
       const query = { limit: '1', fields: 'id' }
       const members = await ask({ to: 'check the key', method: 'GET', path: '/members/', query }, attempt)
-      if (members.is !== 'answered') return members
       if (members.status !== 200 || !Array.isArray(memberAt(members.json, 'members'))) return judge(members)
       if (newsletters === undefined) return null
 
       const active = { filter: 'status:active', limit: '100', fields: 'id' }
       const to = 'look at the newsletters'
       const reply = await ask({ to, method: 'GET', path: '/newsletters/', query: active }, attempt)
-      if (reply.is !== 'answered') return reply
       const all = memberAt(reply.json, 'newsletters')
       if (reply.status !== 200 || !Array.isArray(all)) return judge(reply)
       const absent = newsletters.filter(each => !all.some(one => memberAt(one, 'id') === each))
@@ -205,7 +199,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 }
 
 /** What is wrong with the address; undefined: something else is wrong. A property has one text for each problem. */
-function problemOf({ status, json }: Reply): 'known' | 'invalid' | undefined {
+function problemOf({ status, json }: Answer): 'known' | 'invalid' | undefined {
   const { property, context } = (memberAt(json, 'errors', 0) ?? {}) as Readonly<Record<string, unknown>>
   if (status !== 422 || property !== 'email' || typeof context !== 'string') return undefined
   if (context.includes('Attempting to add member with existing email address')) return 'known'

@@ -1,7 +1,7 @@
 import { assignment, line, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -90,7 +90,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
   const get = (to: string, path: string, attempt: Attempt, query?: Readonly<Record<string, string>>) =>
     call({ to, method: 'GET', path, ...(query && { query }) }, attempt)
 
-  function find(email: string, id: string | undefined, attempt: Attempt): Promise<Reply | Failure> {
+  function find(email: string, id: string | undefined, attempt: Attempt): Promise<Answer> {
     const query = { properties: 'createdate', ...(id === undefined && { idProperty: 'email' }) }
     return get('get a contact', `${CONTACTS}/${encodeURIComponent(id ?? email)}`, attempt, query)
   }
@@ -100,7 +100,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     forAll(lists, async (list): Promise<Failure | Refused | null> => {
       const path = `${LISTS}/${list}/memberships/add`
       const reply = await call({ to: `add to list ${list}`, method: 'PUT', path, body: [id] }, attempt)
-      if (reply.is !== 'answered') return reply
       const missing = memberAt(reply.json, 'recordIdsMissing')
       if (reply.status !== 200 || !Array.isArray(missing)) return judgeDelivery(reply)
       if (missing.length === 0) return null
@@ -118,7 +117,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       // What one visitor typed as a name must not count as a wrong setting.
       const refused = refusedNames(reply)
       if (refused !== null) reply = await create({ ...properties, ...refused })
-      if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'id')
       if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
       if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
@@ -127,7 +125,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (!doubt) return { is: 'existing', providerId: known }
 
       const found = await find(email, known, attempt)
-      if (found.is !== 'answered') return found
       const providerId = idAt(found.json, 'id')
       const ours = isYoungerThanSignup(textAt(found.json, 'createdAt'), contact)
       if (found.status !== 200 || providerId === undefined || ours === undefined) return judge(found)
@@ -140,7 +137,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ email, providerId }, attempt) => {
             if (providerId !== undefined) return addToLists(providerId, attempt)
             const found = await find(email, undefined, attempt)
-            if (found.is !== 'answered') return found
             const id = idAt(found.json, 'id')
             return found.status === 200 && id !== undefined ? addToLists(id, attempt) : judge(found)
           },
@@ -153,7 +149,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
             const whom = providerId === undefined ? { email } : { objectId: providerId }
             const body = { eventName, ...whom, occurredAt: at.toISOString(), properties: {}, uuid: id }
             const reply = await call({ to: 'send an event', method: 'POST', path: EVENTS, body }, attempt)
-            if (reply.is !== 'answered') return reply
             // 409: there is already an event with this UUID.
             return reply.status === 204 || reply.status === 409 ? { is: 'delivered' } : judgeDelivery(reply)
           },
@@ -161,7 +156,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async remove(email, attempt) {
       const query = { properties: 'email', idProperty: 'email' }
       const found = await get('find a contact', `${CONTACTS}/${encodeURIComponent(email)}`, attempt, query)
-      if (found.is !== 'answered') return found
       // Every answer of HubSpot has one; a 404 of a wrong address has not.
       if (found.status === 404 && textAt(found.json, 'correlationId') !== undefined) return { is: 'absent' }
       const objectId = idAt(found.json, 'id')
@@ -172,18 +166,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const path = `${CONTACTS}/gdpr-delete`
       const to = 'delete a contact permanently'
       const reply = await call({ to, method: 'POST', path, body: { objectId }, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 204 ? { is: 'removed' } : judge(reply)
     },
 
     async check(attempt) {
       const query = { limit: '1', properties: 'createdate' }
       const reply = await get('check the token', CONTACTS, attempt, query)
-      if (reply.is !== 'answered') return reply
       if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'results'))) return judge(reply)
       for (const [name, value] of Object.entries(own)) {
         const reply = await get(`check the property ${name}`, `${PROPERTIES}/${name}`, attempt)
-        if (reply.is !== 'answered') return reply
         if (reply.status !== 200) return judge(reply)
         if (!isAllowed(value, memberAt(reply.json, 'options'))) {
           return { is: 'misconfigured', why: `check the property ${name}: the value to set is none of its options` }
@@ -191,7 +182,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       }
       for (const list of lists) {
         const reply = await get(`check the list ${list}`, `${LISTS}/${list}`, attempt)
-        if (reply.is !== 'answered') return reply
         if (reply.status !== 200) return judge(reply)
         const { processingType, objectTypeId } = Object(memberAt(reply.json, 'list'))
         if (processingType === 'DYNAMIC' || objectTypeId !== CONTACT) {
@@ -218,8 +208,8 @@ interface InvalidProperty {
  * The message has a JSON array of the invalid properties: `Property values were not valid: [{…}]`. The list of errors, where
  * HubSpot documents that they stand, is read too.
  */
-function invalidProperties(reply: Reply | Failure): readonly InvalidProperty[] {
-  if (reply.is !== 'answered' || reply.status !== 400) return []
+function invalidProperties(reply: Answer): readonly InvalidProperty[] {
+  if (reply.status !== 400) return []
   const errors = memberAt(reply.json, 'errors')
   const listed = (Array.isArray(errors) ? errors : []).map(each => ({
     name: memberAt(each, 'context', 'propertyName', 0),
@@ -235,11 +225,11 @@ function invalidProperties(reply: Reply | Failure): readonly InvalidProperty[] {
   }
 }
 
-const refusesAddress = (reply: Reply): boolean =>
+const refusesAddress = (reply: Answer): boolean =>
   invalidProperties(reply).some(({ name, error }) => name === 'email' && error === 'INVALID_EMAIL')
 
 /** The names to leave out, if nothing else is wrong: an account may have rules for them, such as letters only. */
-function refusedNames(reply: Reply | Failure): Readonly<Record<string, undefined>> | null {
+function refusedNames(reply: Answer): Readonly<Record<string, undefined>> | null {
   const names = invalidProperties(reply).map(({ name }) => name)
   const areNames = names.length > 0 && names.every(name => name === 'firstname' || name === 'lastname')
   return areNames ? Object.fromEntries(names.map(name => [name, undefined])) : null

@@ -1,9 +1,9 @@
 import { assignments, number, numbers, optional, page, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
 import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -76,7 +76,7 @@ interface Place {
 interface Found {
   readonly is: 'found'
   readonly subscriber: unknown
-  readonly reply: Reply
+  readonly reply: Answer
 }
 
 /**
@@ -102,7 +102,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     // Without a status only active ones are found.
     const query = { email_address: email, status: 'all' }
     const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
-    if (reply.is !== 'answered') return reply
     const subscribers = memberAt(reply.json, 'subscribers')
     if (reply.status !== 200 || !Array.isArray(subscribers)) return judge(reply)
     const subscriber: unknown = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === email)
@@ -125,7 +124,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       fields: Object.values(fields).some(value => value !== undefined) ? fields : undefined,
     }
     const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, attempt)
-    if (reply.is !== 'answered') return reply
     const { status, json } = reply
     const id = idAt(json, 'subscriber', 'id')
     if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
@@ -145,9 +143,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
         ? { path, body: { email_address: email, ...more } }
         : { path: `${path}/${encodeURIComponent(providerId)}`, body: more }
     const reply = await call({ to, method: 'POST', ...whom }, attempt)
-    if (reply.is !== 'answered') return reply
     // 201: added now. 200: the subscriber was there already.
-    return reply.status < 300 && idAt(reply.json, 'subscriber', 'id') !== undefined ? null : reply
+    return reply.ok && idAt(reply.json, 'subscriber', 'id') !== undefined ? null : reply
   }
 
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
@@ -155,12 +152,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (page === undefined) return add(form, contact, attempt)
       const reply = await add(form, contact, attempt, { referrer: withSource(page, contact) })
       // Visitors may send anything, and what Kit refuses of it is not documented.
-      const isOfSource = reply?.is === 'answered' && contact.source !== undefined
+      const isOfSource = reply !== null && reply.status !== 0 && contact.source !== undefined
       return isOfSource ? add(form, contact, attempt, { referrer: page }) : reply
     }
     // The form comes last, since it may send a mail.
     const reply = (await forAll(tags, tag => add(tag, contact, attempt))) ?? (await forAll(forms, addToForm))
-    return reply?.is === 'answered' ? judgeDelivery(reply) : reply
+    return reply && judgeDelivery(reply)
   }
 
   return {
@@ -176,7 +173,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ contact }, attempt) => {
             for (const place of starts) {
               const reply = await add(place, contact, attempt)
-              if (reply !== null) return reply.is === 'answered' ? judgeDelivery(reply) : reply
+              if (reply !== null) return judgeDelivery(reply)
             }
             return { is: 'delivered' }
           },
@@ -190,17 +187,14 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status !== 200 || idAt(reply.json, 'account', 'id') === undefined) return judge(reply)
       for (const { name, path } of [...starts, ...tags, ...forms]) {
         const found = await call({ to: `look for the ${name}`, method: 'GET', path, query: { per_page: '1' } }, attempt)
-        if (found.is !== 'answered') return found
         if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'subscribers'))) return judge(found)
       }
       const wanted = [...(lastNameField === undefined ? [] : [lastNameField]), ...Object.keys(constants)]
       if (wanted.length === 0) return null
       const listed = await call({ to: 'look for the custom fields', method: 'GET', path: '/v4/custom_fields' }, attempt)
-      if (listed.is !== 'answered') return listed
       const fields = memberAt(listed.json, 'custom_fields')
       if (listed.status !== 200 || !Array.isArray(fields)) return judge(listed)
       const missing = wanted.filter(key => !fields.some(each => textAt(each, 'key') === key))

@@ -1,10 +1,9 @@
 import { optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { ALWAYS, base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -85,7 +84,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
    * Klaviyo also adds the profile to the list: with double opt-in, once it has confirmed. Lifts what it had unsubscribed
    * from. Answered with 202: done later.
    */
-  function subscribe(id: string, email: string, attempt: Attempt): Promise<Reply | Failure> {
+  function subscribe(id: string, email: string, attempt: Attempt): Promise<Answer> {
     const subscriptions = { email: { marketing: { consent: 'SUBSCRIBED' } } }
     const profiles = { data: [{ type: 'profile', id, attributes: { email, subscriptions } }] }
     const data = {
@@ -97,12 +96,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   /** The last step for a profile of ours, as `shown` there. It exists by then, so a failure leaves doubt. */
-  async function complete(creation: Ours, shown: Reply, email: string, attempt: Attempt): Promise<Creation> {
+  async function complete(creation: Ours, shown: Answer, email: string, attempt: Attempt): Promise<Creation> {
     if (consent && hasLeft(shown)) return creation
     const { providerId: id } = creation
     const reply = await (consent ? subscribe(id, email, attempt) : addToList?.(id, attempt))
     if (reply === undefined) return creation
-    if (reply.is !== 'answered') return inDoubt(reply)
     if (reply.status === (consent ? 202 : 204)) return creation
     return refusesAddress(reply) ? refusal : inDoubt(judge(reply))
   }
@@ -114,7 +112,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       : { 'fields[profile]': 'created' }
     const path = `/profiles/${encodeURIComponent(id)}`
     const reply = await call({ to: 'get a profile', method: 'GET', path, query }, attempt)
-    if (reply.is !== 'answered') return reply
     const ours = isYoungerThanSignup(textAt(reply.json, 'data', 'attributes', 'created'), contact)
     if (reply.status !== 200 || ours === undefined) return judge(reply)
     const creation = { is: 'existing', providerId: id, ours } as const
@@ -127,7 +124,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const attributes = { email: contact.email, first_name: first, last_name: last, properties: contact.source }
       const create = post('create a profile', '/profiles', { type: 'profile', attributes })
       const reply = await call(consent ? { ...create, query: withSubscriptions } : create, attempt)
-      if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'data', 'id')
       if (reply.status === 201 && id !== undefined) {
         return complete({ is: 'created', providerId: id }, reply, contact.email, attempt)
@@ -146,7 +142,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ providerId }, attempt) => {
             if (providerId === undefined) return { is: 'refused', why: 'add to the list: Klaviyo told no id' }
             const reply = await addToList(providerId, attempt)
-            if (reply.is !== 'answered') return reply
             return reply.status === 204 ? null : judgeDelivery(reply)
           },
 
@@ -161,7 +156,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         unique_id: id,
       }
       const reply = await call(post('create an event', '/events', { type: 'event', attributes }), attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 202 ? { is: 'delivered' } : judgeDelivery(reply)
     },
 
@@ -169,7 +163,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       // No address that we take has a quote or a backslash.
       const query = { filter: `equals(email,"${email}")`, 'fields[profile]': 'email' }
       const found = await call({ to: 'find a profile', method: 'GET', path: '/profiles', query }, attempt)
-      if (found.is !== 'answered') return found
       const profiles = memberAt(found.json, 'data')
       if (found.status !== 200 || !Array.isArray(profiles)) return judge(found)
       const ids = profiles
@@ -181,7 +174,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         const job = { type: 'data-privacy-deletion-job', attributes: { profile: { data } } }
         const request = post('ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
         const reply = await call({ ...request, statusAlone: true }, attempt)
-        if (reply.is !== 'answered') return reply
         if (reply.status === 403) {
           return { is: 'misconfigured', why: `${reply.summary}: the key needs the scope data-privacy:write` }
         }
@@ -193,13 +185,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async check(attempt) {
       const query = { 'fields[profile]': 'created', 'page[size]': '1' }
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/profiles', query }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
       if (list === undefined) return null
       const path = `/lists/${encodeURIComponent(list)}`
       const look = { to: 'check the list', method: 'GET', path, query: { 'fields[list]': 'name' } } as const
       const found = await call(look, attempt)
-      if (found.is !== 'answered') return found
       return found.status === 200 && idAt(found.json, 'data', 'id') !== undefined ? null : judge(found)
     },
   }
@@ -208,14 +198,14 @@ function client(settings: Settings, connect: Connect): VendorClient {
 const refusal: Creation = { is: 'refused', reason: 'it is not valid there' }
 
 /** An error points to the member that it is about. */
-function refusesAddress({ status, json }: Reply): boolean {
+function refusesAddress({ status, json }: Answer): boolean {
   const errors = memberAt(json, 'errors')
   const isAboutAddress = (error: unknown) => textAt(error, 'source', 'pointer')?.endsWith('/attributes/email')
   return status === 400 && Array.isArray(errors) && errors.some(isAboutAddress)
 }
 
 /** Whether the profile has unsubscribed or is suppressed, which a subscription would lift. */
-function hasLeft({ json }: Reply): boolean {
+function hasLeft({ json }: Answer): boolean {
   const marketing = memberAt(json, 'data', 'attributes', 'subscriptions', 'email', 'marketing')
   const suppression = memberAt(marketing, 'suppression')
   return textAt(marketing, 'consent') === 'UNSUBSCRIBED' || (Array.isArray(suppression) && suppression.length > 0)

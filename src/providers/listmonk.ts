@@ -10,10 +10,10 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, inDoubt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { SECOND, site, type Vendor } from './vendor.ts'
 import type { Connect, VendorClient } from './vendor-client.ts'
 
@@ -113,7 +113,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     // There is a row for each list of a subscriber, each with all of its lists: a second one could be too much to read.
     const query = { search: exactly(email), per_page: '1' }
     const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/subscribers', query }, attempt)
-    if (reply.is !== 'answered') return reply
     const rows = memberAt(reply.json, 'data', 'results')
     if (reply.status !== 200 || !Array.isArray(rows)) return judge(reply)
     if (rows.length === 0) return { is: 'unseen' }
@@ -157,12 +156,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
     for (const list of absentFrom(joined)) {
       // To add to a list that is gone is a server error, so it is looked at first.
       const seen = await lookAt(list, attempt)
-      if (seen.is !== 'answered') return seen
+      if (!isList(list, seen)) return judge(seen)
       const status = preconfirm ? 'confirmed' : 'unconfirmed'
       const body = { ids: [Number(id)], action: 'add', target_list_ids: [list], status }
       const to = `add to list ${list}`
       const reply = await call({ to, method: 'PUT', path: '/subscribers/lists', body }, attempt)
-      if (reply.is !== 'answered') return reply
       // The API user may not change this subscriber of other lists, even if it may see it.
       if (!ours && reply.status === 403 && textAt(reply.json, 'message')?.endsWith(`subscriber: ${id}`)) return null
       if (!isDone(reply)) return judge(reply)
@@ -171,35 +169,29 @@ function client(settings: Settings, connect: Connect): VendorClient {
     if (!unasked || preconfirm) return null
     const path = `/subscribers/${id}/optin`
     const reply = await call({ to: 'ask for a confirmation', method: 'POST', path }, attempt)
+    if (isDone(reply)) return null
+    const failure = judge(reply)
     // A mail that may have been sent is not sent again.
-    if (reply.is === 'unclear') return null
-    return reply.is !== 'answered' ? reply : isDone(reply) ? null : judge(reply)
+    return reply.status === 0 && failure.is === 'unclear' ? null : failure
   }
 
-  /** Whether the list is there. A reply has it. */
-  async function lookAt(list: number, attempt: Attempt): Promise<Reply | Failure> {
-    const reply = await call({ to: `look at list ${list}`, method: 'GET', path: `/lists/${list}` }, attempt)
-    if (reply.is !== 'answered') return reply
-    return reply.status === 200 && memberAt(reply.json, 'data', 'id') === list ? reply : judge(reply)
-  }
+  const lookAt = (list: number, attempt: Attempt) =>
+    call({ to: `look at list ${list}`, method: 'GET', path: `/lists/${list}` }, attempt)
 
   async function lookAtAll(attempt: Attempt): Promise<Failure | null> {
     for (const list of lists) {
       const seen = await lookAt(list, attempt)
-      if (seen.is !== 'answered') return seen
+      if (!isList(list, seen)) return judge(seen)
     }
     return null
   }
 
-  async function getUser(attempt: Attempt): Promise<Reply | Failure> {
-    const reply = await call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
-    return reply.is !== 'answered' || reply.status === 200 ? reply : judge(reply)
-  }
+  const getUser = (attempt: Attempt) => call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
 
   /** What an address is that the API user does not see: absent, if it sees everybody. */
   async function unseen(attempt: Attempt): Promise<Removal> {
     const reply = await getUser(attempt)
-    if (reply.is !== 'answered') return reply
+    if (reply.status !== 200) return judge(reply)
     const role = memberAt(reply.json, 'data', 'user_role')
     const seesAll = memberAt(role, 'id') === SUPER_ADMIN || holds(memberAt(role, 'permissions'), 'subscribers:get_all')
     return seesAll
@@ -210,7 +202,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
   /** The permissions that a signup takes: listmonk leaves out lists that may be seen but not managed, without a word. */
   async function lookAtUser(attempt: Attempt): Promise<Failure | null> {
     const reply = await getUser(attempt)
-    if (reply.is !== 'answered') return reply
+    if (reply.status !== 200) return judge(reply)
     const user = memberAt(reply.json, 'data')
     const held = memberAt(user, 'user_role', 'permissions')
     if (!Array.isArray(held) || memberAt(user, 'user_role', 'id') === SUPER_ADMIN) return null
@@ -231,24 +223,23 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const body = { subscriber_id: NOBODY, template_id: template }
     const to = `look at template ${template}`
     const reply = await call({ to, method: 'POST', path: '/tx', body }, attempt)
-    if (reply.is !== 'answered') return reply
     return reply.status === 400 && !isWithoutTemplate(reply) ? null : judge(reply)
   }
 
   /** Of its translated message this part is the same in every language, but for two of the 35, which leave it out. */
-  const isWithoutTemplate = ({ json }: Reply) => textAt(json, 'message')?.includes(`template ${template}`)
+  const isWithoutTemplate = ({ json }: Answer) => textAt(json, 'message')?.includes(`template ${template}`)
 
   /** Drops the signup only if the 400 says, word by word, what the server's own language pack has for an address. */
-  async function refused(reply: Reply, attempt: Attempt): Promise<Creation> {
+  async function refused(reply: Answer, attempt: Attempt): Promise<Creation> {
     const said = textAt(reply.json, 'message')
     if (said === undefined) return judge(reply)
     const config = await call({ to: 'ask for the language', method: 'GET', path: '/config' }, attempt)
-    if (config.is !== 'answered') return config
+    if (config.status === 0) return judge(config)
     const lang = textAt(config.json, 'data', 'lang')
     if (config.status !== 200 || lang === undefined) return judge(reply)
     const path = `/lang/${encodeURIComponent(lang)}`
     const pack = await call({ to: 'read the language pack', method: 'GET', path }, attempt)
-    if (pack.is !== 'answered') return pack
+    if (pack.status === 0) return judge(pack)
     const key = Object.keys(REFUSALS).find(each => textAt(pack.json, 'data', each) === said)
     return key === undefined ? judge(reply) : { is: 'refused', reason: REFUSALS[key]! }
   }
@@ -260,7 +251,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const more = preconfirm ? { preconfirm_subscriptions: true } : {}
       const body = { email, name, status: 'enabled', lists, attribs, ...more }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/subscribers', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const { status, json, summary } = reply
       const providerId = idAt(json, 'data', 'id')
       const joined = oursAmong(memberAt(json, 'data'))
@@ -289,7 +279,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
             const to = providerId === undefined ? { subscriber_email: email } : { subscriber_id: Number(providerId) }
             const body = { ...to, template_id: template }
             const reply = await call({ to: 'send a mail', method: 'POST', path: '/tx', body }, attempt)
-            if (reply.is !== 'answered') return reply
             if (reply.status === 200 && memberAt(reply.json, 'data') === true) return { is: 'delivered' }
             return isWithoutTemplate(reply) ? judge(reply) : judgeDelivery(reply)
           },
@@ -301,7 +290,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.is !== 'found') return found
       const path = `/subscribers/${found.id}`
       const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path }, attempt)
-      if (reply.is !== 'answered') return reply
       return isDone(reply) ? { is: 'removed' } : judge(reply)
     },
 
@@ -315,7 +303,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
 const holds = (permissions: unknown, ...anyOf: readonly string[]): boolean =>
   Array.isArray(permissions) && anyOf.some(each => permissions.includes(each))
 
-const isDone = ({ status, json }: Reply): boolean => status === 200 && memberAt(json, 'data') === true
+const isList = (id: number, { status, json }: Answer): boolean => status === 200 && memberAt(json, 'data', 'id') === id
+
+const isDone = ({ status, json }: Answer): boolean => status === 200 && memberAt(json, 'data') === true
 
 /** The search is a PostgreSQL regular expression (§9.7.3), so special characters in an address are escaped. */
 const exactly = (email: string): string => `^${email.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`

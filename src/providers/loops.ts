@@ -1,5 +1,5 @@
 import { assignments, line, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
-import { idAt, judge, judgeDelivery, memberAt, textAt } from '../outbound/reply.ts'
+import { idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -73,7 +73,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const userGroup = settings.LOOPS_USER_GROUP
       const body = { ...properties, email, firstName: first, lastName: last, source: SOURCE, userGroup, mailingLists }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/v1/contacts/create', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
       if (reply.status === 400 && INVALID_ADDRESS.test(textAt(reply.json, 'message') ?? '')) {
@@ -86,7 +85,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         { to: 'find a contact', method: 'GET', path: '/v1/contacts/find', query: { email } },
         attempt,
       )
-      if (found.is !== 'answered') return found
       if (found.status !== 200 || !Array.isArray(found.json)) return judge(found)
       const providerId = idAt(found.json, 0, 'id')
       return { is: 'existing', ours: memberAt(found.json, 0, 'source') === SOURCE, providerId }
@@ -99,7 +97,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         const body = { email, mailingLists }
         const to = 'add a contact to the mailing lists'
         const reply = await call({ to, method: 'PUT', path: '/v1/contacts/update', body }, attempt)
-        if (reply.is !== 'answered') return reply
         return reply.status === 200 && memberAt(reply.json, 'success') === true ? null : judgeDelivery(reply)
       }),
 
@@ -109,7 +106,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const eventProperties = contact.source === undefined ? fixed : { ...fixed, ...contact.source }
       const body = { email: contact.email, eventName: name, eventProperties }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
-      if (reply.is !== 'answered') return reply
       // 409: this key was used before, so the event exists.
       if ((reply.status === 200 && memberAt(reply.json, 'success') === true) || reply.status === 409)
         return { is: 'delivered' }
@@ -119,7 +115,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async remove(email, attempt) {
       const body = { email }
       const reply = await call({ to: 'delete a contact', method: 'POST', path: '/v1/contacts/delete', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const success = memberAt(reply.json, 'success')
       if (reply.status === 200 && success === true) return { is: 'removed' }
       return reply.status === 404 && success === false ? { is: 'absent' } : judge(reply)
@@ -127,13 +122,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     async check(attempt) {
       const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/api-key' }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status !== 200 || textAt(reply.json, 'teamName') === undefined) return judge(reply)
 
       for (const { what, at, names, nameOf } of named) {
         if (names.length === 0) continue
         const listed = await call({ to: `check the ${what}`, method: 'GET', ...at }, attempt)
-        if (listed.is !== 'answered') return listed
         if (listed.status !== 200 || !Array.isArray(listed.json)) return judge(listed)
         const there = new Set(listed.json.map(nameOf))
         const missing = names.find(name => !there.has(name))

@@ -13,10 +13,10 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -108,7 +108,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const query = { skip_merge_validation: 'true' }
       const body = { interests }
       const reply = await call({ to: 'add interests', method: 'PATCH', path: member, query, body }, attempt)
-      if (reply.is !== 'answered') return reply
       if (isOutOfReach(reply)) return null
       if (reply.status !== 200) return failed(reply)
     }
@@ -116,7 +115,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     // Otherwise the tags would start automations.
     const body = { tags: tags.map(name => ({ name, status: 'active' })), is_syncing: true }
     const reply = await call({ to: 'add tags', method: 'POST', path: `${member}/tags`, body }, attempt)
-    if (reply.is !== 'answered') return reply
     return reply.status === 204 || isOutOfReach(reply) ? null : failed(reply)
   }
 
@@ -125,7 +123,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const ids = async (of: string, path: string): Promise<readonly string[] | Failure> => {
       const query = { fields: `${of}.id`, count: '100' }
       const reply = await call({ to: 'check the interests', method: 'GET', path, query }, attempt)
-      if (reply.is !== 'answered') return reply
       const found = memberAt(reply.json, of)
       return reply.status === 200 && Array.isArray(found) ? found.map(each => idAt(each, 'id') ?? '') : failed(reply)
     }
@@ -144,7 +141,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function checkAudience(attempt: Attempt): Promise<Failure | null> {
     const query = { fields: 'id' }
     const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
-    if (reply.is !== 'answered') return reply
     return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : failed(reply)
   }
 
@@ -165,14 +161,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const query = { skip_merge_validation: 'true' }
       const path = `${audience}/members`
       const reply = await call({ to: 'add a member', method: 'POST', path, query, body }, attempt)
-      if (reply.is !== 'answered') return reply
       const id = idAt(reply.json, 'contact_id') ?? idAt(reply.json, 'id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
       if (reply.status !== 400 || memberAt(reply.json, 'title') !== 'Member Exists') return refusedOr(reply)
       if (!doubt) return { is: 'existing' }
 
       const found = await call({ to: 'find a member', method: 'GET', path: `${path}/${hashOf(email)}` }, attempt)
-      if (found.is !== 'answered') return found
       // It was deleted, and only its address is kept. One of ours would be found.
       if (found.status === 404) return { is: 'existing', ours: false }
       const providerId = idAt(found.json, 'contact_id') ?? idAt(found.json, 'id')
@@ -198,7 +192,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
             },
         attempt,
       )
-      if (reply.is !== 'answered') return reply
       return reply.status === 204 ? { is: 'delivered' } : failed(reply, judgeDelivery)
     },
 
@@ -207,7 +200,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const path = `${audience}/members/${hashOf(email)}/actions/delete-permanent`
       const to = 'delete a member permanently'
       const reply = await call({ to, method: 'POST', path, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status === 204) return { is: 'removed' }
       // An unknown audience is a 404 too.
       return reply.status === 404 ? ((await checkAudience(attempt)) ?? { is: 'absent' }) : failed(reply)
@@ -222,20 +214,23 @@ function client(settings: Settings, connect: Connect): VendorClient {
 const hashOf = (email: string): string => createHash('md5').update(email).digest('hex')
 
 /** https://mailchimp.com/developer/marketing/docs/errors: a 403 without JSON is throttling; with JSON, our key is refused. */
-function failed<Other = Failure>(reply: Reply, otherwise: (reply: Reply) => Failure | Other = judge): Failure | Other {
+function failed<Other = Failure>(
+  reply: Answer,
+  otherwise: (reply: Answer) => Failure | Other = judge,
+): Failure | Other {
   const isThrottled = reply.status === 403 && reply.json === undefined
   return isThrottled ? { is: 'unreached', why: reply.summary } : otherwise(reply)
 }
 
 /** The member was deleted for good, or may only come back by itself. */
-const isOutOfReach = ({ status, json }: Reply): boolean =>
+const isOutOfReach = ({ status, json }: Answer): boolean =>
   status === 404 || (status === 400 && memberAt(json, 'title') === 'Member In Compliance State')
 
 /** One reason for all: it must not tell a stranger what an address did before. */
 const REFUSED: Creation = { is: 'refused', reason: 'it cannot be added there' }
 
 /** The title names the kind of refusal. */
-function refusedOr(reply: Reply): Creation {
+function refusedOr(reply: Answer): Creation {
   switch (reply.status === 400 ? memberAt(reply.json, 'title') : undefined) {
     case 'Forgotten Email Not Subscribed':
     case 'Member In Compliance State':

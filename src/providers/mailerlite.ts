@@ -1,9 +1,8 @@
 import { optional, required, type ValuesOf, withDefault, word, words, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -59,10 +58,10 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
     const path = `/api/subscribers/${subscriber}/groups/${encodeURIComponent(id)}`
     const reply = await call({ to: `add to the group ${id}`, method: 'POST', path }, attempt)
-    return reply.is === 'answered' && reply.status < 300 && idAt(reply.json, 'data', 'id') === id ? null : reply
+    return reply.ok && idAt(reply.json, 'data', 'id') === id ? null : reply
   }
 
-  function find(email: string, attempt: Attempt): Promise<Reply | Failure> {
+  function find(email: string, attempt: Attempt): Promise<Answer> {
     const path = `/api/subscribers/${encodeURIComponent(email)}`
     return call({ to: 'find a subscriber', method: 'GET', path }, attempt)
   }
@@ -71,7 +70,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async createContact(contact, _doubt, attempt) {
       const { name, email, createdAt } = contact
       const found = await find(email, attempt)
-      if (found.is !== 'answered') return found
       if (found.status === 200) return existing(found, contact) ?? judge(found)
       if (found.status !== 404) return judge(found)
 
@@ -82,7 +80,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : { opted_in_at: createdAt.toISOString().slice(0, 19).replace('T', ' ') }
       const body = { email, fields: { name: first, last_name: last }, groups, ...consent }
       const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/api/subscribers', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'data', 'id')
       if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
       // Somebody else added it after the lookup.
@@ -97,7 +94,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       groups &&
       (async (contact, attempt) => {
         const reply = await forAll(groups, id => join(id, contact, attempt))
-        return reply?.is === 'answered' ? judgeDelivery(reply) : reply
+        return reply && judgeDelivery(reply)
       }),
 
     automation:
@@ -106,20 +103,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ contact }, attempt) => {
             const reply = await join(group, contact, attempt)
             if (reply === null) return { is: 'delivered' }
-            return reply.is === 'answered' ? judgeDelivery(reply) : reply
+            return judgeDelivery(reply)
           },
 
     /** To delete a subscriber would keep all about it, in case it comes back. */
     async remove(email, attempt) {
       const found = await find(email, attempt)
-      if (found.is !== 'answered') return found
       if (isNotFound(found)) return { is: 'absent' }
       const id = idAt(found.json, 'data', 'id')
       const isTheirs = textAt(found.json, 'data', 'email')?.toLowerCase() === email
       if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
       const path = `/api/subscribers/${encodeURIComponent(id)}/forget`
       const reply = await call({ to: 'forget a subscriber', method: 'POST', path }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 200 && idAt(reply.json, 'data', 'id') === id ? { is: 'removed' } : judge(reply)
     },
 
@@ -133,7 +128,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (calls.length === 0) calls.push({ to: 'check the API key', path: '/api/groups' })
       for (const { to, path } of calls) {
         const reply = await call({ to, method: 'GET', path, query }, attempt)
-        if (reply.is !== 'answered') return reply
         if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
       }
       return null
@@ -142,14 +136,14 @@ function client(settings: Settings, connect: Connect): VendorClient {
 }
 
 /** Not that there is no such path. */
-const isNotFound = ({ status, json }: Reply): boolean =>
+const isNotFound = ({ status, json }: Answer): boolean =>
   status === 404 && /^(?:resource )?not found/i.test(textAt(json, 'message') ?? '')
 
 const isOnlyOfAddress = (errors: unknown): boolean =>
   typeof errors === 'object' && errors !== null && Object.keys(errors).join() === 'email'
 
 /** Undefined: the answer is not a subscriber. Its times are in UTC, and do not say so. */
-function existing({ json }: Reply, contact: Contact): Creation | undefined {
+function existing({ json }: Answer, contact: Contact): Creation | undefined {
   const providerId = idAt(json, 'data', 'id')
   const created = textAt(json, 'data', 'created_at')
   const ours = isYoungerThanSignup(created && `${created.replace(' ', 'T')}Z`, contact)

@@ -1,10 +1,10 @@
 import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
-import { inDoubt } from '../outbound/reply.ts'
 import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
+import { answerOf, inDoubt } from './answer.ts'
 import type { Choice } from './settings.ts'
 
 /** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
@@ -33,7 +33,7 @@ export function openProvider(
   const client = vendor.client(settings, callerSettings => {
     const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
     callers.push(made)
-    return made
+    return { call: async (call, attempt) => answerOf(await made.call(call, attempt)) }
   })
   const { join, joinsLast = false, automation, repeatable = promises.repeatable ?? 0, check } = client
 

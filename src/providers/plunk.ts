@@ -1,9 +1,9 @@
 import { optional, required, type ValuesOf, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -57,7 +57,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       { to: 'look an address up', method: 'POST', safe: true, path: '/contacts/lookup', body },
       attempt,
     )
-    if (reply.is !== 'answered') return reply
     const isIn = (list: string) => memberAt(reply.json, list, 0) === email
     return reply.status !== 200 || isIn('found') === isIn('notFound') ? failed(reply) : isIn('found')
   }
@@ -66,7 +65,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function find(email: string, attempt: Attempt): Promise<Found | Failure> {
     const query = { search: email, limit: '20' }
     const reply = await call({ to: 'find a contact', method: 'GET', path: '/contacts', query }, attempt)
-    if (reply.is !== 'answered') return reply
     const found = memberAt(reply.json, 'data')
     if (reply.status !== 200 || !Array.isArray(found)) return failed(reply)
     const match: unknown = found.find(each => textAt(each, 'email') === email)
@@ -94,7 +92,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         subscribed: settings.PLUNK_SUBSCRIBED,
       }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
       const isNew = memberAt(reply.json, '_meta', 'isNew')
       if (reply.status === 201 && isNew === true && providerId !== undefined) return { is: 'created', providerId }
@@ -109,7 +106,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const headers = { authorization: `Bearer ${settings.PLUNK_PUBLIC_KEY}`, 'idempotency-key': id }
       const body = { event: name, email }
       const reply = await call({ to: 'track an event', method: 'POST', path: '/v1/track', headers, body }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status === 200 && idAt(reply.json, 'data', 'event') !== undefined) return { is: 'delivered' }
       if (reply.status === 409 && textAt(reply.json, 'error', 'code') === 'IDEMPOTENCY_KEY_REUSED') {
         const status = memberAt(reply.json, 'error', 'details', 'originalStatusCode')
@@ -130,27 +126,25 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.id === undefined) return { is: 'by hand', how: 'delete the contact in Plunk, under Contacts' }
       const path = `/contacts/${encodeURIComponent(found.id)}`
       const reply = await call({ to: 'delete a contact', method: 'DELETE', path, statusAlone: true }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 204 ? { is: 'removed' } : failed(reply)
     },
 
     async check(attempt) {
       const query = { limit: '1' }
       const reply = await call({ to: 'check the secret key', method: 'GET', path: '/contacts', query }, attempt)
-      if (reply.is !== 'answered') return reply
       return reply.status === 200 && Array.isArray(memberAt(reply.json, 'data')) ? null : failed(reply)
     },
   }
 }
 
 /** A 422 names the invalid members. The address is the only value from the visitor that Plunk checks. */
-function refusesAddress({ status, json }: Reply): boolean {
+function refusesAddress({ status, json }: Answer): boolean {
   const errors = memberAt(json, 'error', 'errors')
   return status === 422 && Array.isArray(errors) && errors.some(each => textAt(each, 'field') === 'email')
 }
 
 /** 402: the project has used up its plan, which is temporary. */
 const failed = <Other = Failure>(
-  reply: Reply,
-  otherwise: (reply: Reply) => Failure | Other = judge,
+  reply: Answer,
+  otherwise: (reply: Answer) => Failure | Other = judge,
 ): Failure | Other => (reply.status === 402 ? { is: 'unreached', why: reply.summary } : otherwise(reply))

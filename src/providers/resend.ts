@@ -1,6 +1,6 @@
 import { assignments, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
-import { idAt, judge, judgeDelivery, memberAt, type Reply, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
+import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
 
@@ -48,7 +48,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const { name, email } = contact
       const path = `/contacts/${encodeURIComponent(email)}`
       const found = await call({ to: 'find a contact', method: 'GET', path }, attempt)
-      if (found.is !== 'answered') return found
       const foundId = idAt(found.json, 'id')
       if (found.status === 200 && foundId !== undefined) {
         const ours = isYoungerThanSignup(textAt(found.json, 'created_at'), contact)
@@ -69,9 +68,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
         topics: topics?.map(id => ({ id, subscription: 'opt_in' })),
       }
       const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
-      if (reply.is !== 'answered') return reply
       const providerId = idAt(reply.json, 'id')
-      if (reply.status < 300 && providerId !== undefined) return { is: 'created', providerId }
+      if (reply.ok && providerId !== undefined) return { is: 'created', providerId }
       return refusedOr(reply)
     },
 
@@ -83,17 +81,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
         // It is not documented what adding to a segment for a second time does.
         const query = { limit: '100' }
         const listed = await call({ to: 'list the segments of a contact', method: 'GET', path, query }, attempt)
-        if (listed.is !== 'answered') return listed
         const data = memberAt(listed.json, 'data')
         if (listed.status !== 200 || !Array.isArray(data)) return judge(listed)
         const joined = new Set(data.map(each => idAt(each, 'id')))
         for (const id of segments.filter(each => !joined.has(each))) {
           const to = 'add a contact to a segment'
           const reply = await call({ to, method: 'POST', path: `${path}/${encodeURIComponent(id)}` }, attempt)
-          if (reply.is !== 'answered') return reply
           // The official clients expect `id`, where the OpenAPI document has `segment_id`.
           const added = idAt(reply.json, 'id') ?? idAt(reply.json, 'segment_id')
-          if (reply.status >= 300 || added === undefined) return judgeDelivery(reply)
+          if (!reply.ok || added === undefined) return judgeDelivery(reply)
         }
         return null
       }),
@@ -103,16 +99,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const whom = providerId === undefined ? { email } : { contact_id: providerId }
       const body = { event: name, ...whom, payload }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/events/send', body }, attempt)
-      if (reply.is !== 'answered') return reply
-      return reply.status < 300 && textAt(reply.json, 'event') !== undefined
-        ? { is: 'delivered' }
-        : judgeDelivery(reply)
+      return reply.ok && textAt(reply.json, 'event') !== undefined ? { is: 'delivered' } : judgeDelivery(reply)
     },
 
     async remove(email, attempt) {
       const path = `/contacts/${encodeURIComponent(email)}`
       const reply = await call({ to: 'delete a contact', method: 'DELETE', path }, attempt)
-      if (reply.is !== 'answered') return reply
       if (reply.status === 200 && memberAt(reply.json, 'deleted') === true) return { is: 'removed' }
       if (isNoId(reply)) return { is: 'by hand', how: 'delete the contact in Resend, under Audience' }
       return isNotFound(reply) ? { is: 'absent' } : judge(reply)
@@ -123,14 +115,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       for (const { object, id } of named) {
         const path = `/${object}s/${encodeURIComponent(id)}`
         const reply = await call({ to: `check the ${object} ${id}`, method: 'GET', path }, attempt)
-        if (reply.is !== 'answered') return reply
         if (reply.status !== 200 || memberAt(reply.json, 'object') !== object) return judge(reply)
       }
       if (named.length > 0 && properties === undefined) return null
       const [what, path, limit] =
         properties === undefined ? ['the API key', '/contacts', '1'] : ['the properties', '/contact-properties', '100']
       const reply = await call({ to: `check ${what}`, method: 'GET', path, query: { limit } }, attempt)
-      if (reply.is !== 'answered') return reply
       const data = memberAt(reply.json, 'data')
       if (reply.status !== 200 || !Array.isArray(data)) return judge(reply)
       const isThere = (name: string) =>
@@ -142,16 +132,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 }
 
-const isNotFound = ({ status, json }: Reply): boolean => status === 404 && memberAt(json, 'name') === 'not_found'
+const isNotFound = ({ status, json }: Answer): boolean => status === 404 && memberAt(json, 'name') === 'not_found'
 
-const isNoId = ({ status, json }: Reply): boolean =>
+const isNoId = ({ status, json }: Answer): boolean =>
   status === 422 && /^The `id` must be a valid UUID\b/.test(textAt(json, 'message') ?? '')
 
 /**
  * https://resend.com/docs/api-reference/errors: the message of a `validation_error` names the field. Properties have names
  * too, perhaps one with "email" in it, so only what is said of the field itself counts.
  */
-function refusedOr(reply: Reply): Creation {
+function refusedOr(reply: Answer): Creation {
   const { status, json } = reply
   const isInvalid = (status === 400 || status === 422) && memberAt(json, 'name') === 'validation_error'
   const isOfEmail = /^(?:Invalid `email` field|The `email` (?:field is invalid|must be a valid email))\b/

@@ -1,11 +1,11 @@
 import type { Attempt } from '../outbound/attempt.ts'
-import type { Caller, CallerSettings } from '../outbound/caller.ts'
+import type { Call, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
-import type { Refused } from '../outbound/reply.ts'
 import type { DeliveryResult } from '../waitlist/ports/destination.ts'
 import type { Failure } from '../waitlist/ports/failure.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
+import type { Answer, Refused } from './answer.ts'
 
 /**
  * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
@@ -32,7 +32,11 @@ export interface VendorClient {
 }
 
 /** Makes a caller with the vendor's documented rate, or with `rate` for an address that has its own. */
-export type Connect = (settings: Omit<CallerSettings, 'rate'> & { readonly rate?: Rate }) => Caller
+export type Connect = (settings: Omit<CallerSettings, 'rate'> & { readonly rate?: Rate }) => VendorCaller
+
+export interface VendorCaller {
+  call(call: Call, attempt: Attempt): Promise<Answer>
+}
 
 /** Vendors keep a first and a last name; most people type one or two words. */
 export function splitName(name: string): { readonly first: string; readonly last: string | undefined } {
