@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { StoreLocation } from '../stores/location.ts'
-import type { Moved, MoveOptions } from '../stores/move.ts'
+import type { Movable, Moved, MoveOptions } from '../stores/operator/move.ts'
 import type { Operator } from '../stores/operator/operator.ts'
 
 /** What an operator does with the store while services run. Loads only the engine that is used. */
@@ -16,15 +16,21 @@ export async function moveTo(
   to: StoreLocation,
   options: MoveOptions,
 ): Promise<Moved> {
-  return (await import('../stores/move.ts')).move(store, to, options)
+  const { move } = await import('../stores/operator/move.ts')
+  return move(await movable(store), await movable(to), options)
 }
 
+const movable = async (store: StoreLocation): Promise<Movable> =>
+  store.kind === 'sqlite'
+    ? (await import('../stores/sqlite/movable.ts')).sqliteMovable(store.path)
+    : (await import('../stores/postgres/movable.ts')).postgresMovable(store.url)
+
 export { storeName } from '../stores/location.ts'
-export type { Moved, Progress, Sums } from '../stores/move.ts'
 export type { ContactFilter, Person } from '../stores/operator/contacts.ts'
 export type { Traces } from '../stores/operator/erasure.ts'
 export type { Decided, HeldCounts, HeldFilter } from '../stores/operator/held.ts'
 export type { Announcement, Entry, Imported } from '../stores/operator/imports.ts'
 export type { Integrity } from '../stores/operator/integrity.ts'
+export type { Moved, Progress, Sums } from '../stores/operator/move.ts'
 export type { Operator } from '../stores/operator/operator.ts'
 export { writeWhole } from '../stores/unfinished.ts'

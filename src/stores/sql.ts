@@ -11,6 +11,12 @@ export interface Sql {
    * JSON as text; what is true, as 1 or true. Outside a transaction the statement commits by itself.
    */
   all<Row>(text: string, values?: readonly Value[]): Promise<readonly Row[]>
+  /** Adds very many rows with the numbers that they have. */
+  insert(
+    table: string,
+    columns: Columns,
+    rows: readonly Readonly<Record<string, string | number | null>>[],
+  ): Promise<void>
   /**
    * Changes that are committed together, and synced. On a server it is tried again after a temporary failure; `again` then
    * says that an earlier try may have taken effect.
@@ -35,6 +41,8 @@ export type Value = string | number | boolean | Date | null
 
 /** What a value is, in a JSON text. Times are in milliseconds since 1970 there, and booleans 0 or 1. */
 export type Kind = 'whole' | 'text' | 'json' | 'uuid' | 'time' | 'bit'
+
+export type Columns = Readonly<Record<string, Kind>>
 
 /** How an engine says it. Arguments are SQL. */
 export interface Dialect {
@@ -63,7 +71,7 @@ export interface Dialect {
   /** A query for the elements of a parameter that is a JSON array. The column is `value`. */
   elements(parameter: string, kind: 'whole' | 'text'): string
   /** A parameter that is a JSON array of objects, as a table with these columns, and `ord` for their order. */
-  table(parameter: string, columns: Readonly<Record<string, Kind>>): string
+  table(parameter: string, columns: Columns): string
   /** Ends a query for rows that are to be changed: others wait. */
   readonly forUpdate: string
   /** The same for rows that nobody else is changing. */

@@ -17,7 +17,8 @@ const skip = !isSlow && 'it runs in .ci/run'
 const server = isSlow ? await startPostgres({ settings: unsynced }) : null
 after(() => server?.remove())
 
-const source = new URL('../../src/stores/move.ts', import.meta.url)
+const source = new URL('../../src/stores/operator/move.ts', import.meta.url)
+const scene = new URL('./move.scene.ts', import.meta.url)
 
 /** `method` of the target ends the process at its `call`th call, `before` or `after` it does its work. */
 interface Death {
@@ -35,9 +36,10 @@ function childMove(
 ) {
   const code = `
     import { moveRows, openSource, openTarget } from ${JSON.stringify(source)}
+    import { movable } from ${JSON.stringify(scene)}
     const death = ${JSON.stringify(death)}
-    const source = await openSource(${JSON.stringify(from)})
-    const target = await openTarget(${JSON.stringify(to)})
+    const source = await openSource(movable(${JSON.stringify(from)}))
+    const target = await openTarget(movable(${JSON.stringify(to)}))
     const die = () => process.kill(process.pid, 'SIGKILL')
     let calls = 0
     const dying = death && {

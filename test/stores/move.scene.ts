@@ -1,8 +1,19 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import type { StoreLocation } from '../../src/stores/location.ts'
-import { type Moved, type MoveOptions, move, moveRows, openSource, openTarget } from '../../src/stores/move.ts'
-import type { Row, Table, Target } from '../../src/stores/rows.ts'
+import {
+  type Moved,
+  type MoveOptions,
+  move,
+  moveRows,
+  openSource,
+  openTarget,
+  type Row,
+  type Table,
+  type Target,
+} from '../../src/stores/operator/move.ts'
+import { postgresMovable } from '../../src/stores/postgres/movable.ts'
+import { sqliteMovable } from '../../src/stores/sqlite/movable.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 
 /** Reads and writes past the code under test. */
@@ -18,6 +29,9 @@ const forTables = <T>(make: (table: (typeof tables)[number]) => T) =>
 
 export const sqlite = (path: string): StoreLocation => ({ kind: 'sqlite', path })
 export const postgres = (url: string): StoreLocation => ({ kind: 'postgres', url })
+
+export const movable = (store: StoreLocation) =>
+  store.kind === 'sqlite' ? sqliteMovable(store.path) : postgresMovable(store.url)
 
 /** A file with these rows. */
 export function writeList(path: string, list: Partial<List>): void {
@@ -135,7 +149,7 @@ const deliveryRow = (number: number): Raw => ({
 const quiet = (): MoveOptions => ({ signal: new AbortController().signal, progress: () => {} })
 
 export const moved = (from: StoreLocation, to: StoreLocation, options: Partial<MoveOptions> = {}): Promise<Moved> =>
-  move(from, to, { ...quiet(), ...options })
+  move(movable(from), movable(to), { ...quiet(), ...options })
 
 /** The same with a target that was changed. */
 export async function movedInto(
@@ -144,7 +158,7 @@ export async function movedInto(
   change: (target: Target) => Partial<Target>,
   options: Partial<MoveOptions> = {},
 ): Promise<Moved> {
-  const [source, target] = [await openSource(from), await openTarget(to)]
+  const [source, target] = [await openSource(movable(from)), await openTarget(movable(to))]
   try {
     return await moveRows(source, { ...target, ...change(target) }, { ...quiet(), ...options })
   } finally {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, type TestContext, test } from 'node:test'
 import type { StoreLocation } from '../../src/stores/location.ts'
-import type { Moved, MoveOptions } from '../../src/stores/move.ts'
+import type { Moved, MoveOptions } from '../../src/stores/operator/move.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
@@ -135,7 +135,7 @@ describe('nothing is kept of what is not equal to the source', { timeout: 120_00
     const { from, to, url, copy } = await scene(t, 10)
     for (const target of [to, sqlite(copy)]) {
       const result = await movedWhile(from, target, async (table, rows) =>
-        rows.map(row => (table === 'contact' && row[0] === 7 ? [7, ...row.slice(1, 2), 'Eve', ...row.slice(3)] : row)),
+        rows.map(row => (table === 'contact' && row.number === 7 ? { ...row, name: 'Eve' } : row)),
       )
       assert.equal(result.is, 'different')
       assert.deepEqual(unequal(result), [['contact', 10, 10]])
@@ -148,7 +148,7 @@ describe('nothing is kept of what is not equal to the source', { timeout: 120_00
     const { from, to, url, copy } = await scene(t, 10)
     for (const target of [to, sqlite(copy)]) {
       const result = await movedWhile(from, target, async (table, rows) =>
-        table === 'delivery' ? rows.filter(([number]) => number !== 3) : rows,
+        table === 'delivery' ? rows.filter(({ number }) => number !== 3) : rows,
       )
       assert.equal(result.is, 'different')
       assert.deepEqual(unequal(result), [['delivery', 10, 9]])
@@ -179,7 +179,7 @@ describe('nothing is kept of what is not equal to the source', { timeout: 120_00
     let given: readonly unknown[] = []
     const result = await movedWhile(from, to, async (table, rows) => {
       if (table === 'contact') change()
-      else given = rows.map(row => row[4])
+      else given = rows.map(({ attempts }) => attempts)
       return rows
     })
     assert.deepEqual(result, { is: 'overtaken' })

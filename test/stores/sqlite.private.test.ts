@@ -4,8 +4,8 @@ import { chmodSync, chownSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { sqliteTarget } from '../../src/stores/sqlite/copy.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
+import { sqliteMovable } from '../../src/stores/sqlite/movable.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -76,11 +76,11 @@ describe('with a umask of 000, in a folder for everybody, only this user can rea
 
   test('what a move writes, and the lock that it holds', async t => {
     const folder = sharedFolder(t)
-    const target = await sqliteTarget(join(folder, 'target.db'))
+    const target = await sqliteMovable(join(folder, 'target.db')).openTarget()
     await target.begin()
     assert.deepEqual(modesIn(folder), all('target.db-lock', 'target.db.unfinished-move'))
     await target.finish({ contact: 0, delivery: 0, erased: 0, secret: 0 })
-    await target.commit()
+    await target.commit(undefined)
     assert.deepEqual(modesIn(folder), all('target.db', 'target.db-lock'))
     await target.close()
   })

@@ -51,13 +51,14 @@ function reachAt(now: number): Reach {
   return { since: minutes - QUARTERS_OF, minutes, until: now + MINUTE }
 }
 
-/** All contacts in one pass; those outside the reach ($1, $2, $3) have no minute. */
+const TOTALS =
+  "select (select count(*) from contact) as total, (select count(*) from contact where state = 'pending') as pending"
+
+/** Those from $1 to $3, by the minute from $2 on. */
 const spans = ({ spanOf, fenced }: Dialect) => `
-select minute, count(*) as count, count(*) filter (where state = 'pending') as pending,
-  count(*) filter (where state = 'held') as held from (
-  select state, case when created_at < $1 or created_at >= $3 then null
-    when created_at < $2 then ${spanOf('created_at', QUARTER / MINUTE)} else ${spanOf('created_at', 1)} end as minute
-  from contact ${fenced}
+select minute, count(*) as count from (
+  select case when created_at < $2 then ${spanOf('created_at', QUARTER / MINUTE)} else ${spanOf('created_at', 1)} end as minute
+  from contact where created_at >= $1 and created_at < $3 and state <> 'held' ${fenced}
 ) as each group by minute order by minute`
 
 /** Where nobody is held it costs nothing. */
@@ -113,29 +114,25 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
   const { now } = moment!
   const { since, minutes, until } = reachAt(now)
   const reach = [since, minutes, until].map(time => new Date(time))
-  const contacts = await sql.all<{ minute: number | null; count: number; pending: number; held: number }>(
-    spans(dialect),
-    reach,
-  )
-  const sum = (column: 'count' | 'pending' | 'held') => contacts.reduce((total, row) => total + row[column], 0)
-  const [pending, held] = [sum('pending'), sum('held')]
+  const [totals] = await sql.all<{ total: number; pending: number }>(TOTALS)
+  const { total, pending } = totals!
+  const signups = await sql.all<{ minute: number; count: number }>(spans(dialect), reach)
   const reasons = await sql.all<{ reason: HoldReason; count: number; oldest: number; newest: number }>(HELD)
   const labels = await sql.all<{ source: string; count: number; sourced: number }>(sources(dialect))
   const destinations = await sql.all<DestinationRow>(DELIVERIES)
+  const held = reasons.reduce((sum, { count }) => sum + count, 0)
   return {
     at: new Date(now),
-    contacts: { pending, held, listed: sum('count') - pending - held },
+    contacts: { pending, held, listed: total - pending - held },
     held: reasons.map(({ reason, count, oldest, newest }) => ({
       reason,
       count,
       oldest: new Date(oldest),
       newest: new Date(newest),
     })),
-    signups: contacts.flatMap((row): Span[] => {
-      const count = row.count - row.held
-      if (row.minute === null || count === 0) return []
-      const from = row.minute * MINUTE
-      return [{ from: new Date(from), length: from < minutes ? QUARTER : MINUTE, count }]
+    signups: signups.map(({ minute, count }): Span => {
+      const from = minute * MINUTE
+      return { from: new Date(from), length: from < minutes ? QUARTER : MINUTE, count }
     }),
     sources: labels.map(({ source, count }) => ({ source, count })),
     sourced: labels[0]?.sourced ?? 0,

@@ -86,10 +86,20 @@ const beginReading = (patience: number | undefined) =>
     ? ''
     : `; set local statement_timeout = ${patience}; set local lock_timeout = ${Math.min(2_000, patience)}`)
 
+const inserting =
+  (all: Sql['all']): Sql['insert'] =>
+  async (table, columns, rows) => {
+    const names = Object.keys(columns).join(', ')
+    const given = dialect.table('$1', columns)
+    const text = `insert into ${table} (${names}) overriding system value select ${names} from ${given} as given`
+    await all(text, [JSON.stringify(rows)])
+  }
+
 /** A database as the seam. */
 export const postgresSql = (database: Postgres): Sql => ({
   dialect,
   all: database.run,
+  insert: inserting(database.run),
   transaction: (use, options = {}) =>
     database.attempt(async (query, again) => {
       await query(begin(options))
@@ -119,6 +129,12 @@ export const postgresSql = (database: Postgres): Sql => ({
 
 /** One connection that is in a transaction already. */
 export function within(all: Sql['all']): Sql {
-  const sql: Sql = { dialect, all, transaction: use => use(sql, false), snapshot: use => use(sql) }
+  const sql: Sql = {
+    dialect,
+    all,
+    insert: inserting(all),
+    transaction: use => use(sql, false),
+    snapshot: use => use(sql),
+  }
   return sql
 }

@@ -63,6 +63,15 @@ export function sqliteSql(database: DatabaseSync, between?: () => Promise<unknow
       if (!database.isTransaction) await between?.()
       return statement(text).all(...values.map(asStored)) as unknown as readonly Row[]
     },
+    // Row by row, which costs half as much as a JSON text of them all.
+    async insert(table, columns, rows) {
+      const names = Object.keys(columns)
+      const { length } = names
+      const insert = statement(
+        `insert into ${table} (${names.join(', ')}) values (${Array.from({ length }, (_, i) => `$${i + 1}`).join(', ')})`,
+      )
+      for (const row of rows) insert.run(...names.map(name => row[name]!))
+    },
     transaction: use => within('begin immediate', () => use(sql, false)),
     snapshot: use => within('begin', () => use(sql)),
   }
