@@ -226,41 +226,6 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
     })
   })
 
-  test('who is held is counted by the reason, and those that hold nobody are 0', async t => {
-    const held = [{ reason: 'same-mailbox', count: 34, oldest: new Date(0), newest: new Date(0) }] as const
-    const store = {
-      check: async () => {},
-      counts: async () => ({ ...counts, contacts: { ...counts.contacts, held: 34 }, held }),
-    }
-    const { value } = await scrape((await open(t, { store })).origin)
-    assert.equal(value('waitlist_contacts', { state: 'held' }), 34)
-    assert.equal(value('waitlist_held_contacts', { reason: 'same-mailbox' }), 34)
-    assert.equal(value('waitlist_held_contacts', { reason: 'unverified' }), 0)
-  })
-
-  test('destinations that are not set any more have series too, but not without end', async t => {
-    const deliveries = Array.from({ length: 500 }, (_, i) => ({
-      destination: `earlier-${i}`,
-      state: 'waiting' as const,
-      count: 1,
-      oldest: null,
-      why: null,
-    }))
-    const { origin } = await open(t, {
-      store: {
-        check: async () => {},
-        counts: async () => ({ ...counts, deliveries: [...counts.deliveries, ...deliveries] }),
-      },
-    })
-    const { samples, value } = await scrape(origin)
-    assert.equal(value('waitlist_deliveries', { destination: 'webhook', state: 'waiting' }), 7)
-    assert.equal(value('waitlist_deliveries', { destination: 'webhook', state: 'abandoned' }), 0)
-    assert.equal(value('waitlist_deliveries', { destination: 'earlier', state: 'abandoned' }), 2)
-    assert.equal(value('waitlist_delivery_oldest_seconds', { destination: 'webhook' }), 3_600)
-    assert.equal(value('waitlist_delivery_oldest_seconds', { destination: 'earlier' }), 0)
-    assert.equal(samples.filter(({ name }) => name === 'waitlist_delivery_oldest_seconds').length, 21)
-  })
-
   test('a client that does not wait for its answers gets one at most, so that none wait in memory', async t => {
     const { origin, ask } = await open(t)
     for (const version of ['1.1', '1.0']) {

@@ -69,21 +69,6 @@ describe('what the page says', () => {
     assert.doesNotMatch(textOf(of(few)), /held/i)
   })
 
-  test('of held signups none of which is above the limit: to look, not to release what there is not', () => {
-    const held = [{ reason: 'same-mailbox', count: 34, oldest: ago(9), newest: ago(9) }] as const
-    const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 34 }, held }
-    assertSays({ ...empty, counts }, /waitlist held\n/)
-    assert.doesNotMatch(textOf(of({ ...empty, counts })), /waitlist (?:-- )?release/)
-  })
-
-  test('of signups without a solved challenge, or of a domain that is not accepted: once there are some', () => {
-    assertSays(
-      { ...few, telemetry: counted({ unsolved: 300, blocked: 41 }) },
-      'No valid name or address\n0\nChallenge not solved\n300\nEmail domain not accepted\n41',
-    )
-    assert.doesNotMatch(textOf(of(few)), /challenge|domain/i)
-  })
-
   test('of a service that stops', () => {
     assertSays({ ...empty, isDraining: true }, 'This process stops as soon as all visitors have their answers.')
   })

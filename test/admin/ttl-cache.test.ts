@@ -25,16 +25,6 @@ test('a value is made once while it is fresh, and once for all who ask at the sa
   assert.deepEqual(await Promise.all([get(), get()]), [2, 2])
 })
 
-test('making it never takes more than its share of the time', async () => {
-  const { state, get } = made({ share: 0.1 })
-  state.takes = 2_000
-  assert.equal(await get(), 1)
-  state.now += 17_999
-  assert.equal(await get(), 1)
-  state.now += 1
-  assert.equal(await get(), 2)
-})
-
 test('a failure is remembered like a value, which stays, and is forgotten when the next attempt succeeds', async () => {
   const { state, get, failed } = made({})
   assert.equal(await get(), 1)
@@ -47,20 +37,6 @@ test('a failure is remembered like a value, which stays, and is forgotten when t
   state.now += 100
   assert.equal(await failed(), null)
   assert.equal(await get(), 2)
-})
-
-test('a failure at once is forgotten as well', async () => {
-  let fails = true
-  const get = ttlCache(
-    () => {
-      if (fails) throw new Error('a failure of the test')
-      return 'made'
-    },
-    { fresh: 0, patience: 60_000 },
-  )
-  assert.equal((await get()).failed, 'a failure of the test')
-  fails = false
-  assert.equal((await get()).value, 'made')
 })
 
 test('nobody waits for longer than they have patience: they get the last value', async () => {

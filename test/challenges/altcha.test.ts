@@ -43,12 +43,6 @@ describe('a challenge of ALTCHA', () => {
     }
   })
 
-  test('every number up to the range is a counter, and no other', async () => {
-    const counters = new Set<number>()
-    for (let i = 0; i < 60; i++) counters.add(read(await solved(await ours.issue!())).solution.counter)
-    assert.deepEqual([...counters].sort(), [1, 2, 3])
-  })
-
   test('another instance with the same secret accepts it, one with another secret does not', async () => {
     assert.equal((await verify(altcha(easy), right)).is, 'solved')
     assert.deepEqual(await verify(altcha({ ...easy, secret: 'a secret.' }), right), wrong)

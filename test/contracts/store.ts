@@ -168,22 +168,6 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
 
-    test('a check that comes while the store closes is answered, one way or the other', {
-      timeout: 30_000,
-    }, async t => {
-      const store = await opened(await place(t), t)
-      const closed = store.close()
-      const checks: Promise<PromiseSettledResult<void>[]>[] = []
-      for (let i = 0; i < 20; i++) {
-        checks.push(Promise.allSettled([store.check()]))
-        await (i < 10 ? null : new Promise(resolve => setImmediate(resolve)))
-      }
-      for (const [each] of await Promise.all(checks)) {
-        assert.ok(each!.status === 'fulfilled' || each!.reason instanceof StoreUnavailable)
-      }
-      await closed
-    })
-
     test('everything is refused once the store is closed', { timeout: 30_000 }, async t => {
       const store = await opened(await place(t), t, { provider: 'provider', destinations: ['webhook'] })
       const listed = { is: 'listed', joined: true } as const
@@ -209,13 +193,6 @@ export function storeContract(name: string, place: MakePlace): void {
         store.counts(),
       ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
-    })
-
-    test('a store that is closed in good order reports no failure', async t => {
-      const store = await opened(await place(t), t)
-      await store.admit(signup('Ada', 'ada@example.com'))
-      await store.close()
-      assert.equal(await Promise.race([store.failure, new Promise(resolve => setTimeout(resolve, 50, 'none'))]), 'none')
     })
 
     test('opened again it finds every contact', async t => {

@@ -34,59 +34,6 @@ const unavailable = (sentence: RegExp) => (error: unknown) => {
 }
 
 describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
-  test('what arrives in one turn of the event loop shares a commit, without waiting for a timer', async () => {
-    const { commit, called, calls } = handCommit()
-    const batches = groupCommit(commit, { bounds: patient })
-    const answers = range(10).map(item => batches.submit(item))
-    const first = await called(1)
-    assert.deepEqual(first.items, range(10))
-    first.finish()
-    assert.deepEqual(await Promise.all(answers), range(10).map(String))
-    assert.equal(calls.length, 1)
-  })
-
-  test('what queues during a commit is the next one, in order of arrival and at most 256 at a time', async () => {
-    const { commit, called, calls } = handCommit()
-    const batches = groupCommit(commit, { bounds: patient })
-    const answers = [batches.submit(0)]
-    const first = await called(1)
-    for (const item of range(600, 1)) answers.push(batches.submit(item))
-    await new Promise(resolve => setImmediate(resolve))
-    assert.equal(calls.length, 1, 'one commit at a time')
-    first.finish()
-    ;(await called(2)).finish()
-    ;(await called(3)).finish()
-    ;(await called(4)).finish()
-    assert.deepEqual(await Promise.all(answers), range(601).map(String))
-    assert.deepEqual(
-      calls.map(({ items }) => items.length),
-      [1, 256, 256, 88],
-    )
-    assert.deepEqual(
-      calls.flatMap(({ items }) => items),
-      range(601),
-    )
-  })
-
-  test('as many commits as the store merges are under way at once, and each answers its own items', async () => {
-    const { commit, called, calls } = handCommit()
-    const batches = groupCommit(commit, { bounds: patient, ahead: 2 })
-    const answers: Promise<string>[] = []
-    for (const item of range(4)) {
-      answers.push(batches.submit(item))
-      await new Promise(resolve => setImmediate(resolve))
-    }
-    const [first, second] = [await called(1), await called(2)]
-    assert.deepEqual([first.items, second.items, calls.length], [[0], [1], 2])
-    second.finish()
-    const third = await called(3)
-    assert.deepEqual(third.items, [2, 3])
-    first.fail(new StoreUnavailable('full'))
-    third.finish()
-    await assert.rejects(answers[0]!, unavailable(/full/))
-    assert.deepEqual(await Promise.all(answers.slice(1)), ['1', '2', '3'])
-  })
-
   test('nobody is answered before the commit has', async () => {
     const { commit, called } = handCommit()
     const batches = groupCommit(commit, { bounds: patient })
@@ -219,19 +166,6 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   const soon = () => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
   const refused = 'a signup was not stored within 5000 ms'
 
-  test('neither in its commit', async t => {
-    const { clock, pass } = clockOf(t)
-    const { commit, called } = handCommit()
-    const all = outcomes([groupCommit(commit, { clock }).submit(1)])
-    await called(1)
-    pass(4_999)
-    await soon()
-    assert.deepEqual(all, ['waits'])
-    pass(1)
-    await soon()
-    assert.deepEqual(all, [refused])
-  })
-
   test('nor in the queue and in its commit together', async t => {
     const { clock, pass } = clockOf(t)
     const { commit, called } = handCommit()
@@ -248,33 +182,6 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
     pass(1)
     await soon()
     assert.deepEqual(all, ['answered', refused])
-  })
-
-  test('of a batch, those who came first are refused first, and the others are answered', async t => {
-    const { clock, pass } = clockOf(t)
-    const { commit, called, calls } = handCommit()
-    const late: [number, string][] = []
-    const batches = groupCommit(commit, {
-      bounds: { ...bounds, batch: 10 },
-      clock,
-      onLateResult: (item, answer) => late.push([item, answer]),
-    })
-    const answers = [batches.submit(0)]
-    await called(1)
-    answers.push(batches.submit(1))
-    pass(2_000)
-    answers.push(batches.submit(2))
-    const all = outcomes(answers)
-    calls[0]!.finish()
-    const second = await called(2)
-    assert.deepEqual(second.items, [1, 2])
-    pass(3_000)
-    await soon()
-    assert.deepEqual(all, ['answered', refused, 'waits'])
-    second.finish()
-    await soon()
-    assert.deepEqual(all, ['answered', refused, 'answered'])
-    assert.deepEqual(late, [[1, '1']])
   })
 
   test('what has waited too long for its turn is not stored; the rest of the queue is', async t => {
@@ -332,22 +239,6 @@ describe('a queue is behind', { timeout: 60_000 }, () => {
     assert.equal(batches.isBehind(), true)
     first.finish()
     ;(await called(2)).finish()
-    await Promise.all(answers)
-  })
-
-  test('when it is full', async () => {
-    const { commit, called } = handCommit()
-    const batches = groupCommit(commit, { bounds: { batch: 2, queue: 4, timeout: 60_000 } })
-    const answers = range(2).map(item => batches.submit(item))
-    const first = await called(1)
-    for (const item of range(4, 2)) {
-      assert.equal(batches.isBehind(), false)
-      answers.push(batches.submit(item))
-    }
-    assert.equal(batches.isBehind(), true)
-    first.finish()
-    ;(await called(2)).finish()
-    ;(await called(3)).finish()
     await Promise.all(answers)
   })
 })

@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
@@ -19,7 +18,7 @@ import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog, startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { openedOn, session, stagesOn } from './postgres.stage.ts'
+import { openedOn, session } from './postgres.stage.ts'
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -174,30 +173,6 @@ describe('a check without signups', { timeout: 60_000, concurrency: 2 }, () => {
         "select last_value as n from pg_sequences where sequencename = 'contact_number_seq'",
       )
     )[0]?.n
-
-  test('leaves nothing behind and nobody sees it, wherever its connection is cut, and is made again', async t => {
-    const { proxy, url, open } = await stagesOn(server)(t)
-    const store = await open(true)
-    await store.check()
-    const cuts: string[] = []
-    for (let number = 1; ; number++) {
-      proxy.after(number, 'cut')
-      await store.check()
-      assert.deepEqual(await contactsIn(url), [])
-      const last = proxy.end()
-      if (last === undefined) break
-      cuts.push(`${last.side} ${last.name}`)
-    }
-    t.diagnostic(cuts.join(', '))
-    // Nothing is heard after the signup was added, so its transaction stays open.
-    const before = await added(url)
-    proxy.after(cuts.indexOf('frontend Query', 1), 'silent')
-    const checked = assert.rejects(store.check(), StoreUnavailable)
-    await until(async () => (await added(url)) !== before)
-    assert.deepEqual(await contactsIn(url), [])
-    await checked
-    assert.deepEqual(await contactsIn(url), [])
-  })
 
   test('after a stored signup adds nothing for a second', async t => {
     const { store, url } = await opened(t)

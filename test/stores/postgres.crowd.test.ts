@@ -128,25 +128,3 @@ test('a signup that an instance with the earlier provider takes is handed to the
     [['ada@example.com', false]],
   )
 })
-
-test('an instance that starts with a new provider takes over whom nobody is just erasing', {
-  timeout: 60_000,
-}, async t => {
-  const url = await server.database()
-  const earlier = await open(url, 'a')
-  t.after(() => earlier.close())
-  for (const name of ['ada', 'bob']) await pendingNow(earlier, `${name}@example.com`)
-  const operator = await session(t, url)
-  await operator.query('begin')
-  await operator.query("delete from contact where email_key = 'ada@example.com'")
-  const opening = open(url, 'b')
-  const waits = until(async () => (await rowsIn(url, WAITING)).length > 0)
-  await Promise.race([opening, waits])
-  await operator.query('commit')
-  const later = await opening
-  t.after(() => later.close())
-  assert.deepEqual(
-    (await later.claim('b', 10)).map(({ contact }) => contact.email),
-    ['bob@example.com'],
-  )
-})

@@ -6,7 +6,7 @@ import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
-import { contactsIn, withDatabase } from '../harness/database.ts'
+import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const provider = 'provider'
@@ -71,33 +71,5 @@ describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () =>
     }
     assert.equal(contactsIn(path).length, 15)
     assert.equal(await hasFailed(store), false)
-  })
-
-  test('in a file that is full what needs no room is stored, a refusal changes nothing, and room heals all', async t => {
-    const { path, handOvers, deliveries, again } = await underWay(t, 200)
-    const pages = withDatabase(path, database => database.prepare('pragma page_count').get()) as { page_count: number }
-    const store = await again({ maxPages: pages.page_count })
-    let admitted = 0
-    const full = async () => {
-      for (;;) await pendingNow(store, `late-${++admitted}@example.com`)
-    }
-    await assert.rejects(full(), StoreUnavailable)
-    // A row with a lease is longer than one without.
-    await assert.rejects(store.claim('webhook', 1_000), StoreUnavailable)
-    await assert.rejects(store.claim(provider, 1_000), StoreUnavailable)
-
-    for (const each of deliveries) assert.equal(await store.settle(each, { is: 'delivered' }), true)
-    for (const each of handOvers.slice(100)) assert.equal(await store.settle(each, removed), true)
-    for (const each of handOvers.slice(0, 100)) assert.equal(await store.settle(each, listed), true)
-    const contacts = contactsIn(path)
-    assert.equal(contacts.length, 700 + admitted - 1)
-    assert.equal(contacts.filter(({ events, deliveries }) => events === 1 && deliveries === 1).length, 500)
-    assert.equal(await hasFailed(store), false)
-    await store.close()
-
-    const roomy = await again({})
-    const rest = await roomy.claim('webhook', 1_000)
-    assert.equal(rest.length, 300)
-    assert.ok(rest.every(({ attempts, doubt }) => attempts === 0 && !doubt))
   })
 })

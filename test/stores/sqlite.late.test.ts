@@ -6,7 +6,7 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
-import { numberOf, pendingNow, signup } from '../contracts/store.place.ts'
+import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
 
@@ -48,19 +48,6 @@ test('a signup that is committed too late is not in doubt either: the provider w
   await whileLocked(({ admit }) => admit(signup('Ada', 'ada@example.com')))
   const due = await claimed(store)
   assert.deepEqual([due.contact.email, due.attempts, due.doubt], ['ada@example.com', 0, false])
-})
-
-test('the same is true of a claim for somebody pending, for one contact or of what is due', async t => {
-  const { store, whileLocked } = await late(t, { provider })
-  const again = { is: 'waiting', wait: 0, doubt: false, why: 'busy', uncounted: true } as const
-  await store.settle(await pendingNow(store), again)
-  const contact = await numberOf(store)
-  for (const one of [contact, undefined]) {
-    await whileLocked(from => from.claim(provider, 10, one))
-    const { attempts, doubt, ...rest } = await claimed(store, contact)
-    assert.deepEqual([attempts, doubt], [0, false])
-    await store.settle({ ...rest, attempts, doubt }, again)
-  }
 })
 
 /** Claims the only hand-over as soon as somebody can. */

@@ -127,36 +127,6 @@ describe('restoring a backup of a SQLite file', { timeout: 60_000 }, () => {
     assert.deepEqual(emails(), ['cyd', 'ada'], 'by themselves')
   })
 
-  test('a backup that knows who came back later than they were erased keeps them', async t => {
-    const { copy, operator, join: signUp, emails } = home(t)
-    await signUp('ada')
-    await operator.erase('ada@example.com')
-    await new Promise(resolve => setTimeout(resolve, 2))
-    await signUp('ada', 'bob')
-    await operator.backUp(copy)
-    await operator.erase('bob@example.com')
-    assert.equal((await operator.restore(copy)).erased, 1)
-    assert.deepEqual(emails(), ['ada'])
-  })
-
-  test('erased addresses of a backup stay known, unless they are hashed under another secret: then it is told', async t => {
-    const { path, copy, operator, join: signUp } = home(t)
-    await signUp('ada', 'bob')
-    await operator.erase('ada@example.com')
-    await operator.backUp(copy)
-    await operator.erase('bob@example.com')
-    assert.equal((await operator.restore(copy)).kept?.forgotten, 0)
-    assert.equal((await sqlOn(path)('select 1 from erased')).length, 2)
-    await sqlOn(path)("update secret set value = 'another'")
-    assert.equal((await operator.restore(copy)).kept?.forgotten, 1)
-    assert.equal((await sqlOn(path)('select 1 from erased')).length, 2)
-    assert.equal((await sqlOn(path)('select value from secret'))[0]?.value, 'another')
-    // Where nobody was erased since, the backup's own stay.
-    rmSync(path)
-    await operator.restore(copy)
-    assert.equal((await sqlOn(path)('select 1 from erased')).length, 1)
-  })
-
   test('what waits in the backup is in doubt and held by nobody; what ended stays as it was', async t => {
     const { path, copy, operator, join: signUp, serve } = home(t)
     await signUp('ada', 'bob', 'cyd')

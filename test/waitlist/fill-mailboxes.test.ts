@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Filled } from '../../src/waitlist/ports/upkeep.ts'
 import { fillingMailboxes } from '../../src/waitlist/upkeep/fill-mailboxes.ts'
@@ -36,21 +35,6 @@ test('all pages are looked at, one after the other, and the log says once how ma
   ])
 })
 
-test('a later pass begins at the first contact again; where nothing is filled the log says nothing', async () => {
-  const store = pages(2, 0)
-  const { log, lines } = keptLog()
-  const filler = fillingMailboxes({ store, log, rest: 1, every: 5 })
-  filler.start()
-  await until(() => store.asked.length > 6)
-  await filler.stop(0)
-  const [, second] = store.asked
-  assert.deepEqual(
-    store.asked,
-    store.asked.map((_, i) => (i % 2 === 0 ? 0 : second)),
-  )
-  assert.deepEqual(lines, [])
-})
-
 for (const [what, count] of [
   ['between two steps', 1_000],
   ['between two passes', 1],
@@ -64,22 +48,6 @@ for (const [what, count] of [
     assert.equal(store.asked.length, 1)
   })
 }
-
-test('a stop during a step waits for that step alone', { timeout: 10_000 }, async () => {
-  const step = Promise.withResolvers<Filled>()
-  let asked = 0
-  const fillMailboxes = () => {
-    asked++
-    return step.promise
-  }
-  const filler = fillingMailboxes({ store: { fillMailboxes }, log: keptLog().log, rest: 60_000 })
-  filler.start()
-  const stopped = filler.stop(0)
-  assert.equal(await Promise.race([stopped, wait(20, 'it waits')]), 'it waits')
-  step.resolve({ filled: 1, last: 200 })
-  await stopped
-  assert.equal(asked, 1)
-})
 
 test('a store that is out is told, and asked for the same page again; nothing is counted twice', async () => {
   const store = pages(3, 1)

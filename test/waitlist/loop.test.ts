@@ -74,24 +74,6 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     assert.equal(takes(), before, 'a loop that rests looks at nothing')
   })
 
-  test('never asks for more than it can begin', async t => {
-    const end = moment()
-    const asked: number[] = []
-    const bench = working(t, {
-      take: async most => {
-        asked.push(most)
-        return asked.length === 1 ? [1, 2] : []
-      },
-      do: () => end.promise,
-    })
-    bench.loop.start()
-    await until(() => asked.length === 1)
-    bench.loop.wake()
-    await until(() => asked.length === 2)
-    end.resolve()
-    assert.deepEqual(asked.slice(0, 2), [3, 1])
-  })
-
   test('is woken, also by what comes while it looks', async t => {
     const bench = working(t)
     bench.loop.start()
@@ -111,25 +93,6 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     })
     during.loop.start()
     await until(() => during.takes() >= 2)
-  })
-
-  test('whenever it is woken, it looks at a tick, which does not depend on that', async t => {
-    const looks: number[] = []
-    const bench = working(t, {
-      take: async () => {
-        looks.push(performance.now())
-        return []
-      },
-    })
-    bench.loop.start()
-    for (let i = 1; i <= 10; i++) {
-      await wait(Math.random() * 100)
-      const woken = performance.now()
-      bench.loop.wake()
-      await until(() => looks.length > i)
-      // A timer may be a moment early.
-      assert.ok(Math.floor((looks[i]! + 2) / 100) > Math.floor(woken / 100), `woken ${woken}, looked ${looks[i]}`)
-    }
   })
 
   test('looks again after a rest when nobody wakes it', async t => {
@@ -152,18 +115,6 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     bench.loop.start()
     await until(() => bench.done.length === 1)
     assert.deepEqual(bench.failures, ['Error: busy'])
-  })
-
-  test('a look that fails is no reason to look again without a rest, even when something woke it meanwhile', async t => {
-    const bench = working(t, {
-      take: async () => {
-        bench.loop.wake()
-        throw new Error('busy')
-      },
-    })
-    bench.loop.start()
-    await wait(100)
-    assert.equal(bench.takes(), 1)
   })
 
   test('work that rejects is told, and ends neither the loop nor the process', async t => {

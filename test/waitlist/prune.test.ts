@@ -97,20 +97,3 @@ test('unusually many are told of, and deleted only an hour later', async () => {
   await loop.once()
   assert.equal(store.asked.length, 3, 'they were told of once')
 })
-
-test('a clock that leaps during a look ends it, and the next one tells first what is old since', async () => {
-  let now = 0
-  const store = pages(5)
-  const prune = async (...all: Parameters<typeof store.prune>) => {
-    if (store.asked.length === 1) now += DAY
-    return { ...(await store.prune(...all)), deleted: now === 0 ? 1 : 100 }
-  }
-  const { log, lines } = keptLog()
-  const time = { clock: () => now, monotonic: () => 0 }
-  const loop = pruning({ store: { prune, acquireInterval: async () => true }, keep: 7 * DAY, log, rest: 1, ...time })
-  await loop.once()
-  assert.equal(store.asked.length, 2)
-  await loop.once()
-  assert.equal(store.asked.length, 2)
-  assert.match(lines.at(-1)!.message, /unusually many/)
-})

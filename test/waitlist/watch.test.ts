@@ -116,33 +116,3 @@ test('a hand-over that has waited in a real store for more than an hour is told,
     { is: 'on time', called: 'Fake' },
   ])
 })
-
-test('it looks by itself until it is stopped, never twice at once', async t => {
-  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
-  const { world, takes, late, start, stop } = watched()
-  const turns = () => new Promise(resolve => setImmediate(resolve))
-  let checks = 0
-  let answer = () => {}
-  world.check = () => {
-    checks++
-    return new Promise(resolve => {
-      answer = resolve
-    })
-  }
-  start()
-  for (let i = 0; i < 3; i++) {
-    t.mock.timers.tick(3_000 * 10)
-    if (i === 0) answer()
-    await turns()
-  }
-  assert.equal(checks, 2)
-  assert.deepEqual(takes, [true])
-  for (let i = 0; i < 7; i++) t.mock.timers.tick(30_000)
-  await turns()
-  assert.equal(late.length, 1)
-  stop()
-  const before = checks
-  t.mock.timers.tick(600_000)
-  await turns()
-  assert.deepEqual([late.length, checks], [1, before])
-})
