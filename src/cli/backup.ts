@@ -2,13 +2,12 @@ import { bytes } from '../app/checks.ts'
 import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
-import { number, print } from './print.ts'
+import { counted, number, print } from './print.ts'
 
 /** Copies the database to a new file, and says what is in it: on standard error, since the copy may be on its way to a pipe. */
 export async function backUp(config: Config, file: string): Promise<void> {
   const { contacts, size } = await (await operatorOf(config)).backUp(file)
-  const people = contacts === 1 ? '1 contact' : `${number(contacts)} contacts`
-  process.stderr.write(`${file}: ${people}, ${bytes(size)}, checked.\n`)
+  process.stderr.write(`${file}: ${counted(contacts, 'contact')}, ${bytes(size)}, checked.\n`)
 }
 
 /**
@@ -46,8 +45,6 @@ export async function restore(config: Config, file: string | undefined): Promise
     ])
   }
 }
-
-const counted = (count: number, one: string, more = `${one}s`): string => `${number(count)} ${count === 1 ? one : more}`
 
 /** For a POSIX shell, if it needs that. */
 const quoted = (text: string): string =>

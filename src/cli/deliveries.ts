@@ -4,8 +4,8 @@ import { typed } from '../invocation.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
-import { type Columns, facts, MOST, moment, number, print, table, toJson } from './print.ts'
-import { MANY, progressOn } from './progress.ts'
+import { type Columns, counted, facts, MOST, moment, number, print, table, toJson } from './print.ts'
+import { progressOn } from './progress.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -81,11 +81,12 @@ export async function replayDeliveries(
   const operator = await operatorOf(config)
   const bar = progressOn(process.stderr)
   const { replayed, underWay, unknown } = await operator
-    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, (done, total) => {
-      if (total > MANY) bar.show({ phase: 'replaying', done: Math.min(done, total), total })
-    })
+    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, bar.of('replaying'))
     .finally(bar.end)
-  if (replayed > 0) await print([`${counted(replayed)} due now; the running service attempts what is due.\n`])
+  if (replayed > 0)
+    await print([
+      `${counted(replayed, 'delivery is', 'deliveries are')} due now; the running service attempts what is due.\n`,
+    ])
   const problems = [
     ...unknown.map(number => `There is no delivery ${number}.`),
     ...underWay.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
@@ -97,18 +98,12 @@ export async function replayDeliveries(
     )
 }
 
-const counted = (count: number): string => (count === 1 ? '1 delivery is' : `${count} deliveries are`)
-
 /** Deletes the deliveries that ended before then. If it is stopped half-way, the next call deletes the rest. */
 export async function pruneDeliveries(config: Config, before: Date): Promise<void> {
   const operator = await operatorOf(config)
   const bar = progressOn(process.stderr)
-  const { deleted, abandoned } = await operator
-    .prune(before, (done, total) => {
-      if (total > MANY) bar.show({ phase: 'pruning', done: Math.min(done, total), total })
-    })
-    .finally(bar.end)
-  const which = deleted === 1 ? '1 delivery' : `${number(deleted)} deliveries`
+  const { deleted, abandoned } = await operator.prune(before, bar.of('pruning')).finally(bar.end)
   const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been abandoned`
+  const which = counted(deleted, 'delivery', 'deliveries')
   await print([`${which} that ended before ${moment(before)} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
 }

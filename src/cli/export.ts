@@ -4,8 +4,8 @@ import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 import { fail, untilStopped } from './console.ts'
 import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
-import { inChunks, number, print, toJson } from './print.ts'
-import { MANY, progressOn } from './progress.ts'
+import { counted, inChunks, print, toJson } from './print.ts'
+import { progressOn } from './progress.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat
@@ -51,20 +51,19 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
 
 /** Nobody should send these a mail by accident. */
 const heldNote = (count: number): string =>
-  `${count === 1 ? '1 of them is' : `${number(count)} of them are`} held, as column state says; --state listed leaves them out.\n`
+  `${counted(count, 'of them is', 'of them are')} held, as column state says; --state listed leaves them out.\n`
 
 async function withProgress(operator: Operator, filter: ContactFilter): Promise<AsyncIterable<Contact>> {
   const total = await operator.count(filter)
   const contacts = await operator.contacts(filter)
-  if (total < MANY) return contacts
   const bar = progressOn(process.stderr)
+  const show = bar.of('exporting')
   return (async function* () {
     try {
       let done = 0
       for await (const contact of contacts) {
         yield contact
-        // Some may have joined since they were counted.
-        bar.show({ phase: 'exporting', done: Math.min(++done, total), total })
+        show(++done, total)
       }
     } finally {
       bar.end()

@@ -5,8 +5,8 @@ import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
 import { confirmed, fail, mayAsk, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
-import { type Columns, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
-import { MANY, progressOn } from './progress.ts'
+import { type Columns, counted, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
+import { progressOn } from './progress.ts'
 
 /** Which held signups a command is about. */
 export interface WhichHeld {
@@ -39,18 +39,18 @@ function* listing(
   { total, since, reasons, domains, hours }: HeldCounts,
   contacts: readonly Contact[],
 ): Generator<string> {
-  yield `${signups(total)} held, the first since ${moment(since!)}.\n\n`
+  yield `${counted(total, 'signup is', 'signups are')} held, the first since ${moment(since!)}.\n\n`
   yield* table(
-    counted('reason'),
+    countedBy('reason'),
     reasons.map(({ reason: what, count }) => ({ what, count })),
   )
   yield '\n'
   const others = total - domains.reduce((sum, { count }) => sum + count, 0)
   const rest = others > 0 ? [{ what: 'other domains', count: others }] : []
-  yield* table(counted('domain'), [...domains.map(({ domain: what, count }) => ({ what, count })), ...rest])
+  yield* table(countedBy('domain'), [...domains.map(({ domain: what, count }) => ({ what, count })), ...rest])
   yield '\n'
   yield* table(
-    counted('hour'),
+    countedBy('hour'),
     hours.map(({ from, count }) => ({ what: moment(from), count })),
   )
   yield '\n'
@@ -58,9 +58,7 @@ function* listing(
   if (total > contacts.length) yield moreThan(contacts.length)
 }
 
-const signups = (count: number): string => (count === 1 ? '1 signup is' : `${number(count)} signups are`)
-
-const counted = (heading: string): Columns<{ readonly what: string; readonly count: number }> => ({
+const countedBy = (heading: string): Columns<{ readonly what: string; readonly count: number }> => ({
   [heading]: ({ what }) => what,
   signups: ({ count }) => number(count),
 })
@@ -111,8 +109,7 @@ async function agreed(operator: Operator, which: HeldFilter): Promise<boolean> {
     return false
   }
   const why = reasons.map(({ reason, count }) => `${reason} ${number(count)}`).join(', ')
-  if (await confirmed(`Delete ${total === 1 ? '1 held signup' : `${number(total)} held signups`} (${why})?`))
-    return true
+  if (await confirmed(`Delete ${counted(total, 'held signup')} (${why})?`)) return true
   fail('nothing was discarded.')
   return false
 }
@@ -144,14 +141,12 @@ type Course = Parameters<Operator['discard']>[1]
 async function decide(done: string, which: HeldFilter, change: (course: Course) => Promise<Decided>): Promise<number> {
   let count = 0
   const bar = progressOn(process.stderr)
-  const progress = (looked: number, total: number) => {
-    if (total > MANY) bar.show({ phase: done, done: Math.min(looked, total), total })
-  }
+  const progress = bar.of(done)
   await untilStopped(async signal => {
     const decided = await change({ progress, signal }).finally(bar.end)
     const { missing } = decided
     count = decided.done
-    if (count > 0) await print([`${count === 1 ? '1 signup was' : `${number(count)} signups were`} ${done}.\n`])
+    if (count > 0) await print([`${counted(count, 'signup was', 'signups were')} ${done}.\n`])
     if (signal.aborted)
       fail('stopped before the end: the others are still held. Run the same command again: it goes on.')
     else if (missing.length > 0)

@@ -8,8 +8,8 @@ import { type Columns, guessedColumns, mappedColumns, ownColumns, type Unclear }
 import { csvReader, type Line, readJsonLine } from './import/contacts.ts'
 import { nameOf, type Records, recordsOf, rowsOf, textOf } from './import/records.ts'
 import { type Reporting, reporting } from './import/report.ts'
-import { number, print } from './print.ts'
-import { MANY, progressOn } from './progress.ts'
+import { counted, number, print } from './print.ts'
+import { progressOn } from './progress.ts'
 
 export interface ImportOptions {
   /** Column names by the members of a contact. */
@@ -47,9 +47,8 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     report = reporting(options.report)
     const { entries, problem } = entriesIn(lines, report)
     const total = await rowsOf(file, records.format === 'csv' ? 1 : 0)
-    const progress = (soFar: Imported) => {
-      if (total > MANY) bar.show({ phase: 'importing', done: Math.min(total, rowsIn(soFar, report!)), total })
-    }
+    const show = bar.of('importing')
+    const progress = (soFar: Imported) => show(rowsIn(soFar, report!), total)
     const keepsMailboxes = config.holds?.suspicious === true
     const dryRun = options.dryRun === true
     const made = (store: string) =>
@@ -138,8 +137,5 @@ async function tell(imported: Imported, report: Reporting, { json, dryRun, annou
   const shown = json ? [] : lines.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
   const more = invalid - shown.length
   if (shown.length > 0 && more > 0) shown.push(`and ${number(more)} more; --report writes all of them to a file`)
-  fail(
-    `${invalid === 1 ? '1 line is' : `${number(invalid)} lines are`} not valid${shown.length === 0 ? '.' : ':'}`,
-    shown,
-  )
+  fail(`${counted(invalid, 'line is', 'lines are')} not valid${shown.length === 0 ? '.' : ':'}`, shown)
 }

@@ -2,7 +2,7 @@ import { type Moved, moveTo, storeName } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { fail, untilStopped } from './console.ts'
-import { number, print } from './print.ts'
+import { counted, number, print } from './print.ts'
 import { progressOn } from './progress.ts'
 
 /**
@@ -26,7 +26,7 @@ async function tell(moved: Moved, from: string, to: string): Promise<void> {
     case 'moved':
       await print(tableOf(moved))
       return print([
-        `${moved.copied === 1 ? '1 row was' : `${number(moved.copied)} rows were`} copied. ${to} is equal to ${from}.\n`,
+        `${counted(moved.copied, 'row was', 'rows were')} copied. ${to} is equal to ${from}.\n`,
         // Of a server's microseconds only milliseconds are read.
         from.startsWith('postgres:') ? 'Times are kept to the millisecond.\n' : '',
         'Set DATABASE_URL to it and start the service.\n',

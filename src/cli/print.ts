@@ -70,6 +70,10 @@ export const facts = (known: Readonly<Record<string, string>>): readonly string[
 /** With separators of thousands. */
 export const number = (count: number): string => count.toLocaleString('en')
 
+/** "1 contact", "1,204 contacts". */
+export const counted = (count: number, one: string, more = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : more}`
+
 /** Below a table. An import adds contacts that signed up before others. */
 export const moreThan = (count: number): string =>
   `There are more than these ${number(count)}, which were added last; --limit shows them.\n`

@@ -19,8 +19,8 @@ export interface Screen {
 const EVERY = 100
 const WIDTH = 30
 
-/** Rows. For fewer, which take a moment, most commands show no progress. */
-export const MANY = 5_000
+/** Rows. Fewer take a moment. */
+const MANY = 5_000
 
 /** Shows the progress of a command as a bar on a terminal, and nothing elsewhere. */
 export function progressOn(screen: Screen, now = () => performance.now()) {
@@ -34,24 +34,30 @@ export function progressOn(screen: Screen, now = () => performance.now()) {
     unfinished = false
   }
 
+  function show({ phase: current, done, total }: Progress): void {
+    if (!screen.isTTY || total === 0) return
+    if (phase !== current) {
+      end()
+      began = now()
+      phase = current
+    } else if (now() - shown < EVERY && done < total) return
+    shown = now()
+    const percent = Math.floor((100 * done) / total)
+    const line = `${phase}: ${number(done)} of ${number(total)} rows, ${percent} %${pace(done, total, now() - began)}`
+    // In one line, or the next update would not return to its start.
+    const width = Math.min(WIDTH, (screen.columns || Number.POSITIVE_INFINITY) - line.length - 4)
+    const full = Math.floor((width * done) / total)
+    const bar = width > 0 ? `[${'#'.repeat(full)}${' '.repeat(width - full)}] ` : ''
+    // Returns to the start of the line, and clears the rest of a longer text (ECMA-48 EL).
+    screen.write(`\r${bar}${line}\x1b[K`)
+    unfinished = true
+  }
+
   return {
-    show({ phase: current, done, total }: Progress): void {
-      if (!screen.isTTY || total === 0) return
-      if (phase !== current) {
-        end()
-        began = now()
-        phase = current
-      } else if (now() - shown < EVERY && done < total) return
-      shown = now()
-      const percent = Math.floor((100 * done) / total)
-      const line = `${phase}: ${number(done)} of ${number(total)} rows, ${percent} %${pace(done, total, now() - began)}`
-      // In one line, or the next update would not return to its start.
-      const width = Math.min(WIDTH, (screen.columns || Number.POSITIVE_INFINITY) - line.length - 4)
-      const full = Math.floor((width * done) / total)
-      const bar = width > 0 ? `[${'#'.repeat(full)}${' '.repeat(width - full)}] ` : ''
-      // Returns to the start of the line, and clears the rest of a longer text (ECMA-48 EL).
-      screen.write(`\r${bar}${line}\x1b[K`)
-      unfinished = true
+    show,
+    /** Shows one phase, unless it has few rows. `total` is of its beginning: more may be done by now. */
+    of: (phase: string) => (done: number, total: number) => {
+      if (total > MANY) show({ phase, done: Math.min(done, total), total })
     },
     /** Ends the line of the bar. */
     end,

@@ -2,7 +2,7 @@ import { operatorOf, type Traces } from '../app/database.ts'
 import { removeAtProvider } from '../app/removal.ts'
 import type { Config } from '../config/config.ts'
 import { confirmed, fail, mayAsk, misused } from './console.ts'
-import { moment, print } from './print.ts'
+import { counted, moment, print } from './print.ts'
 
 export interface RemoveOptions {
   readonly atProvider?: true
@@ -65,18 +65,18 @@ async function atTheProvider(config: Config, title: string, address: string): Pr
 }
 
 const asking = (address: string, { state, createdAt, deliveries }: Traces): string =>
-  `Erase ${address}: ${state}, signed up ${moment(createdAt)}, ${counted(deliveries)}?`
+  `Erase ${address}: ${state}, signed up ${moment(createdAt)}, ${countOf(deliveries)}?`
 
 function* report(address: string, { state, createdAt, deliveries, told, tried, underWay }: Traces): Generator<string> {
   const states = Object.entries(deliveries).flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : []))
   const which = states.length === 0 ? '' : ` (${states.join(', ')})`
-  yield `${address} was erased: ${state}, signed up ${moment(createdAt)}, ${counted(deliveries)}${which}.\n`
+  yield `${address} was erased: ${state}, signed up ${moment(createdAt)}, ${countOf(deliveries)}${which}.\n`
   if (told.length > 0) yield `Already told, and not asked to forget: ${told.join(', ')}.\n`
   if (tried.length > 0) yield `Attempts were made, and may have left something there: ${tried.join(', ')}.\n`
   if (underWay.length > 0) yield `An attempt is under way, and may still arrive: ${underWay.join(', ')}.\n`
 }
 
-function counted(deliveries: Traces['deliveries']): string {
+function countOf(deliveries: Traces['deliveries']): string {
   const count = Object.values(deliveries).reduce((sum, each) => sum + each, 0)
-  return count === 1 ? '1 delivery' : `${count} deliveries`
+  return counted(count, 'delivery', 'deliveries')
 }
