@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { sourceOf } from '../../src/stores/deliveries.ts'
+import { sourceOf } from '../../src/stores/rows.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { startReceiver } from '../contracts/destination.receiver.ts'
 import { type Answer, clientOf } from '../harness/client.ts'

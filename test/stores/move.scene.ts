@@ -9,10 +9,10 @@ import {
   openSource,
   openTarget,
   type Row,
-  type Table,
   type Target,
 } from '../../src/stores/operator/move.ts'
 import { postgresMovable } from '../../src/stores/postgres/movable.ts'
+import type { Table } from '../../src/stores/rows.ts'
 import { sqliteMovable } from '../../src/stores/sqlite/movable.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 

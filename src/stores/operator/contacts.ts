@@ -8,7 +8,7 @@ import {
   type RecordRow,
   recordOf,
   SOURCE_LABEL,
-} from '../deliveries.ts'
+} from '../rows.ts'
 import { type Dialect, type Engine, lend, type Sql, type Value } from '../sql.ts'
 import { erasedAt } from './erasure.ts'
 

@@ -1,6 +1,6 @@
 import { type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES, type Span } from '../../waitlist/alerts/counts.ts'
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
-import { SOURCE_LABEL } from '../deliveries.ts'
+import { SOURCE_LABEL } from '../rows.ts'
 import { type Dialect, type Engine, lend, type Sql } from '../sql.ts'
 
 /** What the list amounts to. */

@@ -7,7 +7,7 @@ import {
   RECORD_COLUMNS,
   type RecordRow,
   recordOf,
-} from '../deliveries.ts'
+} from '../rows.ts'
 import { type Dialect, type Engine, lend, once, type Sql, type Value } from '../sql.ts'
 import { inSteps } from '../steps.ts'
 

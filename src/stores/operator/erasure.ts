@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { ContactState, DeliveryState } from '../../waitlist/rules/contact.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
-import { FARTHEST_LEASE } from '../deliveries.ts'
+import { FARTHEST_LEASE } from '../rows.ts'
 import { newSecret, secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 

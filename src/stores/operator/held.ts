@@ -1,6 +1,6 @@
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
-import { IN_PLACE } from '../deliveries.ts'
+import { IN_PLACE } from '../rows.ts'
 import { type Engine, lend, once, type Sql } from '../sql.ts'
 import { inSteps } from '../steps.ts'
 import { type ContactFilter, conditionsOf, type Which } from './contacts.ts'

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { ContactState, HoldReason, Source } from '../../waitlist/rules/contact.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
-import { IN_PLACE } from '../deliveries.ts'
+import { IN_PLACE, tables } from '../rows.ts'
 import { type Engine, lend, once, type Pace, type Sql } from '../sql.ts'
 import { inSteps } from '../steps.ts'
 import { erasedAt } from './erasure.ts'
@@ -101,19 +101,6 @@ async function fatesOf(sql: Sql, batch: readonly Entry[]): Promise<readonly Fate
   })
 }
 
-/** What an entry is given as, beside the name of its event. */
-const COLUMNS = {
-  id: 'uuid',
-  name: 'text',
-  email: 'text',
-  email_key: 'text',
-  state: 'text',
-  held_for: 'text',
-  created_at: 'time',
-  source: 'json',
-  mailbox: 'text',
-} as const
-
 /** The numbers grow in the order of the entries. */
 async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise<readonly Fate[]> {
   const { now, table, among, elements } = sql.dialect
@@ -124,11 +111,13 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
   }
   const { eventName, destinations } = initialState({ state: 'listed' }, wish.announcement)
   const isTold = "state <> 'held' and cast($2 as text) is not null"
+  // What the entries say, and the event.
+  const { number, provider_id, event_name, event_at, created_at, ...given } = tables.contact
+  const columns = Object.keys(given).join(', ')
   const added = await sql.all<{ number: number; email_key: string }>(
-    'insert into contact (id, name, email, email_key, state, held_for, created_at, source, mailbox, event_name, event_at)' +
-      ` select id, name, email, email_key, state, held_for, coalesce(created_at, ${now}), source, mailbox,` +
+    `insert into contact (${columns}, created_at, event_name, event_at) select ${columns}, coalesce(created_at, ${now}),` +
       ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end` +
-      ` from ${table('$1', COLUMNS)} as entry where true order by ord on conflict do nothing returning number, email_key`,
+      ` from ${table('$1', { ...given, created_at })} as entry where true order by ord on conflict do nothing returning number, email_key`,
     [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
   )
   if (destinations.length > 0) {
@@ -145,7 +134,7 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
   )
 }
 
-function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<keyof typeof COLUMNS, unknown> {
+function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
   const { id, signup, createdAt, source, heldFor } = entry
   return {
     id: id ?? randomUUIDv7(),

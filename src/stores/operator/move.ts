@@ -1,53 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { OperatorError } from '../../waitlist/ports/log.ts'
-import type { Kind, Sql } from '../sql.ts'
-
-/**
- * Everything a store keeps, in the order of their references. `doubt` of a leased row is true, as it will be for the process
- * that takes it over when the lease ends. The lease itself belongs to a process, and is not part of the row.
- */
-export const tables = {
-  contact: {
-    number: 'whole',
-    id: 'uuid',
-    name: 'text',
-    email: 'text',
-    email_key: 'text',
-    state: 'text',
-    created_at: 'time',
-    provider_id: 'text',
-    event_name: 'text',
-    event_at: 'time',
-    source: 'json',
-    held_for: 'text',
-    mailbox: 'text',
-  },
-  delivery: {
-    number: 'whole',
-    contact: 'whole',
-    destination: 'text',
-    state: 'text',
-    attempts: 'whole',
-    doubt: 'bit',
-    due_at: 'time',
-    why: 'text',
-    settled_at: 'time',
-  },
-  erased: {
-    number: 'whole',
-    hash: 'text',
-    erased_at: 'time',
-  },
-  secret: {
-    number: 'whole',
-    name: 'text',
-    value: 'text',
-  },
-} as const satisfies Record<string, Readonly<Record<string, Kind>>>
-
-export type Table = keyof typeof tables
-export const tableNames = Object.keys(tables) as readonly Table[]
+import { type Table, tableNames, tables } from '../rows.ts'
+import type { Sql } from '../sql.ts'
 
 /** A value for each table. */
 const forTables = <T>(make: (table: Table) => T) =>

@@ -1,16 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { QueryConfig, QueryResultRow } from 'pg'
 import { OperatorError } from '../../waitlist/ports/log.ts'
-import {
-  type Extent,
-  type Movable,
-  notEmpty,
-  type Row,
-  type SourceEnd,
-  type Table,
-  type TargetEnd,
-  tableNames,
-} from '../operator/move.ts'
+import { type Extent, type Movable, notEmpty, type Row, type SourceEnd, type TargetEnd } from '../operator/move.ts'
+import { type Table, tableNames } from '../rows.ts'
 import type { Sql } from '../sql.ts'
 import type { Borrowed } from './client.ts'
 import { nameOf, open, STATEMENT } from './engine.ts'

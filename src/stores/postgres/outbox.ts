@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
 import type { Store } from '../../waitlist/ports/store.ts'
-import { type Bounds, groupCommit } from '../batch.ts'
+import { type Bounds, groupCommit } from '../group-commit.ts'
 import {
   CONTACT_COLUMNS,
   type ContactRow,
@@ -12,7 +12,7 @@ import {
   IN_PLACE,
   underWay,
   untilDigest,
-} from '../deliveries.ts'
+} from '../rows.ts'
 import type { Postgres } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'

@@ -17,7 +17,7 @@ import {
   HASTENED_AT_ONCE,
   underWay,
   untilDigest,
-} from '../deliveries.ts'
+} from '../rows.ts'
 import { callOn, type UpkeepCall, upkeepOn } from '../upkeep.ts'
 import { listing, type Surroundings } from './signups.ts'
 import { sqliteSql } from './sql.ts'

@@ -5,8 +5,8 @@ import type { Admission } from '../../waitlist/ports/signups.ts'
 import { type Contact, type ContactState, type Source, sourceParameters } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
-import { IN_PLACE } from '../deliveries.ts'
 import { credentialsOf } from '../gate.ts'
+import { IN_PLACE } from '../rows.ts'
 import { gating } from './gate.ts'
 
 /** What the store needs to know about the rest of the service. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Bounds, groupCommit } from '../../src/stores/batch.ts'
+import { type Bounds, groupCommit } from '../../src/stores/group-commit.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 
 /** A commit that the test finishes by hand, one call after the other. */
