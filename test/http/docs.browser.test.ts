@@ -104,7 +104,7 @@ test('C-58: an example is copied by a click or a key, as it is to be run, and th
 }, async t => {
   const page = await opened(t)
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  const card = page.locator('.tabs')
+  const card = page.locator('.tabs').first()
   const button = card.getByRole('button', { name: 'Copy: Request' })
   const said = page.getByRole('status').filter({ hasText: 'Copied: Request' })
   for (const [language, copy] of [
@@ -171,9 +171,9 @@ test('C-58: what a reader tries is really sent, and the real answer is shown', {
 test('C-58: without the script everything is read, and what needs it is not there', { skip: skipReading }, async t => {
   const page = await opened(t, { javaScriptEnabled: false })
   assert.ok((await isVisible(page, '.scripted')).every(visible => !visible))
-  const shown = () => page.locator('.tabs pre:visible').evaluateAll(all => all.map(pre => pre.dataset.language))
+  const shown = () => page.locator('.tabs').first().locator('pre:visible').evaluateAll(all => all.map(pre => pre.dataset.language))
   assert.deepEqual(await shown(), ['sh'])
-  await page.getByLabel('curl').focus()
+  await page.getByLabel('curl').first().focus()
   await page.keyboard.press('ArrowLeft')
   assert.deepEqual(await shown(), ['python'])
   await page.locator('summary').first().click()

@@ -5,7 +5,6 @@ import { type Config, readConfig } from '../../src/config/config.ts'
 import { docsPage } from '../../src/http/discovery/docs/page.ts'
 import type { Answer, Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
 import { openapi } from '../../src/http/discovery/openapi.ts'
-import { challengeIssued } from '../../src/http/discovery/schemas.ts'
 import { clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 
@@ -75,11 +74,8 @@ interface ApiDocument {
   readonly components: { readonly schemas: Record<string, Schema> }
 }
 
-/** A challenge says nothing to people, so the page leaves its example to the Markdown. */
-const unread = new Set(stringsIn(challengeIssued.examples[0]))
-
 const forms: [accept: string, textOf: (source: string) => string, section: RegExp][] = [
-  ['text/html', textOfHtml, /(?=<section class="section|<tr><th scope="row")/],
+  ['text/html', textOfHtml, /(?=<section class="section)/],
   ['text/markdown', textOfMarkdown, /(?=^### )/m],
 ]
 
@@ -98,25 +94,12 @@ for (const [accept, textOf, section] of forms) {
     }
 
     const sections = source.split(section).map(textOf)
-    // The page says once what calls have in common: in the guide, or in the last section.
-    const summaries = Object.values(document.paths)
-      .flatMap(Object.values<Operation>)
-      .map(({ summary }) => summary)
-    const isOwn = (text: string) => summaries.some(summary => text.trim().startsWith(summary))
-    const once =
-      accept === 'text/html'
-        ? sections
-            .slice(1)
-            .filter(text => !isOwn(text))
-            .join()
-        : ''
     for (const [path, operations] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(operations)) {
         const own = sections.find(text => text.replace(/^[#\s]+/, '').startsWith(operation.summary))
         assert.ok(own, `a section for ${operation.summary}`)
         for (const words of wordsOf(document, method, path, operation)) {
-          if (accept === 'text/html' && unread.has(words)) continue
-          assert.ok(own.includes(words) || once.includes(words), `${method} ${path} says in ${accept}: ${words}`)
+          assert.ok(own.includes(words), `${method} ${path} says in ${accept}: ${words}`)
         }
       }
     }

@@ -7,9 +7,13 @@ import { endpoint } from './reference.ts'
 import { callsOf } from './shape.ts'
 
 /** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. Each call says all there is to say of it. */
-export function docsMarkdown(api: OpenapiDocument, base: string, widget: Widget | null): string {
+export const docsMarkdown = (api: OpenapiDocument, base: string, widget: Widget | null): string =>
+  `${blocks(everything(api, base, widget), '---', colophon(api, base))}\n`
+
+/** The same without what stands at the end. */
+export function everything(api: OpenapiDocument, base: string, widget: Widget | null): string {
   const calls = callsOf(api)
-  const document = blocks(
+  return blocks(
     introduction(api, base),
     start(api, base, widget),
     basics(api, base),
@@ -20,14 +24,11 @@ export function docsMarkdown(api: OpenapiDocument, base: string, widget: Widget 
         ...calls.filter(({ operation }) => operation.tags.includes(name)).map(call => endpoint(api, base, call)),
       ),
     ),
-    '---',
-    colophon(api, base),
   )
-  return `${document}\n`
 }
 
 /** What it is, where it is, and its calls. */
-export function introduction(api: OpenapiDocument, base: string): string {
+function introduction(api: OpenapiDocument, base: string): string {
   const { title, description } = api.info
   const endpoints = callsOf(api).map(
     ({ method, path, operation: { summary } }) =>

@@ -6,10 +6,8 @@ import { paths } from '../../paths.ts'
 import { descriptions } from '../catalog.ts'
 import type { OpenapiDocument } from '../openapi.ts'
 import { blocks, idOf } from './commonmark.ts'
-import { basics, start } from './guide.ts'
 import { escapeCode, highlight } from './highlight.ts'
-import { colophon, introduction } from './markdown.ts'
-import { pageSignup, type Reading, readings, shared } from './reference.ts'
+import { colophon, everything } from './markdown.ts'
 import { callsOf } from './shape.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
@@ -78,31 +76,17 @@ const toHtml = (markdown: string): string => parser.parse(blocksOf(markdown))
 const methodBadge = (method: string): string => `<span class="method ${method.toLowerCase()}">${method}</span>`
 
 /**
- * The documentation as one HTML page, and the response fields to serve it with. It says what the Markdown says, but what
- * calls have in common only once.
+ * The documentation as one HTML page, and the response fields to serve it with. It says what the Markdown says, and can try
+ * a call.
  */
 export function docsPage(
   api: OpenapiDocument,
   base: string,
   widget: Widget | null,
 ): { html: string; securityFields: Record<string, string> } {
-  const { info, tags } = api
-  const [signup, ...others] = tags
-  const [call, ...calls] = callsOf(api)
-  const markdown = blocks(
-    introduction(api, base),
-    start(api, base, widget),
-    tryIt(api, widget),
-    basics(api, base),
-    `## ${signup!.name}\n\n${signup!.description}`,
-    pageSignup(api, call!),
-  )
-  const [[title, ...opening], ...groups] = split(blocksOf(markdown), 2)
-  const rest = {
-    title: others.map(({ name }) => name).join(' and '),
-    about: others.map(({ description }) => description).join(' '),
-    readings: readings(api, calls),
-  }
+  const { info } = api
+  const [[title, ...opening], start, ...others] = split(blocksOf(everything(api, base, widget)), 2)
+  const groups = [[...start!, ...blocksOf(tryIt(api, widget))] as Titled, ...others]
   const machineLinks = descriptions
     .filter(({ path }) => path !== paths.docs)
     .map(({ rel, path, type }) => `<link rel="${rel}" type="${type}" href="${escapeHtml(base + path)}">`)
@@ -126,11 +110,8 @@ ${machineLinks.join('\n')}
 <a class="skip" href="#content">Skip to the content</a>
 <header class="bar"><a class="brand" href="#introduction">${mark(colours.brand)}<span>${escapeHtml(info.title)}</span></a><button class="menu" popovertarget="menu">Menu</button></header>
 <nav id="menu" popover aria-label="On this page">
-<button class="close" popovertarget="menu" popovertargetaction="hide">Close</button>
 <ul><li><a href="#introduction">Introduction</a></li></ul>
 ${groups.map(groupLinks).join('\n')}
-<h2>${rest.title}</h2>
-<ul>${rest.readings.map(({ summary, method }) => linkTo(summary, escapeHtml(summary), method)).join('')}${linkTo(SHARED)}</ul>
 </nav>
 <main id="content">
 <section class="group" id="introduction">
@@ -138,11 +119,6 @@ ${groups.map(groupLinks).join('\n')}
 ${partsHtml('introduction', opening)}
 </section>
 ${groups.map(group => groupHtml(group, tryHtml(api))).join('\n')}
-<section class="group">
-<div class="head">${headed(2, idOf(rest.title), escapeHtml(rest.title))}<p>${escapeHtml(rest.about)}</p></div>
-${tableHtml(rest.readings)}
-${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as Titled)}
-</section>
 <footer>${toHtml(colophon(api, base))}</footer>
 </main>
 <p class="unseen" role="status"></p>
@@ -152,9 +128,6 @@ ${sectionHtml('', blocksOf(`### ${SHARED}\n\n${shared(callsOf(api), TOLD)}`) as 
   return { html, securityFields }
 }
 
-const SHARED = 'Shared headers and errors'
-/** The headers that the guide explains. */
-const TOLD = ['Set-Cookie', 'RateLimit', 'RateLimit-Policy', 'Retry-After']
 const TRY_IT = 'Try it'
 
 function tryIt(api: OpenapiDocument, widget: Widget | null): string {
@@ -182,7 +155,7 @@ function split(list: readonly Block[], depth: number): [Titled, ...Titled[]] {
 /** A heading and its content. */
 type Titled = [heading: Block, ...Block[]]
 
-const linkTo = (title: string, label = title, method?: string): string =>
+const linkTo = (title: string, label: string, method?: string): string =>
   `<li${title === TRY_IT ? ' class="scripted"' : ''}><a href="#${idOf(title)}">${label}${method === undefined ? '' : methodBadge(method)}</a></li>`
 
 function groupLinks(group: Titled): string {
@@ -206,10 +179,11 @@ ${sections.map(section => sectionHtml(form, section)).join('')}
 function sectionHtml(form: string, [heading, ...list]: Titled): string {
   const id = idOf(heading.text)
   const isTry = heading.text === TRY_IT
-  const parts = partsHtml(id, list, isTry ? form : '')
+  // Of a call that only reads, most readers want no more than what it is for.
+  const folds = /^`GET /.test(list[0]?.raw ?? '')
   return `<section class="section${isTry ? ' scripted' : ''}">
 ${headingHtml(heading, id)}
-${parts}
+${partsHtml(id, list, folds, isTry ? form : '')}
 </section>`
 }
 
@@ -230,13 +204,11 @@ function tryHtml(api: OpenapiDocument): string {
 </form>`
 }
 
-const headed = (depth: number, id: string, title: string): string =>
-  `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>`
-
-const headingHtml = (heading: Block, id: string): string => headed(heading.depth, id, inline(heading))
+const headingHtml = (heading: Block, id: string): string =>
+  `<h${heading.depth} id="${id}"><a href="#${id}">${inline(heading)}</a></h${heading.depth}>`
 
 /** Text, with the examples that follow it beside it. A line in bold is the title of an example. */
-function partsHtml(section: string, list: readonly Block[], form = ''): string {
+function partsHtml(section: string, list: readonly Block[], folds = false, form = ''): string {
   const parts: { text: Block[]; examples: Titled[] }[] = [{ text: [], examples: [] }]
   for (const block of list) {
     const { text, examples } = parts.at(-1)!
@@ -251,13 +223,21 @@ function partsHtml(section: string, list: readonly Block[], form = ''): string {
     .map(({ text, examples }, part) => {
       const cards = examples.map((example, index) => cardHtml(example, `${section}-${part}-${index}`))
       const beside = cards.length === 0 ? form : cards.join('')
-      return `<div class="part"><div class="text">${text.map(blockHtml).join('')}</div>${beside && `<div class="beside">${beside}</div>`}</div>`
+      return `<div class="part"><div class="text">${textHtml(text, folds)}</div>${beside && `<div class="beside">${beside}</div>`}</div>`
     })
     .join('\n')
 }
 
-const blockHtml = (block: Block): string =>
-  block.type === 'heading' ? `<h4>${inline(block)}</h4>` : parser.parse([block])
+/** Paragraphs, and lists with a heading each. */
+function textHtml(text: readonly Block[], folds: boolean): string {
+  const [opening, ...lists] = split(text, 4)
+  const listed = lists.map(([heading, ...list]) =>
+    folds
+      ? `<details><summary>${inline(heading)}</summary>${parser.parse(list)}</details>`
+      : `<h4>${inline(heading)}</h4>${parser.parse(list)}`,
+  )
+  return parser.parse(opening) + listed.join('')
+}
 
 const languages: Readonly<Record<string, string>> = {
   sh: 'curl',
@@ -296,15 +276,4 @@ function cardHtml([heading, ...content]: Titled, id: string): string {
     return `<input type="radio" name="${id}" id="${id}-${index}" value="${lang}"${checked}><label for="${id}-${index}">${languages[lang]}</label>`
   })
   return `<fieldset class="card code tabs"><legend>${escapeHtml(title)}: language</legend>${visible}${tabs.join('')}${copy}${blocks.join('')}</fieldset>`
-}
-
-/** What can be read, a row each; fields and an example are folded away. */
-function tableHtml(list: readonly Reading[]): string {
-  const rows = list.map(({ summary, path, call, about, types, caching, details }) => {
-    const id = idOf(summary)
-    const fields = `<details><summary>Fields</summary>${partsHtml(id, blocksOf(details))}</details>`
-    const body = types.map(type => `<code>${escapeHtml(type.split(';')[0]!)}</code>`).join(' or ')
-    return `<tr><th scope="row"><a id="${id}" href="#${id}">${escapeHtml(summary)}</a>${toHtml(`[${call}](${path})`)}</th><td>${toHtml(about)}${details && fields}</td><td>${body}<br><code>${escapeHtml(caching)}</code></td></tr>`
-  })
-  return `<table><thead><tr><th scope="col">Call</th><th scope="col">Meaning</th><th scope="col">Content-Type and Cache-Control</th></tr></thead><tbody>${rows.join('')}</tbody></table>`
 }

@@ -1,5 +1,5 @@
 import type { OpenapiDocument } from '../openapi.ts'
-import { blocks, code, definition, definitions, escaped, example, idOf, prose } from './commonmark.ts'
+import { blocks, code, definition, definitions, escaped, example, prose } from './commonmark.ts'
 import { requestSamples } from './examples.ts'
 import {
   type Answer,
@@ -11,12 +11,7 @@ import {
   type Schema,
 } from './shape.ts'
 
-/**
- * The calls, in CommonMark. The Markdown says all of each call; the page says the signup call in full, puts those that only
- * read into a table, and says once what several have in common.
- */
-
-/** One endpoint: what to send, what comes back, what can go wrong. */
+/** One endpoint, in CommonMark: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
   const { summary, requestBody, responses } = call.operation
   const { 200: success, ...others } = responses
@@ -56,103 +51,6 @@ function successful(api: OpenapiDocument, success: Answer): string {
     definitions('Response headers', headers(success.headers)),
     ...answerExamples('200', success),
   )
-}
-
-/** The signup call: its request, its success and its refusals, each with an example that goes beside it. */
-export function pageSignup(api: OpenapiDocument, call: Call): string {
-  const { summary, requestBody, responses } = call.operation
-  const { 200: success, ...others } = responses
-  const { type, media } = firstMedia(requestBody!.content)!
-  const sample = Object.values(media.examples ?? {})[0]?.value
-  return blocks(
-    `### ${summary}`,
-    request(api, call),
-    example('Request', {
-      language: 'http',
-      code: `${call.method} ${call.path} HTTP/1.1\nHost: ${new URL(api.servers[0]!.url).host}\nContent-Type: ${type}\n\n${pretty(sample)}`,
-    }),
-    `Success is \`200\` with ${code(firstMedia(success!.content)!.type)}. ${prose(success!.description)}`,
-    definitions('Response fields', members(api, firstMedia(success!.content)!.media.schema, 'always')),
-    card('Errors, and what they say', Object.entries(others).sort(byStatus).map(refusal)),
-  )
-}
-
-/** Entries that go beside the text, as an example does. */
-const card = (title: string, entries: readonly string[]): string => blocks(`**${title}**`, ...entries)
-
-/** Characters of an example beyond which a reader rather opens the real answer: the path in the table leads there. */
-const LONG = 500
-
-/** A call that only reads. All but its summary, method and path is CommonMark. */
-export interface Reading {
-  readonly summary: string
-  readonly method: string
-  readonly path: string
-  readonly call: string
-  readonly about: string
-  /** The media types of its body. */
-  readonly types: readonly string[]
-  /** The value of Cache-Control. */
-  readonly caching: string
-  /** The fields of its body, and an example; empty if the body is a document. */
-  readonly details: string
-}
-
-export const readings = (api: OpenapiDocument, calls: readonly Call[]): Reading[] =>
-  calls.map(({ method, path, operation: { summary, description, responses } }) => {
-    const { 200: success } = responses
-    const media = firstMedia(success?.content)?.media
-    const fields = members(api, media?.schema ?? {}, 'always')
-    return {
-      summary,
-      method,
-      path,
-      call: code(`${method} ${path}`),
-      about: prose(description),
-      types: Object.keys(success?.content ?? {}),
-      caching: String(success?.headers?.['Cache-Control']?.schema.const),
-      details:
-        fields.length === 0
-          ? ''
-          : blocks(
-              `\`200\` with ${code(firstMedia(success!.content)!.type)}. ${prose(success!.description)}`,
-              ...fields,
-              ...answerExamples('200', success!).filter(({ length }) => length < LONG),
-            ),
-    }
-  })
-
-/**
- * The headers of all calls, without those of signups that `told` names, and the refusals of the calls that only read. Each
- * is told once, with the status or the call that alone has it.
- */
-export function shared(calls: readonly Call[], told: readonly string[]): string {
-  const answers = calls.flatMap(({ method, path, operation: { summary, responses } }) =>
-    Object.entries(responses).map(([status, answer]) => ({ method, path, summary, status, answer })),
-  )
-  const headers = answers
-    .flatMap(({ method, path, status, answer }) =>
-      headersOf(status, answer).map(header => ({ ...header, method, path })),
-    )
-    .filter(({ method, name }) => method === 'GET' || !told.includes(name))
-  const refused = answers.filter(({ method, status }) => method === 'GET' && status !== '200')
-  const refusals = [...Map.groupBy(refused, ({ status, answer }) => status + answer.description).values()].map(
-    (found): [string, Answer] => {
-      const { status, answer, summary } = found[0]!
-      const only = found.length === 1 ? ` Only: [${summary}](#${idOf(summary)}).` : ''
-      return [status, { ...answer, description: answer.description + only }]
-    },
-  )
-  return blocks(
-    ...headerList(headers, alone, ({ name, field }) => name + field.description),
-    card('Errors of these calls, and what they say', refusals.sort(byStatus).map(refusal)),
-  )
-}
-
-/** The status that alone has a header, or else the call. */
-function alone(found: readonly { status: string; path: string }[]): string[] {
-  const [statuses, paths] = [new Set(found.map(({ status }) => status)), new Set(found.map(({ path }) => path))]
-  return statuses.size === 1 ? [...statuses] : paths.size === 1 ? [...paths].map(code) : []
 }
 
 /** `4XX` comes after the 4xx that are named. */
@@ -242,14 +140,13 @@ export const headers = (fields: Answer['headers']): string[] => headerList(heade
 
 const statusesOf = (found: readonly Found[]): string[] => found.map(({ status }) => status)
 
-/** One entry for each header of these, or for each meaning that it has among them. */
-function headerList<F extends Found>(
-  all: readonly F[],
-  remarksOf: (found: readonly F[]) => readonly string[] = () => [],
-  keyOf: (found: F) => string = ({ name }) => name,
+/** One entry for each header of these. */
+function headerList(
+  all: readonly Found[],
+  remarksOf: (found: readonly Found[]) => readonly string[] = () => [],
 ): string[] {
-  return [...Map.groupBy(all, keyOf).values()].map(found => {
-    const [{ name, field }] = found as [F]
+  return [...Map.groupBy(all, ({ name }) => name).values()].map(found => {
+    const [{ name, field }] = found as [Found]
     const remarks = field.required ? [...remarksOf(found), 'always'] : remarksOf(found)
     const values = found.map(({ field: { schema } }) => schema.const ?? schema.examples?.[0])
     const shown = [...new Set(values)].filter(value => value !== undefined).map(value => code(String(value)))
