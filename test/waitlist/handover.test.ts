@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { HandedOver } from '../../src/waitlist/delivery/handover.ts'
 import type { Joined } from '../../src/waitlist/join.ts'
+import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import type { Creation } from '../../src/waitlist/ports/provider.ts'
 import { moment, scene, stay } from './scene.ts'
 
@@ -227,6 +228,24 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
     assert.deepEqual([await visit, await other], [kept, kept])
     assert.equal(here.pending()[0]!.doubt, 1)
   })
+
+  for (const late of [
+    { is: 'created', providerId: 'first' },
+    { is: 'refused', reason: 'late' },
+  ] satisfies Creation[]) {
+    test(`who slept for longer than the lease changes nothing, and says nothing untrue (${late.is})`, async t => {
+      const here = await scene(t)
+      here.provider.answer = async () => {
+        here.clock.now += LEASE
+        here.provider.answer = () => ({ is: 'existing', providerId: 'second', ours: true })
+        await here.restarted().loop.once()
+        return late
+      }
+      assert.deepEqual(await here.visit(EMAIL), { is: 'lost' })
+      const left = here.contacts().map(each => [each.state, each.events, each.providerId])
+      assert.deepEqual([left, here.announced()], [[['listed', 1, 'second']], 1])
+    })
+  }
 
   test('a bug in the provider is an unclear outcome', async t => {
     const here = await scene(t, () => Promise.reject(new TypeError('undefined is not a function')))
