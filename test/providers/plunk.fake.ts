@@ -1,8 +1,6 @@
-import assert from 'node:assert/strict'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { documented } from '../harness/wire.ts'
-import { plunkContract } from './plunk.contract.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
 
 const SECRET = 'sk_of-the-test'
 const PUBLIC = 'pk_of-the-test'
@@ -13,25 +11,40 @@ export const plunkSettings = (url: string) => ({
   PLUNK_BASE_URL: url,
 })
 
-interface PlunkContact {
+interface Kept {
   readonly id: string
   readonly email: string
-  subscribed: boolean
-  data: Record<string, unknown> | null
+  readonly subscribed: boolean
+  readonly data: object | null
   readonly createdAt: string
-  updatedAt: string
+  readonly updatedAt: string
 }
 
-export interface PlunkFake extends VendorFake {
-  /** What the project is told from now on, whatever it asks. */
-  refuse(status: 402 | 403): void
-  /** The next call of this path is answered with 500: its key stays used. */
-  breakOnce(path: string): void
-  /** From now on the first use of every key is said to be under way. */
-  neverFinish(): void
-  /** As after a day. */
-  forgetKeys(): void
+/*
+ * Facts of https://docs.useplunk.com/openapi.json (1.0.0). The look-up is not in it: its facts, and that 402 and 422 exist
+ * for contacts, are from the source (apps/api).
+ */
+const contact = {
+  id: text,
+  email: text,
+  subscribed: yesOrNo,
+  data: { type: ['object', 'null'] },
+  createdAt: text,
+  updatedAt: text,
 }
+const upserted = (isNew: boolean) =>
+  object({ ...contact, _meta: object({ isNew: { const: isNew }, isUpdate: yesOrNo }) })
+const field = object({ field: text, message: text, code: text })
+const errorBody = object({
+  success: { const: false },
+  error: object(
+    { code: text, message: text, statusCode: whole, requestId: text },
+    { errors: listOf(field), details: object() },
+  ),
+  timestamp: text,
+})
+const addresses = { ...listOf(text), minItems: 1, maxItems: 500 }
+const started = object({ success: { const: true }, data: object({ contact: text, event: text, timestamp: text }) })
 
 export const plunkError = (statusCode: number, code: string, more: object = {}): Said => ({
   status: statusCode,
@@ -41,120 +54,97 @@ export const plunkError = (statusCode: number, code: string, more: object = {}):
     timestamp: new Date().toISOString(),
   },
 })
+export const plunkInvalid = (field: string): Said =>
+  plunkError(422, 'VALIDATION_ERROR', { errors: [{ field, message: `Invalid ${field}`, code: 'invalid_string' }] })
+export const plunkUsedKey = (originalStatusCode: number | null): Said =>
+  plunkError(409, 'IDEMPOTENCY_KEY_REUSED', { details: { originalRequest: 'POST /v1/track', originalStatusCode } })
 
-/** As in Plunk's own source: an upsert that merges, keys of events that are kept but for 4xx. */
-export function plunkFake(): PlunkFake {
-  const contacts = new Map<string, PlunkContact>()
-  /** The status of what used the key; null: under way. */
-  const keys = new Map<string, number | null>()
-  const starts = new Map<string, number>()
-  const broken = new Set<string>()
-  let refused: Said | undefined
+/** As in Plunk's own source: an upsert that merges, and keys of events that are kept. */
+export function plunkFake(): VendorFake {
+  const { contacts, find, start, facts } = contactBook<Kept>()
+  const keys = new Set<string>()
   let ids = 0
-  let finishing = true
 
-  function upsert(address: string, data: Record<string, unknown> = {}, subscribed?: boolean): PlunkContact {
-    const email = address.trim().toLowerCase()
+  function upsert(email: string, data?: object, subscribed?: boolean): Kept {
     const now = new Date().toISOString()
-    const times = { createdAt: now, updatedAt: now }
-    const contact = contacts.get(email) ?? { id: `contact-${++ids}`, email, subscribed: true, data: null, ...times }
-    const merged = { ...contact.data, ...data }
-    contact.data = Object.keys(merged).length > 0 ? merged : null
-    contact.subscribed = subscribed ?? contact.subscribed
-    contact.updatedAt = now
-    contacts.set(email, contact)
-    return contact
+    const known = contacts.get(email) ?? { id: `contact-${++ids}`, subscribed: true, data: null, createdAt: now }
+    const merged = data === undefined ? known.data : { ...known.data, ...data }
+    const kept = { ...known, email, data: merged, subscribed: subscribed ?? known.subscribed, updatedAt: now }
+    contacts.set(email, kept)
+    return kept
   }
 
   function create({ email, data, subscribed }: Asked['json']): Said {
-    if (!email) return { status: 400, body: { error: 'Email is required' } }
-    if (String(email).startsWith('refused')) {
-      const errors = [{ field: 'email', message: 'Invalid email', code: 'invalid_string' }]
-      return plunkError(422, 'VALIDATION_ERROR', { errors })
-    }
+    if (email.startsWith('refused')) return plunkInvalid('email')
     const isUpdate = contacts.has(email)
-    const contact = upsert(email, data, subscribed)
-    return { status: isUpdate ? 200 : 201, body: { ...contact, _meta: { isNew: !isUpdate, isUpdate } } }
+    const _meta = { isNew: !isUpdate, isUpdate }
+    return { status: isUpdate ? 200 : 201, body: { ...upsert(email, data, subscribed), _meta } }
   }
 
-  function track({ headers, json }: Asked): Said {
+  function track({ headers, json: { event, email } }: Asked): Said {
+    if (/^(?:email\..*|contact\.(?:un)?subscribed|segment\..*\.(?:entry|exit))$/.test(event))
+      return plunkInvalid('event')
     const key = headers['idempotency-key']
-    if (key !== undefined) {
-      assert.match(key, /^[\x20-\x7E]{1,255}$/)
-      if (keys.has(key)) {
-        const originalRequestAt = new Date().toISOString()
-        const original = { originalRequest: 'POST /v1/track', originalRequestAt, originalStatusCode: keys.get(key) }
-        return plunkError(409, 'IDEMPOTENCY_KEY_REUSED', { details: { key, ...original } })
-      }
-      keys.set(key, null)
-    }
-    const said = tracked(json)
-    if (key !== undefined && said.status >= 400 && said.status < 500) keys.delete(key)
-    else if (key !== undefined && finishing) keys.set(key, said.status)
-    return said
+    if (key !== undefined && keys.has(key)) return plunkUsedKey(200)
+    if (key !== undefined) keys.add(key)
+    const { id, updatedAt: timestamp } = upsert(email)
+    start(email)
+    return { status: 200, body: { success: true, data: { contact: id, event: `event-${++ids}`, timestamp } } }
   }
 
-  function tracked({ event, email, data, subscribed }: Asked['json']): Said {
-    if (/^(?:email\..*|contact\.(?:un)?subscribed|segment\..*\.(?:entry|exit))$/.test(event)) {
-      const errors = [{ field: 'event', message: 'reserved', code: 'reserved_event' }]
-      return plunkError(422, 'VALIDATION_ERROR', { errors })
-    }
-    if (broken.delete('/v1/track')) return plunkError(500, 'INTERNAL_SERVER_ERROR')
-    const contact = upsert(email, data, subscribed)
-    starts.set(contact.email, (starts.get(contact.email) ?? 0) + 1)
-    const body = { success: true, data: { contact: contact.id, event: `event-${++ids}`, timestamp: contact.updatedAt } }
-    return { status: 200, body }
+  function look({ emails }: { readonly emails: readonly string[] }): Said {
+    const isThere = (email: string) => contacts.has(email)
+    return { status: 200, body: { found: emails.filter(isThere), notFound: emails.filter(each => !isThere(each)) } }
   }
 
-  function answer(asked: Asked): Said {
-    const { method, path, query, headers, json } = asked
-    // Each key is good for its own addresses alone.
-    const key = path === '/v1/track' ? PUBLIC : SECRET
-    if (headers.authorization !== `Bearer ${key}`) return plunkError(401, 'INVALID_API_KEY')
-    if (refused !== undefined) return refused
-    if (method === 'DELETE') {
-      const found = [...contacts.values()].find(({ id }) => path === `/contacts/${id}`)
-      return found !== undefined && contacts.delete(found.email) ? { status: 204 } : plunkError(404, 'NOT_FOUND')
-    }
-    switch (`${method} ${path}`) {
-      case 'GET /contacts': {
-        for (const name of Object.keys(query)) assert.ok(['search', 'limit'].includes(name), name)
-        const found = [...contacts.values()].reverse().filter(({ email }) => email.includes(query.search ?? ''))
-        const data = found.slice(0, Number(query.limit ?? 20))
-        return { status: 200, body: { data, total: found.length, hasMore: found.length > data.length } }
-      }
-      case 'POST /contacts/lookup': {
-        const emails: string[] = json.emails
-        const isThere = (email: string) => contacts.has(email.trim().toLowerCase())
-        return {
-          status: 200,
-          body: { found: emails.filter(isThere), notFound: emails.filter(email => !isThere(email)) },
-        }
-      }
-      case 'POST /contacts':
-        return broken.delete(path) ? plunkError(500, 'INTERNAL_SERVER_ERROR') : create(json)
-      default:
-        return track(asked)
-    }
+  /** The newest first. */
+  function search({ search = '', limit }: Asked['query']): Said {
+    const found = [...contacts.values()].reverse().filter(({ email }) => email.includes(search))
+    const data = found.slice(0, Number(limit))
+    return { status: 200, body: { data, total: found.length, hasMore: found.length > data.length } }
   }
 
   return {
-    answer: documented(plunkContract, answer),
-    refuse(status) {
-      refused = plunkError(status, status === 402 ? 'BILLING_LIMIT_EXCEEDED' : 'PROJECT_DISABLED')
-    },
-    breakOnce: path => void broken.add(path),
-    neverFinish() {
-      finishing = false
-    },
-    forgetKeys: () => keys.clear(),
+    ...facts,
+    answer: vendorApi({
+      // Each key is good for its own addresses alone.
+      refuses: ({ path, headers }) =>
+        headers.authorization === `Bearer ${path === '/v1/track' ? PUBLIC : SECRET}`
+          ? undefined
+          : plunkError(401, 'INVALID_API_KEY'),
+      always: { 401: errorBody, 402: errorBody, 403: errorBody, 404: errorBody, 422: errorBody },
+      routes: {
+        'GET /contacts': {
+          answers: { 200: object({ data: listOf(object(contact)), hasMore: yesOrNo, total: whole }) },
+          does: ({ query }) => search(query),
+        },
+        'POST /contacts/lookup': {
+          takes: exactly({ emails: addresses }),
+          answers: { 200: object({ found: listOf(text), notFound: listOf(text) }) },
+          does: ({ json }) => look(json),
+        },
+        'POST /contacts': {
+          takes: exactly({ email: text }, { subscribed: yesOrNo, data: object() }),
+          answers: { 200: upserted(false), 201: upserted(true) },
+          does: ({ json }) => create(json),
+        },
+        'DELETE /contacts/{id}': {
+          answers: { 204: null },
+          does: ({ at }) => {
+            const kept = find(({ id }) => id === at.id)
+            return kept !== undefined && contacts.delete(kept.email) ? { status: 204 } : plunkError(404, 'NOT_FOUND')
+          },
+        },
+        'POST /v1/track': {
+          takes: exactly({ email: text, event: text }, { subscribed: yesOrNo, data: object() }),
+          answers: { 200: started, 409: errorBody },
+          does: track,
+        },
+      },
+    }),
     had(email) {
-      const long = '2020-01-01T00:00:00.000Z'
-      const data = { firstName: 'Old' }
-      contacts.set(email, { id: `old-${++ids}`, email, subscribed: false, data, createdAt: long, updatedAt: long })
+      const [createdAt, data] = ['2020-01-01T00:00:00.000Z', { firstName: 'Old' }]
+      contacts.set(email, { id: `old-${++ids}`, email, subscribed: false, data, createdAt, updatedAt: createdAt })
     },
-    kept: email => contacts.get(email),
-    count: email => (contacts.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
   }
 }

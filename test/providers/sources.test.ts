@@ -20,7 +20,6 @@ import { listmonkFake, listmonkSettings } from './listmonk.fake.ts'
 import { loopsFake, loopsSettings } from './loops.fake.ts'
 import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
 import { mailerliteFake, mailerliteSettings } from './mailerlite.fake.ts'
-import { plunkContract } from './plunk.contract.ts'
 import { plunkFake, plunkSettings } from './plunk.fake.ts'
 import { resendFake, resendSettings } from './resend.fake.ts'
 
@@ -52,7 +51,7 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
   ],
   brevo: [{ fake: brevoFake, settings: brevoSettings, event: within('event_properties') }],
   mailchimp: [{ fake: mailchimpFake, settings: mailchimpSettings }],
-  plunk: [{ fake: plunkFake, settings: plunkSettings, contract: plunkContract, contact: within('data') }],
+  plunk: [{ fake: plunkFake, settings: plunkSettings, contact: within('data') }],
   listmonk: [
     { fake: listmonkFake, settings: listmonkSettings, contract: listmonkContract, contact: within('attribs') },
   ],
