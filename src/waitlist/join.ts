@@ -31,9 +31,9 @@ export interface JoinParts {
   readonly held?: (() => void) | undefined
 }
 
-/** Milliseconds between two looks at a contact whose hand-over is under way; doubled each time, up to a second. */
-const LOOK = 100
-const LONGEST_LOOK = 1_000
+/** Milliseconds between two polls of a contact whose hand-over is under way; doubled each time, up to a second. */
+const POLL = 100
+const LONGEST_POLL = 1_000
 
 /**
  * A visitor joins the waitlist.
@@ -44,7 +44,7 @@ const LONGEST_LOOK = 1_000
 export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
   const { store, handOver, timeout, inBackground, signal, announce, held } = parts
   const until = performance.now() + timeout
-  for (let look = LOOK; ; look = Math.min(2 * look, LONGEST_LOOK)) {
+  for (let wait = POLL; ; wait = Math.min(2 * wait, LONGEST_POLL)) {
     const admission = await store.admit(signup)
     if (admission.is === 'listed now') {
       announce()
@@ -70,7 +70,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     const delivery = await handOver.claim(admission.contact)
     if (delivery !== undefined) return handOver.attempt(delivery, signal)
     // It is leased already, or has just ended: the next admission shows which.
-    if (performance.now() + look > until) return { is: 'kept', because: 'unreachable' }
-    await new Promise(resolve => setTimeout(resolve, look))
+    if (performance.now() + wait > until) return { is: 'kept', because: 'unreachable' }
+    await new Promise(resolve => setTimeout(resolve, wait))
   }
 }

@@ -15,32 +15,32 @@ export interface HoldingParts {
 
 /** Tells the operator once that signups are being held, and once that this is over. */
 export interface Holding {
-  /** Looks what there was before, which is no news for channels, and then again and again. */
+  /** Checks at once, without an alert for what was held before, and then again and again. */
   start(): Promise<void>
   /** A signup was held. */
   note(): void
-  /** Looks once. */
-  look(): Promise<void>
+  /** Checks once. */
+  check(): Promise<void>
   stop(): void
 }
 
-/** Milliseconds from the first signup that is held to the news of it, which then says what kind of attack it may be. */
+/** Milliseconds from the first held signup to its alert, which can then show what kind of attack it may be. */
 const GATHER = 10_000
-/** Milliseconds between two looks, each of which may cost a second of a processor: what other instances hold is news too. */
+/** Milliseconds between two checks, which see what other instances hold, too. Each may cost a second of a processor. */
 const EVERY = 300_000
-/** Milliseconds without a signup that is held after which it is over: never less, or the news of a slow attack had no end. */
-const LEAST_QUIET = 600_000
+/** The minimum of milliseconds without a held signup until it is over: with less, the alerts of a slow attack would not end. */
+const MINIMUM_QUIET = 600_000
 
-/** What the store has decides, so all instances see the same, also after a restart. */
+/** The store decides, so all instances agree, also after a restart. */
 export function holding({ store, log, window, command, telling }: HoldingParts): Holding {
-  const quiet = Math.max(window, LEAST_QUIET)
+  const quiet = Math.max(window, MINIMUM_QUIET)
   let isHolding = false
   let tell: ReturnType<typeof telling> | null = null
   let soon: NodeJS.Timeout | undefined
   let repeated: NodeJS.Timeout | undefined
 
-  async function look(): Promise<void> {
-    // A store that cannot count is news of its own.
+  async function check(): Promise<void> {
+    // A store that fails has an alert of its own (`watch.ts`).
     const counts = await store.counts().catch(() => null)
     if (counts === null) return
     const { at, held } = counts
@@ -56,17 +56,17 @@ export function holding({ store, log, window, command, telling }: HoldingParts):
   }
 
   return {
-    look,
+    check,
     async start() {
-      repeated = setInterval(look, EVERY).unref()
-      await look()
+      repeated = setInterval(check, EVERY).unref()
+      await check()
       tell ??= telling(false)
     },
     note() {
       if (isHolding || soon !== undefined) return
       soon = setTimeout(() => {
         soon = undefined
-        void look()
+        void check()
       }, GATHER).unref()
     },
     stop() {

@@ -30,11 +30,11 @@ export interface WatchedDestination {
   readonly keeps: 'signups' | 'events'
 }
 
-/** Milliseconds in which only one of several instances says the same. Each of them notices an outage for itself. */
+/** Milliseconds in which only one of several instances sends the same alert. Each notices an outage by itself. */
 const SAME = 60_000
-/** The same for what they notice when they look, each at its own time (`watch.ts`, `holding.ts`). */
-const SAME_LATE = 600_000
-const seenInLooks: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
+/** The same for what periodic checks find, which each instance makes at its own time (`watch.ts`, `holding.ts`). */
+const SAME_PERIODIC = 600_000
+const periodic: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
 
 /**
  * An alert is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
@@ -42,7 +42,7 @@ const seenInLooks: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holdi
  */
 export function outages({ store, channels, signal }: OutagesParts): Outages {
   async function tellOnce(channel: Channel, about: string, alert: Alert): Promise<boolean> {
-    const distance = seenInLooks.has(alert.is) ? SAME_LATE : SAME
+    const distance = periodic.has(alert.is) ? SAME_PERIODIC : SAME
     // A store that is out is no reason to say nothing.
     const isOurs = await store.acquireInterval(`${channel.name}: ${about} ${alert.is}`, distance).catch(() => true)
     if (!isOurs) return true

@@ -13,24 +13,24 @@ export interface WatchParts {
 export interface Watch {
   start(): void
   stop(): void
-  /** Looks once whether the store takes signups. */
+  /** Checks once whether the store takes signups. */
   checkStore(): Promise<void>
-  /** Looks once whether something has waited for too long. */
+  /** Checks once whether something has waited for too long. */
   checkOutbox(): Promise<void>
 }
 
-/** Milliseconds between two looks at the store, each of which may cost a commit. */
+/** Milliseconds between two checks of the store, each of which may cost a commit. */
 const STORE_EVERY = 30_000
-/** Milliseconds in which a store that takes signups has answered. */
+/** Milliseconds within which a store that takes signups answers. */
 const STORE_TIMEOUT = 10_000
-/** Milliseconds between two looks at what waits, each of which may cost a second of a processor. */
+/** Milliseconds between two checks of what waits, each of which may cost a second of a processor. */
 const OUTBOX_EVERY = 300_000
 /** Milliseconds after which what waits is late, unless it is meant to wait. Receivers that restart are back long before. */
 export const LATE = 60 * 60_000
 
 /**
- * Finds out what no visitor and no attempt may show in time: that the store is stuck, and that deliveries age. Either must
- * be seen twice in a row, since a database restarts within seconds, and what is replayed is old from the start.
+ * Detects what no visitor and no attempt may show in time: that the store is stuck, and that deliveries are late. Each must
+ * be seen twice in a row, since a database restarts within seconds, and replayed deliveries are old from the start.
  */
 export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   let tookLast = true
@@ -43,7 +43,7 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
   }
 
   async function checkOutbox(): Promise<void> {
-    // A store that cannot count is news of its own.
+    // A store that fails has an alert of its own.
     const counts = await store.counts().catch(() => null)
     if (counts === null) return
     const { at, deliveries } = counts
@@ -68,12 +68,12 @@ export function watch({ store, outages, lateAfter }: WatchParts): Watch {
 }
 
 /** Never twice at the same time. */
-function repeated(look: () => Promise<void>, every: number): NodeJS.Timeout {
-  let looking = false
+function repeated(check: () => Promise<void>, every: number): NodeJS.Timeout {
+  let checking = false
   return setInterval(async () => {
-    if (looking) return
-    looking = true
-    await look()
-    looking = false
+    if (checking) return
+    checking = true
+    await check()
+    checking = false
   }, every).unref()
 }

@@ -11,8 +11,8 @@ import { eventSchedule } from './retry.ts'
 const MOST = 10_000
 /** Milliseconds. Nobody waits for it, so probes may be rare. */
 const LONGEST_PAUSE = 300_000
-/** Milliseconds between two looks at the store while a digest is too near. Another process may end its own sooner. */
-const LOOK = 2_000
+/** Milliseconds between two claims while the last digest is too recent. Another process may end its own sooner. */
+const RECLAIM = 2_000
 /** Milliseconds. A message goes without the total rather than late. */
 const COUNT_TIMEOUT = 5_000
 
@@ -44,14 +44,14 @@ interface Attempt extends Leased {
 export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt> {
   const { store, channel, distance, withNames, clock = () => performance.now() } = parts
   let attempts = 0
-  let lookAt = Number.NEGATIVE_INFINITY
+  let claimAt = Number.NEGATIVE_INFINITY
 
   const claims: Claims<Attempt> = {
     async claim(name) {
       // Each signup wakes the loop, which need not ask the store each time.
-      if (clock() < lookAt) return []
+      if (clock() < claimAt) return []
       const digest = await store.claimDigest(name, MOST, distance)
-      if (typeof digest === 'number') lookAt = clock() + Math.min(digest, LOOK)
+      if (typeof digest === 'number') claimAt = clock() + Math.min(digest, RECLAIM)
       if (digest === null || typeof digest === 'number') return []
       // Each has a number of its own: it is the channel that fails, not one of the deliveries.
       return [{ number: ++attempts, token: digest.token, attempts: digest.attempts, doubt: false, digest }]
@@ -84,8 +84,8 @@ export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt
     async tell({ digest: { deliveries, doubtful, names } }, signal) {
       const people = deliveries.length
       // After the claim, so that it counts them too.
-      const news = { is: 'joined', people, doubtful, names: withNames ? names : [], total: await total() } as const
-      return channel.tell(news, signal)
+      const alert = { is: 'joined', people, doubtful, names: withNames ? names : [], total: await total() } as const
+      return channel.tell(alert, signal)
     },
     judge: result => (result.is === 'delivered' ? result : { is: 'abandoned', why: result.why }),
     about: ({ digest }) => ({ deliveries: digest.deliveries.length }),

@@ -13,7 +13,7 @@ export interface Work<Item> {
   readonly concurrency: number
   /** Milliseconds after which an item's `signal` is aborted. */
   readonly timeout: number
-  /** Milliseconds until the next look when nothing wakes the loop. */
+  /** Milliseconds until the next poll when nothing wakes the loop. */
   readonly rest: number
   /** Called when `take` rejects, at most once a minute; it is tried again after each rest. */
   failed(error: unknown): void
@@ -21,9 +21,9 @@ export interface Work<Item> {
 
 export interface Loop {
   start(): void
-  /** There may be something to do: it is looked for at the next tick. */
+  /** There may be work: it is polled for at the next tick. */
   wake(): void
-  /** Looks once, without the loop. Resolves with the number of items when they are done. */
+  /** Polls once, without the loop. Resolves with the number of items when they are done. */
   once(): Promise<number>
   /** Takes nothing more, and resolves when all items are done. After `grace` milliseconds it aborts the rest. */
   stop(grace: number): Promise<void>
@@ -42,14 +42,14 @@ const untilTick = () => Math.ceil(TICK - (performance.now() % TICK))
  */
 export const tick = () => new Promise<void>(resolve => setTimeout(resolve, untilTick()))
 
-/** Works while there is more to do than may be under way, then looks again at a tick after it was woken, or after a rest. */
+/** Works while there is more to do than may be under way; then polls at the tick after it was woken, or after a rest. */
 export function loop<Item>(work: Work<Item>): Loop {
   const underWay = new Map<Promise<void>, AbortController>()
   let stopped = false
   let rested: (() => void) | undefined
   let timer: NodeJS.Timeout | undefined
   let woken = false
-  /** Whether the last look found as much as it could begin, so that there may be more. */
+  /** Whether the last poll found as much as could begin, so that there may be more. */
   let full = false
   /** Whether an item has ended since then. */
   let freed = false

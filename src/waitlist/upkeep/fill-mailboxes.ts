@@ -25,8 +25,8 @@ const RETRY = 60_000
 
 /**
  * Finds the mailboxes of contacts that were stored without one, or by an older rule: at the start, and every day for what
- * an import or another instance has added since that was not told to watch them. No place is kept, since a pass that has
- * nothing to change only reads; so each instance makes its own, and a restart begins again.
+ * an import or an instance with other settings has added since. No cursor is kept, since a pass that has nothing to change
+ * only reads; so each instance makes its own, and a restart begins again.
  */
 export function fillingMailboxes({
   store,

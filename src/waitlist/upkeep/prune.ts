@@ -16,16 +16,16 @@ export interface PruneParts {
 }
 
 const DAY = 86_400_000
-/** Milliseconds between two looks, and at most for one: then it goes on at the next. */
+/** Milliseconds between two runs, and at most for one: the next goes on where it ended. */
 const EVERY = 3_600_000
-/** Milliseconds. A little less, so that nobody finds its own turn too near. */
+/** Milliseconds. A little less, so that no instance comes too early for its own interval. */
 const DISTANCE = EVERY - 60_000
 /** Deliveries that one step looks at. Signups wait for it, and each claim takes far fewer. */
 const PAGE = 500
 /** Milliseconds: 2,500 deliveries a second, which costs next to nothing. Counting costs less. */
 const REST = 200
 const COUNTING_REST = 20
-/** Milliseconds by which the clock may be corrected during a look. */
+/** Milliseconds by which the clock may be corrected during a run. */
 const LEAP = 60_000
 /** The log warns before more than a tenth of all deliveries, and this many, are deleted. */
 const FEW = 10
@@ -38,9 +38,10 @@ const FEW = 10
 export function pruning(parts: PruneParts): Loop {
   const { store, keep, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
   const days = keep / DAY
-  /** Where the last look ended. */
-  let place = 0
-  let told = 0
+  /** The last delivery that was looked at; 0: begin anew. */
+  let cursor = 0
+  /** How many the log warned of. */
+  let warnedOf = 0
   const offset = () => clock() - monotonic()
 
   return loop<'all'>({
@@ -60,22 +61,22 @@ export function pruning(parts: PruneParts): Loop {
         after = step.last
         if (after !== null) await pause(Math.min(rest, COUNTING_REST), signal)
       }
-      if (old - told > FEW + looked / 10) {
-        told = old
+      if (old - warnedOf > FEW + looked / 10) {
+        warnedOf = old
         const counts = { deliveries: old, of: looked, days }
         log.warn(counts, 'by the clock, unusually many deliveries are old: they are deleted in an hour')
         return
       }
       try {
         while (mayGoOn()) {
-          const step = await store.prune(keep, place, PAGE)
+          const step = await store.prune(keep, cursor, PAGE)
           deleted += step.deleted
-          place = step.last ?? 0
+          cursor = step.last ?? 0
           if (step.last === null) break
           await pause(rest, signal)
         }
       } finally {
-        if (place === 0) told = 0
+        if (cursor === 0) warnedOf = 0
         if (deleted > 0) log.info({ deliveries: deleted, days }, 'deliveries that ended long ago were deleted')
       }
     },
