@@ -58,7 +58,7 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
     ])
     const set = [provider?.name, ...names]
     const results = [database, ...others, ...reached]
-    return database.is === 'ok' ? [...results, ...(await examined(operator, set, lateness(config)))] : results
+    return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(config)))] : results
   } finally {
     await Promise.all([challenge?.close(), destinations.close()])
   }
@@ -84,7 +84,7 @@ export async function checkMail({ mail: settings }: Config, email: string): Prom
 }
 
 /** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
-async function examined(
+async function checkStored(
   operator: Operator,
   set: readonly (string | undefined)[],
   lateAfter: (destination: string) => number,
@@ -141,7 +141,7 @@ const abandonedDeliveries = (count: number): CheckResult => ({
 })
 
 /** Bytes. With less the disk may be full before anybody has looked. */
-const LITTLE = 1024 ** 3
+const LOW_SPACE = 1024 ** 3
 
 function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: Integrity): Generator<CheckResult> {
   yield damage === null
@@ -150,7 +150,7 @@ function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: 
   if (free !== null) {
     const left = `${bytes(free.bytes)} left`
     if (free.bytes < free.needed) yield { what: 'disk', is: 'wrong', why: `${left}: signups are refused` }
-    else yield { what: 'disk', is: free.bytes < LITTLE ? 'note' : 'ok', why: left }
+    else yield { what: 'disk', is: free.bytes < LOW_SPACE ? 'note' : 'ok', why: left }
   }
   if (orphans > 0) {
     yield {
@@ -180,7 +180,7 @@ const REMOVE_ORPHANS = 'delete from delivery where contact not in (select number
 const number = (count: number): string => count.toLocaleString('en')
 
 export const bytes = (count: number): string =>
-  count < LITTLE ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / LITTLE).toFixed(1)} GiB`
+  count < LOW_SPACE ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / LOW_SPACE).toFixed(1)} GiB`
 
 function duration(milliseconds: number): string {
   const minutes = Math.floor(Math.max(0, milliseconds) / 60_000)

@@ -42,7 +42,7 @@ export interface Service {
 }
 
 /** What people call destinations, apart from vendors. */
-const called: Readonly<Record<string, string>> = { webhook: 'the webhook', mail: 'the mail server' }
+const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail: 'the mail server' }
 
 /**
  * Builds the service from its parts, and listens.
@@ -87,7 +87,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const eventOutboxes = [
       ...ofEvents.map(destination => {
         const { name } = destination
-        const about = { name, called: called[name] ?? `the automation of ${title}`, keeps: 'events' } as const
+        const about = { name, called: labels[name] ?? `the automation of ${title}`, keeps: 'events' } as const
         return events({ ...parts, destination, onStateChange: alerts.of(about) })
       }),
       ...channels.map(channel => {

@@ -12,7 +12,7 @@ import type { CheckResult } from './check-result.ts'
 const TIMEOUT = 5_000
 const LISTENS_TIMEOUT = 1_000
 /** Bytes that are read of an answer. */
-const LARGEST = 65_536
+const MAX_BYTES = 65_536
 /** A visitor's forgery (RFC 5737: nobody has this address). */
 const FORGED = '192.0.2.1'
 
@@ -38,7 +38,7 @@ export async function checkPublicAddress(
     secret = await secretOf()
     if (secret !== null) answer = await health()
   }
-  const found = await judged(answer, config)
+  const found = await verdictOn(answer, config)
   if ('why' in answer || answer.status !== 200 || found.is === 'wrong') return [found]
   const seen = seenIn(answer)
   return [
@@ -62,7 +62,10 @@ interface Unanswered {
   readonly mayBeStopped: boolean
 }
 
-async function judged(answer: Answered | Unanswered, { baseUrl, service, host, port }: Config): Promise<CheckResult> {
+async function verdictOn(
+  answer: Answered | Unanswered,
+  { baseUrl, service, host, port }: Config,
+): Promise<CheckResult> {
   const verdict = (is: CheckResult['is'], why: string) => address(is, `${baseUrl}: ${why}`)
   const unreached = async (why: string) =>
     (await listens(host, port))
@@ -90,8 +93,8 @@ async function judged(answer: Answered | Unanswered, { baseUrl, service, host, p
         `the header field ${ASKS}`,
     )
   }
-  const isUnwell = [unhealthy, draining].some(({ error }) => error === said.error)
-  if (status === 503 && isUnwell) return verdict('wrong', `the service answers 503: ${said.error}`)
+  const isUnhealthy = [unhealthy, draining].some(({ error }) => error === said.error)
+  if (status === 503 && isUnhealthy) return verdict('wrong', `the service answers 503: ${said.error}`)
   // Our proxies say 503 themselves, in JSON as the service does.
   if (status >= 502 && status <= 504) return unreached(`the proxy answers itself, with ${status}${by}`)
   if (status >= 300 && status < 400) {
@@ -193,7 +196,7 @@ async function beginningOf({ body }: Response): Promise<string> {
   for await (const part of body ?? []) {
     parts.push(part)
     size += part.length
-    if (size > LARGEST) break
+    if (size > MAX_BYTES) break
   }
   return Buffer.concat(parts).toString()
 }

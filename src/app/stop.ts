@@ -24,34 +24,34 @@ export interface Running {
  * The course of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
  * wait for are aborted, then the others; they are repeated later.
  */
-const VISITORS_GRACE = 4_000
-const GRACE = 5_500
+const VISITOR_GRACE = 4_000
+const BACKGROUND_GRACE = 5_500
 /** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
-const ANSWERS = 6_500
+const ANSWER_DEADLINE = 6_500
 /** The database is no longer waited for. Nobody was told that what it still owes is stored. */
-const LEFT = 8_500
+const STORE_DEADLINE = 8_500
 
-/** Answers and stores what was accepted, then releases everything. Resolves at the latest after `LEFT`. */
+/** Answers and stores what was accepted, then releases everything. Resolves at the latest after `STORE_DEADLINE`. */
 export async function stop({ server, store, visits, outboxes, upkeep, leave, log, close }: Running): Promise<void> {
   const answered = new AbortController()
   const left = Promise.withResolvers<void>()
   const timers = [
-    setTimeout(() => leave.abort(), VISITORS_GRACE),
+    setTimeout(() => leave.abort(), VISITOR_GRACE),
     setTimeout(() => {
       answered.abort()
       store.refuse()
       visits.refuse()
-    }, ANSWERS),
+    }, ANSWER_DEADLINE),
     setTimeout(() => {
       log.warn('the database does not answer: attempts whose outcome was not stored will be repeated')
       left.resolve()
-    }, LEFT),
+    }, STORE_DEADLINE),
   ]
   const done = async () => {
     await Promise.all([
       server.close(),
       ...upkeep.map(each => each.stop(0)),
-      ...outboxes.map(({ loop }) => loop.stop(GRACE)),
+      ...outboxes.map(({ loop }) => loop.stop(BACKGROUND_GRACE)),
     ])
     leave.abort()
     await visits.over()

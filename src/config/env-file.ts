@@ -13,7 +13,7 @@ export interface EnvFile {
 }
 
 /** Bytes. What has more, such as a device without an end, is not a file of settings. */
-const LARGEST = 64 * 1024
+const MAX_BYTES = 64 * 1024
 
 const UTF_16: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' }
 
@@ -33,7 +33,7 @@ export function readEnvFile(): EnvFile | null {
     throw new OperatorError(`The file ${resolve('.env')} cannot be read: ${why}`)
   }
   const path = resolve('.env')
-  if (bytes.length > LARGEST) throw new OperatorError(`The file ${path} is larger than 64 KiB.`)
+  if (bytes.length > MAX_BYTES) throw new OperatorError(`The file ${path} is larger than 64 KiB.`)
   const text = decoded(bytes)
   if (text === undefined) throw new OperatorError(`The file ${path} is not UTF-8 text. Save it as UTF-8.`)
   const values = parseEnv(text)
@@ -45,7 +45,7 @@ export function readEnvFile(): EnvFile | null {
 
 /** One byte more than is allowed at most. Password managers offer the file as a pipe, which has no size. */
 function bytesOf(path: string): Buffer {
-  const bytes = Buffer.alloc(LARGEST + 1)
+  const bytes = Buffer.alloc(MAX_BYTES + 1)
   const file = openSync(path, 'r')
   try {
     let length = 0

@@ -59,9 +59,9 @@ export function readSettings<Table extends SettingsTable>(table: Table, env: Env
     const text = given(env, name)
     const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
     if (text === undefined && required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
-    const wish = text === undefined ? undefined : read(text)
-    if (text !== undefined && wish === undefined) mistakes.push(`${name} ${allowed}${misplaced(name, text)}${hint}`)
-    const value = wish ?? (standard === undefined ? undefined : read(standard))
+    const chosen = text === undefined ? undefined : read(text)
+    if (text !== undefined && chosen === undefined) mistakes.push(`${name} ${allowed}${misplaced(name, text)}${hint}`)
+    const value = chosen ?? (standard === undefined ? undefined : read(standard))
     if (value !== undefined) values[name] = value
     const needed = needs === undefined ? [] : [needs].flat()
     const isIdle =
@@ -86,11 +86,11 @@ export const withDefault = <Value>(kind: Kind<Value>, standard: string, meaning:
   default: standard,
 })
 
-export const whole = (least: number, most: number): Kind<number> => ({
-  allowed: `must be a whole number from ${least} to ${most}`,
+export const whole = (minimum: number, maximum: number): Kind<number> => ({
+  allowed: `must be a whole number from ${minimum} to ${maximum}`,
   read(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    return value >= least && value <= most ? value : undefined
+    return value >= minimum && value <= maximum ? value : undefined
   },
 })
 
@@ -104,11 +104,11 @@ function milliseconds(text: string): number {
 }
 
 /** Read as milliseconds. The unit of the minimum is the smallest that counts; zero needs none. */
-export function duration(least: string, most: string): Kind<number> {
-  const units = Object.keys(UNITS).slice(Object.keys(UNITS).findIndex(unit => least.endsWith(unit)))
-  const [from, to, step] = [milliseconds(least), milliseconds(most), milliseconds(`1${units[0]}`)]
+export function duration(minimum: string, maximum: string): Kind<number> {
+  const units = Object.keys(UNITS).slice(Object.keys(UNITS).findIndex(unit => minimum.endsWith(unit)))
+  const [from, to, step] = [milliseconds(minimum), milliseconds(maximum), milliseconds(`1${units[0]}`)]
   return {
-    allowed: `must be a duration from ${least} to ${most}, written with its unit (${units.join(', ')})`,
+    allowed: `must be a duration from ${minimum} to ${maximum}, written with its unit (${units.join(', ')})`,
     read(text) {
       const value = text === '0' ? 0 : milliseconds(text)
       return value >= from && value <= to && value % step === 0 ? value : undefined
@@ -126,9 +126,9 @@ export const yesOrNo: Kind<boolean> = {
   read: text => ({ true: true, false: false })[text],
 }
 
-export const line = (most: number): Kind<string> => ({
-  allowed: `must be one line of at most ${most} characters`,
-  read: text => (text.length <= most && !/\p{Cc}/u.test(text) ? text : undefined),
+export const line = (maximum: number): Kind<string> => ({
+  allowed: `must be one line of at most ${maximum} characters`,
+  read: text => (text.length <= maximum && !/\p{Cc}/u.test(text) ? text : undefined),
 })
 
 export const file: Kind<string> = {
@@ -224,7 +224,7 @@ export const address: Kind<string> = {
 }
 
 /** The items between commas, if each is allowed. */
-export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string, most = Infinity) {
+export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string, maximum = Infinity) {
   const values = text.split(',').map(item => read(item.trim()))
-  return values.length <= most && values.every(value => value !== undefined) ? values : undefined
+  return values.length <= maximum && values.every(value => value !== undefined) ? values : undefined
 }

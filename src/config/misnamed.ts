@@ -14,7 +14,7 @@ export interface Named {
 }
 
 /** Shorter names of other programs differ by a letter: PORT and POST, HOST and HOME. */
-const TELLING = 8
+const DISTINCTIVE = 8
 
 /** Of other programs: jobs get the first from crontabs, and many write their log to the second. */
 const OTHERS = ['MAILFROM', 'LOG_FILE']
@@ -24,39 +24,43 @@ export function misnamed({ inFile, inEnvironment, known, useful, prefix }: Named
   const sentences: string[] = []
   const isSettled = (name: string) => known.includes(name) || (prefix !== undefined && name.startsWith(prefix))
   for (const name of inFile.filter(each => !isSettled(each))) {
-    const meant = nearest(name, known, ({ length }) => (length < TELLING ? 1 : 2))
+    const meant = nearest(name, known, ({ length }) => (length < DISTINCTIVE ? 1 : 2))
     sentences.push(
       `.env has ${name}, which is not a setting of Waitlist${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     )
   }
-  const candidates = useful.filter(each => each.length >= TELLING && !inEnvironment[each] && !inFile.includes(each))
+  const candidates = useful.filter(each => each.length >= DISTINCTIVE && !inEnvironment[each] && !inFile.includes(each))
   for (const [name, value] of Object.entries(inEnvironment)) {
     if (isSettled(name) || inFile.includes(name) || OTHERS.includes(name)) continue
     // Docker and Kubernetes tell each container where its neighbours are.
     if (!value || /^(?:tcp|udp|sctp):\/\//.test(value)) continue
-    const meant = nearest(name, candidates, ({ length }) => (length < 2 * TELLING ? 1 : 2))
+    const meant = nearest(name, candidates, ({ length }) => (length < 2 * DISTINCTIVE ? 1 : 2))
     if (meant !== undefined) sentences.push(`${name} is not a setting of Waitlist; did you mean ${meant}?`)
   }
   return sentences
 }
 
 /** The candidate that is the same but for case and underscores, or the nearest one within so many typing errors. */
-function nearest(name: string, candidates: readonly string[], most: (candidate: string) => number): string | undefined {
+function nearest(
+  name: string,
+  candidates: readonly string[],
+  maxDistance: (candidate: string) => number,
+): string | undefined {
   const folded = (text: string) => text.replaceAll(/[_-]/g, '').toUpperCase()
   let best: string | undefined
-  let least = Number.POSITIVE_INFINITY
+  let smallest = Number.POSITIVE_INFINITY
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - name.length) > 3) continue
-    const distance = folded(candidate) === folded(name) ? 0 : slips(name, candidate)
-    if (distance >= least || distance > most(candidate)) continue
-    least = distance
+    const distance = folded(candidate) === folded(name) ? 0 : editDistance(name, candidate)
+    if (distance >= smallest || distance > maxDistance(candidate)) continue
+    smallest = distance
     best = candidate
   }
   return best
 }
 
 /** Letters inserted, left out, replaced, or swapped with their neighbour (optimal string alignment distance). */
-function slips(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let before: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, j) => j)
   for (let i = 1; i <= from.length; i++) {

@@ -1,26 +1,26 @@
 /** Values that are refused, and look as if something else was meant. */
 
-interface Look {
-  readonly shape: RegExp
+interface Hint {
+  readonly pattern: RegExp
   /** The rest of the sentence. */
-  readonly clue: string
+  readonly sentence: string
   /** The settings that it is told of; otherwise all. */
   readonly of?: RegExp
   /** The setting whose values look like that. */
-  readonly home?: string
+  readonly belongsIn?: string
 }
 
-const belongs = (shape: RegExp, what: string, home: string, of?: RegExp): Look => ({
-  shape,
-  clue: `it looks like ${what}, which belongs in ${home}`,
-  home,
+const belongs = (pattern: RegExp, what: string, belongsIn: string, of?: RegExp): Hint => ({
+  pattern,
+  sentence: `it looks like ${what}, which belongs in ${belongsIn}`,
+  belongsIn,
   ...(of && { of }),
 })
 
 const NAME = /^(?:localhost|(?=.*[a-z])[a-z\d-]+(?:\.[a-z\d-]+)+)(?::\d+)?(?:[/?]|$)/i
 const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+(?::\d+)?|\[?[\da-f]*:[\da-f:.]*\]?(?::\d+)?)$/i
 
-const looks: readonly Look[] = [
+const hints: readonly Hint[] = [
   belongs(/^postgres(?:ql)?:\/\//i, 'an address of PostgreSQL', 'DATABASE_URL'),
   belongs(/^sqlite:/i, 'a SQLite file', 'DATABASE_URL'),
   belongs(/^rediss?:\/\//i, 'an address of Redis', 'REDIS_URL'),
@@ -34,21 +34,24 @@ const looks: readonly Look[] = [
   ),
   belongs(/^https?:\/\//i, 'the address of a receiver', 'WEBHOOK_URL', /^WEBHOOK_SECRET$/),
   belongs(/^https?:\/\//i, 'the public address', 'BASE_URL', /^(?:HOST|PORT)$/),
-  { shape: /^(?:tcp|udp):\/\//, clue: 'Kubernetes and Docker set it for a neighbour of that name, so set it yourself' },
+  {
+    pattern: /^(?:tcp|udp):\/\//,
+    sentence: 'Kubernetes and Docker set it for a neighbour of that name, so set it yourself',
+  },
   belongs(/^\d+$/, 'a port', 'PORT', /^HOST$/),
   belongs(/^\d+$/, 'a port', 'ADMIN_PORT', /^ADMIN_HOST$/),
-  ...[NAME, ADDRESS].flatMap(shape => [
-    belongs(shape, 'a host', 'HOST', /^PORT$/),
-    belongs(shape, 'a host', 'ADMIN_HOST', /^ADMIN_PORT$/),
+  ...[NAME, ADDRESS].flatMap(pattern => [
+    belongs(pattern, 'a host', 'HOST', /^PORT$/),
+    belongs(pattern, 'a host', 'ADMIN_HOST', /^ADMIN_PORT$/),
   ]),
-  { shape: NAME, clue: 'its https:// is missing', of: /^(?:(?!SMTP|REDIS|DATABASE)\w+_URL|CORS_ORIGINS)$/ },
-  { shape: /^-----BEGIN /, clue: 'it looks like what is in the file', of: /_FILE$/ },
-  { shape: /^(?:true|yes|on)$/i, clue: 'for a single proxy set 1', of: /^TRUST_PROXY$/ },
-  { shape: /^\*$/, clue: 'name each one that may send signups', of: /^CORS_ORIGINS$/ },
+  { pattern: NAME, sentence: 'its https:// is missing', of: /^(?:(?!SMTP|REDIS|DATABASE)\w+_URL|CORS_ORIGINS)$/ },
+  { pattern: /^-----BEGIN /, sentence: 'it looks like what is in the file', of: /_FILE$/ },
+  { pattern: /^(?:true|yes|on)$/i, sentence: 'for a single proxy set 1', of: /^TRUST_PROXY$/ },
+  { pattern: /^\*$/, sentence: 'name each one that may send signups', of: /^CORS_ORIGINS$/ },
 ]
 
 /** What ends a sentence that refuses this value, and never repeats it; empty if there is no telling. */
 export function misplaced(name: string, text: string): string {
-  const look = looks.find(({ shape, of }) => (of?.test(name) ?? true) && shape.test(text))
-  return look === undefined || look.home === name ? '' : `; ${look.clue}`
+  const hint = hints.find(({ pattern, of }) => (of?.test(name) ?? true) && pattern.test(text))
+  return hint === undefined || hint.belongsIn === name ? '' : `; ${hint.sentence}`
 }

@@ -307,7 +307,7 @@ export const settings = {
     ...host,
   },
   LOG_LEVEL: {
-    meaning: 'The least severe log lines that are written; debug has one for each request.',
+    meaning: 'The minimum severity of the log lines that are written; debug has one for each request.',
     default: 'info',
     ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
   },

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { checkAll } from '../../src/app/checks.ts'
-import { type CertificateNews, expiryOf, firstCertificate, watchCertificate } from '../../src/http/wire/certificates.ts'
+import {
+  type CertificateListener,
+  expiryOf,
+  firstCertificate,
+  watchCertificate,
+} from '../../src/http/wire/certificates.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -220,13 +225,13 @@ function watched(t: TestContext, pair: 'first' | { cert: string; key: string }) 
     writeFileSync(files.key, pair.key)
   }
   const events: string[] = []
-  const news: CertificateNews = {
+  const listener: CertificateListener = {
     use: () => events.push('used'),
     reject: ({ message }) => events.push(`rejected: ${message}`),
     warn: sentence => events.push(sentence),
   }
   const names = { certFile: files.cert, keyFile: files.key }
-  const watch = watchCertificate(names, firstCertificate(names), news, 100)
+  const watch = watchCertificate(names, firstCertificate(names), listener, 100)
   t.after(() => watch.stop())
   return { files, events, watch }
 }

@@ -171,7 +171,12 @@ test('C-58: what a reader tries is really sent, and the real answer is shown', {
 test('C-58: without the script everything is read, and what needs it is not there', { skip: skipReading }, async t => {
   const page = await opened(t, { javaScriptEnabled: false })
   assert.ok((await isVisible(page, '.scripted')).every(visible => !visible))
-  const shown = () => page.locator('.tabs').first().locator('pre:visible').evaluateAll(all => all.map(pre => pre.dataset.language))
+  const shown = () =>
+    page
+      .locator('.tabs')
+      .first()
+      .locator('pre:visible')
+      .evaluateAll(all => all.map(pre => pre.dataset.language))
   assert.deepEqual(await shown(), ['sh'])
   await page.getByLabel('curl').first().focus()
   await page.keyboard.press('ArrowLeft')

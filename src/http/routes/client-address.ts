@@ -87,13 +87,13 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
 }
 
 /** Leading bits that the IPv6 addresses of one client have in common: one host's own subnet (RFC 4291 §2.5.1). */
-const CLIENT = 64
+const CLIENT_PREFIX = 64
 /** The same of a site (RFC 6177), which may have 65,536 of them. */
-const SITE = 48
+const SITE_PREFIX = 48
 
 /** The key of the IPv6 site that a client is in; undefined if it is in none. */
 export const networkOf = (client: string): string | undefined =>
-  client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE) : undefined
+  client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE_PREFIX) : undefined
 
 /**
  * Makes the function that returns the client behind a connection, under the same key; null for a trusted proxy, which brings
@@ -133,7 +133,7 @@ function clientKey(address: string): string {
   if (isIPv4(address)) return address
   const parsed = ipaddr.IPv6.parse(withoutZone(address))
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return networkKey(parsed.toString(), CLIENT)
+  return networkKey(parsed.toString(), CLIENT_PREFIX)
 }
 
 const networkKey = (address: string, bits: number): string =>

@@ -20,7 +20,7 @@ export function healthRoute(
   { store, isDraining }: HealthParts,
 ) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
-  const isAbleToStore = remembered(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
+  const canStore = cached(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
 
   let reportedAt = 0
   let healthy: Answer
@@ -36,20 +36,20 @@ export function healthRoute(
   }
   return (): Answer | Promise<Answer> => {
     if (isDraining()) return withFields(refuse(draining), readableAnywhere)
-    const able = isAbleToStore()
+    const able = canStore()
     return typeof able === 'boolean' ? report(able) : able.then(report)
   }
 }
 
-/** Asks again only when the last answer is `fresh` milliseconds old. Simultaneous callers share one answer. */
-function remembered(ask: () => Promise<boolean>, fresh: number): () => boolean | Promise<boolean> {
+/** A TTL cache of one answer, `ttl` in milliseconds. Simultaneous callers share one question. */
+function cached(ask: () => Promise<boolean>, ttl: number): () => boolean | Promise<boolean> {
   let answer: boolean | Promise<boolean> = false
   let until = 0
   return () => {
     if (performance.now() < until) return answer
     until = Number.POSITIVE_INFINITY
     const asked = ask().then(result => {
-      until = performance.now() + fresh
+      until = performance.now() + ttl
       answer = result
       return result
     })

@@ -16,9 +16,9 @@ export interface Certificate {
 }
 
 /** Files are polled, since notifications miss changed symbolic links and replaced files. */
-const LOOK_EVERY = 1_000
+const POLL_INTERVAL = 1_000
 /** A file may be written in several steps. */
-const SETTLE = 200
+const DEBOUNCE = 200
 /** How long one of the two files may be newer than the other before anybody is told. */
 const PATIENCE = 30_000
 
@@ -105,7 +105,7 @@ export interface CertificateWatch {
   stop(): void
 }
 
-export interface CertificateNews {
+export interface CertificateListener {
   /** There is a new pair. */
   use(certificate: Certificate): void
   /** The files were changed and cannot be used. The old pair stays. */
@@ -121,7 +121,7 @@ export interface CertificateNews {
 export function watchCertificate(
   files: CertificateFiles,
   first: Certificate,
-  { use, reject, warn }: CertificateNews,
+  { use, reject, warn }: CertificateListener,
   patience = PATIENCE,
 ): CertificateWatch {
   let inUse = first
@@ -152,7 +152,7 @@ export function watchCertificate(
   }
   const changed = () => {
     clearTimeout(settling)
-    settling = setTimeout(reload, SETTLE, waitForTheOther)
+    settling = setTimeout(reload, DEBOUNCE, waitForTheOther)
   }
   // The sentence changes once a day. Looking more often finds a clock that jumped.
   const remind = () => {
@@ -162,7 +162,7 @@ export function watchCertificate(
   }
 
   const watched = [files.certFile, files.keyFile]
-  for (const file of watched) watchFile(file, { interval: LOOK_EVERY, persistent: false }, changed)
+  for (const file of watched) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, changed)
   const reminding = setInterval(remind, HOUR).unref()
   remind()
   return {

@@ -63,7 +63,7 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
   /** Of those that are idle, the one that has been so for longest comes first, here and below. */
   const clients = new Map<string, Set<Connection>>()
   const idle = new Set<Connection>()
-  const mayTell = throttle(QUIET)
+  const mayLog = throttle(QUIET)
   let counts = { ...none }
   if (telemetry !== null) {
     telemetry.connections.open = () => open.size
@@ -76,7 +76,7 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     if (remoteAddress === undefined) return void socket.destroy()
     const client = clientOf(remoteAddress)
     if (!hasRoom(client)) {
-      tell('refused')
+      report('refused')
       socket.destroy()
       return
     }
@@ -84,11 +84,11 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
       socket,
       client,
       isBusy: false,
-      answered: () => end(connection),
+      answered: () => requestEnded(connection),
     }
     open.set(socket, connection)
     if (client !== null && !clients.has(client)) clients.set(client, new Set())
-    rest(connection)
+    markIdle(connection)
     socket.once('close', () => forget(connection))
   }
 
@@ -111,7 +111,7 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     // At once, since a socket closes later.
     forget(connection)
     connection.socket.destroy()
-    tell(why)
+    report(why)
   }
 
   function forget(connection: Connection): void {
@@ -123,7 +123,7 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     if (own?.size === 0) clients.delete(connection.client)
   }
 
-  function begin({ socket }: IncomingMessage, response: ServerResponse): void {
+  function requestBegan({ socket }: IncomingMessage, response: ServerResponse): void {
     // A TLS socket knows the one below it, which is what the server accepted.
     const accepted = (socket as { _parent?: Socket | null })._parent ?? (socket as Socket)
     const connection = open.get(accepted)
@@ -134,12 +134,12 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     response.once('close', connection.answered)
   }
 
-  function end(connection: Connection): void {
+  function requestEnded(connection: Connection): void {
     connection.isBusy = false
-    if (open.has(connection.socket)) rest(connection)
+    if (open.has(connection.socket)) markIdle(connection)
   }
 
-  function rest(connection: Connection): void {
+  function markIdle(connection: Connection): void {
     idle.add(connection)
     if (connection.client === null) return
     const own = clients.get(connection.client)
@@ -147,10 +147,10 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     own?.add(connection)
   }
 
-  function tell(why: Drop): void {
+  function report(why: Drop): void {
     counts[why]++
     if (telemetry !== null) telemetry.connections.dropped[why]++
-    if (!mayTell()) return
+    if (!mayLog()) return
     log.warn({ ...counts, open: open.size, clients: clients.size }, 'connections were cut, for these reasons')
     counts = { ...none }
   }
@@ -159,9 +159,9 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
     add(server) {
       servers.push(server)
       server.on('connection', accept)
-      server.on('request', begin)
-      server.on('checkContinue', begin)
-      server.on(CUT, () => tell('unread'))
+      server.on('request', requestBegan)
+      server.on('checkContinue', requestBegan)
+      server.on(CUT, () => report('unread'))
     },
     async close(delay) {
       for (const server of servers) {

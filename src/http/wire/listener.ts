@@ -104,7 +104,7 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
 function oneAtATime(handle: Handler): Handler {
   return (request, response) => {
     const { socket } = request
-    const current = underWay(socket)
+    const current = responseInProgress(socket)
     if (current === response && socket.writable) return handle(request, response)
     if (current !== null) dropBehind(current)
     holdRequest(socket)
@@ -112,7 +112,7 @@ function oneAtATime(handle: Handler): Handler {
 }
 
 /** The response whose turn it is. Node checks the same field before it sends its own answer to an error. */
-const underWay = (socket: Socket): ServerResponse | null =>
+const responseInProgress = (socket: Socket): ServerResponse | null =>
   (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
 
 /** The checks before routing. */
@@ -142,7 +142,7 @@ function whyNotRouted({ method, url, rawHeaders, httpVersion }: IncomingMessage)
     if (length === HOST.length && rawHeaders[i]!.toLowerCase() === HOST) {
       host = rawHeaders[i + 1]!
       hosts++
-    } else if (length === CODING.length && rawHeaders[i]!.toLowerCase() === CODING) {
+    } else if (length === TRANSFER_ENCODING.length && rawHeaders[i]!.toLowerCase() === TRANSFER_ENCODING) {
       if (rawHeaders[i + 1]!.toLowerCase() !== 'chunked') return malformedRequest
     }
   }
@@ -151,7 +151,7 @@ function whyNotRouted({ method, url, rawHeaders, httpVersion }: IncomingMessage)
 }
 
 const HOST = 'host'
-const CODING = 'transfer-encoding'
+const TRANSFER_ENCODING = 'transfer-encoding'
 
 /** RFC 3986 §3.2.2, §3.2.3: a registered name, IPv4 or bracketed IPv6, with or without a port. It may be empty. */
 function isHost(host: string): boolean {
@@ -169,7 +169,7 @@ const asterisk: Answer = {
 function answerClientError({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
   // The connection is lost, or its TLS handshake has failed: nobody could read an answer.
   if (!code.startsWith('HPE_') && code !== REQUEST_TIMEOUT) return void socket.destroy()
-  const current = underWay(socket)
+  const current = responseInProgress(socket)
   if (current && (current.req.complete || current.headersSent)) dropBehind(current)
   // There is no other request than the one that is malformed itself.
   else if (socket.writable) refuseBytes(socket, parserRefusals[code] ?? malformedRequest)
