@@ -6,6 +6,7 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { visit } from '../harness/load.ts'
 import { runCommand, runProgram } from '../harness/program.ts'
 
 const backUp = (t: TestContext, cwd: string, target = 'copy.db') => runCommand(t, cwd, ['backup', target])
@@ -23,14 +24,7 @@ describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
   test('beside a running service it copies everything that was acknowledged before', async t => {
     const cwd = temporaryFolder(t)
     const service = await runProgram(t, { PORT: '0', HOST: '127.0.0.1' }, { cwd })
-    const signUp = async (email: string) => {
-      const answer = await fetch(`${service.baseUrl}/api/waitlist`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ name: 'Visitor', email }),
-      })
-      assert.equal(answer.status, 200)
-    }
+    const signUp = async (email: string) => assert.equal((await visit(service, email))?.status, 200)
     for (let i = 0; i < 10; i++) await signUp(`v${i}@example.com`)
     const { code, stdout, stderr } = await backUp(t, cwd)
     assert.match(stderr, /^copy\.db: 10 contacts, 1 MiB, checked\.\n$/)

@@ -44,7 +44,7 @@ describe('waitlist person', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual((await person(t, cwd, 'bob@example.com', loops)).copies, [])
   })
 
-  test('who was erased, and nothing else about them', async t => {
+  test('who was erased, and nothing else about them; of whom nothing is stored, that is exit code 1', async t => {
     const { cwd } = await scene(t)
     assert.deepEqual(await person(t, cwd, 'gone@example.com'), {
       address: 'gone@example.com',
@@ -53,10 +53,6 @@ describe('waitlist person', { concurrency: true, timeout: 60_000 }, () => {
       erasedAt: '1970-01-01T00:00:00.000Z',
       copies: [],
     })
-  })
-
-  test('of whom nothing is stored, that is exit code 1', async t => {
-    const { cwd } = await scene(t)
     const { code, stdout, stderr } = await run(t, cwd, ['person', 'nobody@example.com'])
     assert.deepEqual([code, stdout], [1, ''])
     assert.equal(stderr, 'waitlist: There is no contact with the address nobody@example.com.\n')

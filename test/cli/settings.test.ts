@@ -62,13 +62,12 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     )
     assert.equal((await run(t, ['import', '--dry-run', 'people.csv'], npm, cwd)).code, 1)
     assert.equal((await run(t, ['import', 'people.csv'], { ...npm, npm_lifecycle_event: 'test' }, cwd)).code, 1)
-    assert.equal((await run(t, ['list'], npm, cwd)).code, 2)
     assert.equal((await run(t, ['stats', '--help'], npm, cwd)).code, 0)
   })
 
   test('wrong settings end every command with the list of all mistakes on standard error', async t => {
     const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', EVENT_NAME: 'se;cret' }
-    for (const args of [[], ['serve'], ['export']]) {
+    for (const args of [[], ['export']]) {
       const { code, stdout, stderr, cwd } = await run(t, args, env)
       assert.equal(code, 1)
       assert.equal(stdout, '')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { visit } from '../harness/load.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { type Program, runProgram, spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -28,15 +29,10 @@ const solutionFrom = async ({ baseUrl }: Program): Promise<string> =>
   solved(await (await fetch(`${baseUrl}/api/challenge`)).text())
 
 /** What a signup is answered: `new`, `known`, or the status with the sentence. */
-async function join({ baseUrl }: Program, email: string, altcha: string): Promise<string> {
-  const response = await fetch(`${baseUrl}/api/waitlist`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'Zebulon', email, altcha }),
-  })
-  const { alreadyExisted, error } = (await response.json()) as { alreadyExisted?: boolean; error?: string }
-  if (response.status === 200) return alreadyExisted ? 'known' : 'new'
-  return `${response.status} ${error}`
+async function join(program: Program, email: string, altcha: string): Promise<string> {
+  const told = await visit(program, email, { altcha })
+  if (told?.status !== 200) return `${told?.status} ${told?.error}`
+  return told.alreadyExisted ? 'known' : 'new'
 }
 
 /** All at once, with one solution and as many addresses: how often each answer was given, and who was let in. */

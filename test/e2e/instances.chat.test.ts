@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { never, startReceiver } from '../contracts/destination.receiver.ts'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { visit } from '../harness/load.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
@@ -62,14 +63,10 @@ async function run(t: TestContext, env: Record<string, string>): Promise<Program
 }
 
 let visitors = 0
-async function signUp({ baseUrl }: Program, count: number): Promise<number[]> {
-  const headers = { 'content-type': 'application/json' }
-  const all = Array.from({ length: count }, async () => {
-    const body = JSON.stringify({ name: 'Zebulon', email: `sancho${visitors++}@quixote.example` })
-    return (await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status
-  })
-  return Promise.all(all)
-}
+const signUp = (program: Program, count: number) =>
+  Promise.all(
+    Array.from({ length: count }, async () => (await visit(program, `sancho${visitors++}@quixote.example`))?.status),
+  )
 
 const SENTENCE =
   /^(?:\w+: )?([\d,]+) (?:person|people) joined the waitlist, ([\d,]+) in all(?: \((.*)may have been announced before\))?$/

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { visit } from '../harness/load.ts'
 import { hang, type MailServerOptions, reset, say, startMailServer } from '../harness/mail-server.ts'
 import { logOf, type Program, runCommand, runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -28,11 +29,8 @@ async function stage(t: TestContext, options: MailServerOptions = {}) {
   return { folder, path: join(folder, 'waitlist.db'), server, env, start: () => runProgram(t, env, { cwd: folder }) }
 }
 
-async function signUp({ baseUrl }: Program, address = email): Promise<void> {
-  const body = JSON.stringify({ name: 'Zebulon Quixote', email: address })
-  const headers = { 'content-type': 'application/json' }
-  assert.equal((await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
-}
+const signUp = async (program: Program, address = email): Promise<void> =>
+  assert.equal((await visit(program, address))?.status, 200)
 
 /** The states and reasons of all deliveries. */
 const deliveriesIn = (path: string) =>

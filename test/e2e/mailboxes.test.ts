@@ -7,7 +7,8 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { complaintsIn, hasSaid, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { visit } from '../harness/load.ts'
+import { complaintsIn, hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { startService } from '../harness/service.ts'
 
 const off = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0' }
@@ -19,14 +20,10 @@ describe('HOLD_SUSPICIOUS, set later', { timeout: 60_000 }, () => {
     const cwd = temporaryFolder(t)
     const path = join(cwd, 'data', 'waitlist.db')
     const sql = sqlOn(path)
-    const signUp = async (baseUrl: string, email: string) => {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify({ name: 'Visitor', email })
-      const answer = await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })
-      assert.equal(answer.status, 200)
-      const { alreadyExisted, automationTriggered } = (await answer.json()) as Record<string, unknown>
-      assert.equal(alreadyExisted, false)
-      return automationTriggered ? 'listed' : 'held'
+    const signUp = async (program: Program, email: string) => {
+      const told = await visit(program, email)
+      assert.deepEqual([told?.status, told?.alreadyExisted], [200, false])
+      return told?.automationTriggered ? 'listed' : 'held'
     }
     const add = async (env: Record<string, string>, email: string) => {
       writeFileSync(join(cwd, 'list.csv'), `email,name\n${email},Visitor\n`)
@@ -38,7 +35,7 @@ describe('HOLD_SUSPICIOUS, set later', { timeout: 60_000 }, () => {
     await store.admit(signup('Ada', 'ada.lovelace@gmail.com'))
     await store.close()
     const before = await runProgram(t, off, { cwd })
-    assert.equal(await signUp(before.baseUrl, 'adalovelace@gmail.com'), 'listed')
+    assert.equal(await signUp(before, 'adalovelace@gmail.com'), 'listed')
     await add(off, 'bob@outlook.com')
     assert.equal(await before.end('SIGTERM'), 0)
     assert.deepEqual(await sql('select 1 from contact where mailbox is not null'), [])
@@ -47,13 +44,13 @@ describe('HOLD_SUSPICIOUS, set later', { timeout: 60_000 }, () => {
     const after = await runProgram(t, on, { cwd })
     await until(() => hasSaid(after, THROUGH))
     assert.equal(logOf(after).find(({ msg }) => msg === THROUGH)!.contacts, 3)
-    assert.equal(await signUp(after.baseUrl, 'adalovelace+2@googlemail.com'), 'held')
-    assert.equal(await signUp(after.baseUrl, 'bob+news@outlook.com'), 'held')
-    assert.equal(await signUp(after.baseUrl, 'cyd@gmail.com'), 'listed')
+    assert.equal(await signUp(after, 'adalovelace+2@googlemail.com'), 'held')
+    assert.equal(await signUp(after, 'bob+news@outlook.com'), 'held')
+    assert.equal(await signUp(after, 'cyd@gmail.com'), 'listed')
     // Nobody waits for the next pass where the command has the setting, too.
     await add(on, 'c.y.d@gmail.com')
     await add(on, 'dot@gmail.com')
-    assert.equal(await signUp(after.baseUrl, 'd.o.t@gmail.com'), 'held')
+    assert.equal(await signUp(after, 'd.o.t@gmail.com'), 'held')
     const states = await sql('select email, state, held_for from contact order by number')
     assert.deepEqual(
       states.map(({ email, state, held_for }) => [email, state, held_for].filter(each => each !== null).join(' ')),

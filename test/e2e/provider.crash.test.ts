@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
+import { visit } from '../harness/load.ts'
 import { type Program, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type Scene,
   SEND,
   type Stored,
-  signUp,
   stage,
   stallBefore,
   stored,
@@ -51,7 +51,7 @@ const points: readonly Point[] = [
     name: 'after admit, while the vendor is busy with others and has not been asked',
     arrange: scene => scene.hold(CREATE, 'before the effect'),
     async before(scene, program) {
-      for (const email of crowd) signUp(program, email)
+      for (const email of crowd) visit(program, email)
       await until(() => scene.held() === crowd.length)
     },
     isReached: scene =>
@@ -140,7 +140,7 @@ async function assertCompleted(scene: Scene): Promise<void> {
   const program = await scene.run()
   await completed(scene)
   assert.equal(contactsIn(scene.path).filter(({ email }) => email === EMAIL).length, 1)
-  const again = await signUp(program, EMAIL)
+  const again = await visit(program, EMAIL)
   assert.deepEqual([again?.status, again?.alreadyExisted, again?.automationTriggered], [200, true, false])
   assert.equal(await program.end('SIGTERM'), 0)
 }
@@ -156,7 +156,7 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
         arrange(scene)
         const program = await scene.run()
         if (time === 1) await before?.(scene, program)
-        const answer = time === 1 ? signUp(program, EMAIL) : null
+        const answer = time === 1 ? visit(program, EMAIL) : null
         await until(() => isReached(scene))
         if (told && answer !== null) assert.equal((await answer)?.alreadyExisted, false)
         assert.equal(await program.end('SIGKILL'), null)
@@ -178,7 +178,7 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
     scene.fake.had(EMAIL)
     stallBefore('update of state on contact', scene)
     const program = await scene.run()
-    const answer = signUp(program, EMAIL)
+    const answer = visit(program, EMAIL)
     await until(() => isStalled(scene))
     await program.end('SIGKILL')
     assert.equal(await answer, null)

@@ -92,25 +92,6 @@ export async function stage(t: TestContext, more: Record<string, string> = {}): 
   }
 }
 
-interface Told {
-  readonly status: number
-  readonly error?: string
-  readonly alreadyExisted?: boolean
-  readonly automationTriggered?: boolean
-}
-
-/** Null: no whole answer came. */
-export async function signUp({ baseUrl }: Program, email: string): Promise<Told | null> {
-  const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ name: 'Zebulon Quixote', email })
-  try {
-    const response = await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })
-    return { status: response.status, ...((await response.json()) as object) }
-  } catch {
-    return null
-  }
-}
-
 /**
  * Stops the program in the middle of a transaction, right before what `change` names: a moment that nobody outside can
  * see. The statement never ends, and what came before it in the transaction is never committed.

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { exitInTime } from '../harness/exit.ts'
+import { visit } from '../harness/load.ts'
 import { hasSaid, type Program, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { assertOnce, CREATE, completed, HOOK, type Scene, SEND, signUp, stage } from './provider.scene.ts'
+import { assertOnce, CREATE, completed, HOOK, type Scene, SEND, stage } from './provider.scene.ts'
 
 const SIGNUPS = 30
 
 const crowd = (program: Program) =>
-  Array.from({ length: SIGNUPS }, (_, i) => signUp(program, `zebulon${i}@quixote.example`))
+  Array.from({ length: SIGNUPS }, (_, i) => visit(program, `zebulon${i}@quixote.example`))
 
 /** It ends by itself within the 10 seconds that orchestrators wait before they kill. */
 async function stop(program: Program): Promise<void> {

@@ -52,6 +52,30 @@ export function signUp(
   })
 }
 
+/** What one visitor is told. */
+export interface Told {
+  readonly status: number
+  readonly error?: string
+  readonly alreadyExisted?: boolean
+  readonly automationTriggered?: boolean
+}
+
+/** One signup on a connection of its own, with what else is in its body. Null: no whole answer came. */
+export async function visit(
+  { baseUrl }: { readonly baseUrl: string },
+  email: string,
+  more: object = {},
+): Promise<Told | null> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'Zebulon Quixote', email, ...more })
+  try {
+    const response = await fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers, body })
+    return { status: response.status, ...((await response.json()) as object) }
+  } catch {
+    return null
+  }
+}
+
 export interface Load {
   readonly ledger: Ledger
   /** Connections, each of which sends one signup after the other. */

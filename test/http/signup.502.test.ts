@@ -76,9 +76,9 @@ describe('a provider that does not answer well', { concurrency: 8, timeout: 120_
   })
 
   test('all that waited is completed when the provider answers again', async t => {
-    const WAITING = 40
+    const WAITING = 10
     const { client, vendor, always, stored, completed } = await started(t, { PROVIDER_TIMEOUT: '8s' })
-    // Each is there already, so that each takes three requests: 120, of which Loops allows ten a second.
+    // Each is there already, so that each takes three requests: 30, of which Loops allows ten a second.
     always('500 after')
     const signups = Array.from({ length: WAITING }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))
     for (const answer of await Promise.all(signups)) assertRefused(answer, 502, providerUnreachable.error)
