@@ -19,6 +19,8 @@ const { rows, answers, sameRequests, contradictions } = vendorTable(mailerlite)
 // Its types are those of a CommonJS module, and it is none here.
 const MailerLite = imported.default as unknown as typeof imported.default.default
 const client = (url: string) => new MailerLite({ api_key: mailerliteSettings('').MAILERLITE_API_KEY, base_path: url })
+// Times without a zone must not be taken for those of this machine.
+process.env.TZ = 'Pacific/Auckland'
 const ID = '73871649530709291'
 const ada = contactOf('ada@example.com', { createdAt: new Date('2026-03-04T05:06:07.89Z') })
 const odd = contactOf('a%41?b#c@example.com')
