@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { documented } from '../harness/wire.ts'
-import { listmonkContract } from './listmonk.contract.ts'
+import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
 
 export const listmonkSettings = (url: string) => ({
   LISTMONK_BASE_URL: url,
@@ -21,7 +20,6 @@ interface Membership {
 
 interface Subscriber {
   readonly id: number
-  readonly uuid: string
   readonly email: string
   readonly name: string
   readonly status: string
@@ -42,11 +40,56 @@ export interface ListmonkFake extends VendorFake {
   put(email: string, status: string, lists?: Readonly<Record<number, string>>): void
   /** How often this address was asked to confirm. */
   confirmations(email: string): number
+  /** The status of an address on each of its lists. */
+  on(email: string): Readonly<Record<number, string>>
+}
+
+/*
+ * Facts of listmonk's docs/swagger/collections.yaml (1.0.0), as far as we send or read it. It has successes alone. The
+ * parameter `search`, the profile, `optin` and the times of a subscription, and that errors are `{message}` with 400, 403, 409
+ * and 500, are from the source and from 6.2.0 itself.
+ */
+const errorBody = object({ message: text })
+const data = (inner: object) => object({ data: inner })
+const isDone = data({ const: true })
+const membership = object({
+  id: whole,
+  optin: { enum: ['single', 'double'] },
+  subscription_status: { enum: ['unconfirmed', 'confirmed', 'unsubscribed'] },
+  subscription_created_at: text,
+})
+const subscriber = exactly({
+  id: whole,
+  email: text,
+  name: text,
+  status: text,
+  created_at: text,
+  attribs: object(),
+  lists: listOf(membership),
+})
+const creation = exactly(
+  { email: text, name: text, status: { enum: ['enabled', 'disabled', 'blocklisted'] }, lists: listOf(whole) },
+  { attribs: object(), preconfirm_subscriptions: yesOrNo },
+)
+const addition = exactly({
+  ids: listOf(whole),
+  action: { enum: ['add', 'remove', 'unsubscribe'] },
+  target_list_ids: listOf(whole),
+  status: { enum: ['confirmed', 'unconfirmed', 'unsubscribed'] },
+})
+const role = object({ id: whole, permissions: listOf(text) })
+const profileBody = data(
+  object({ user_role: role, list_role: { anyOf: [{ type: 'null' }, object({ lists: listOf(role) })] } }),
+)
+const mail = {
+  ...exactly({ template_id: whole }, { subscriber_email: text, subscriber_id: whole }),
+  oneOf: [{ required: ['subscriber_email'] }, { required: ['subscriber_id'] }],
 }
 
 const message = (status: number, text: string): Said => ({ status, body: { message: text } })
 const denied = (name: string): Said => message(403, `Zugriff verweigert: ${name}`)
 const notFound = (name: string): Said => message(400, `${name} nicht gefunden`)
+const ok = (data: unknown = true): Said => ({ status: 200, body: { data } })
 
 /** As the language pack of the server's own language has them. */
 const pack = {
@@ -56,10 +99,9 @@ const pack = {
   'subscribers.invalidEmail': 'Ungültige E-Mail.',
 }
 
-/** As listmonk 6.2.0 itself answers in German: listmonk.real.test.ts asks it the same. */
+/** As listmonk 6.2.0 itself answers in German. */
 export function listmonkFake(): ListmonkFake {
-  const subscribers = new Map<string, Subscriber>()
-  const starts = new Map<string, number>()
+  const { contacts, find: findBy, start, facts } = contactBook<Subscriber>()
   const confirmations = new Map<string, number>()
   const lists = new Map<number, 'single' | 'double'>([
     [1, 'single'],
@@ -69,10 +111,9 @@ export function listmonkFake(): ListmonkFake {
   let ids = 0
   let now = Date.now()
 
-  const count = (counts: Map<string, number>, email: string) => counts.set(email, (counts.get(email) ?? 0) + 1)
   const mayManage = (id: number) => fake.granted?.has(id) ?? true
   const maySee = ({ lists: on }: Subscriber) => fake.granted === null || on.some(({ id }) => mayManage(id))
-  const withId = (wanted: number) => [...subscribers.values()].find(({ id }) => id === wanted)
+  const withId = (wanted: number) => findBy(({ id }) => id === wanted)
 
   const on = (wanted: readonly number[], status: string, at: string): Membership[] =>
     wanted
@@ -80,17 +121,16 @@ export function listmonkFake(): ListmonkFake {
       .map(id => ({ id, optin: lists.get(id)!, subscription_status: status, subscription_created_at: at }))
 
   function add(email: string, more: Pick<Subscriber, 'name' | 'status' | 'attribs'>, on: (at: string) => Membership[]) {
-    const id = ++ids
     const at = new Date(++now).toISOString()
-    const made: Subscriber = { id, uuid: `uuid-${id}`, email, ...more, created_at: at, lists: on(at) }
-    subscribers.set(email, made)
+    const made: Subscriber = { id: ++ids, email, ...more, created_at: at, lists: on(at) }
+    contacts.set(email, made)
     return made
   }
 
   /** One mail for all lists that wait for a confirmation. */
   function confirm({ email, lists: all }: Subscriber) {
     const waits = all.some(each => each.optin === 'double' && each.subscription_status === 'unconfirmed')
-    if (waits) count(confirmations, email)
+    if (waits) confirmations.set(email, (confirmations.get(email) ?? 0) + 1)
   }
 
   /** Lists that do not exist, or that the API user may not manage, are left out without a word. */
@@ -100,23 +140,22 @@ export function listmonkFake(): ListmonkFake {
     if (address.endsWith('@blocked.example')) return message(400, pack['subscribers.domainBlocklisted'])
     const granted = wanted.filter(mayManage)
     if (wanted.length > 0 && granted.length === 0) return denied('lists')
-    if (subscribers.has(address)) return message(409, pack['subscribers.emailExists'])
+    if (contacts.has(address)) return message(409, pack['subscribers.emailExists'])
     const subscription = preconfirm_subscriptions ? 'confirmed' : 'unconfirmed'
-    const data = add(address, { name, status, attribs }, at => on(granted, subscription, at))
-    confirm(data)
-    return { status: 200, body: { data } }
+    const made = add(address, { name, status, attribs }, at => on(granted, subscription, at))
+    confirm(made)
+    return ok(made)
   }
 
   /** PostgreSQL's `~*` over name and address, the newest first; one row for each list that the API user may see. */
-  function find({ search = '', per_page: perPage = '20', ...more }: Asked['query']): Said {
+  function search({ search = '', per_page: perPage = '20', ...more }: Asked['query']): Said {
     assert.deepEqual(more, {}, 'unknown parameters')
     const pattern = new RegExp(search, 'i')
-    const all = [...subscribers.values()]
+    const all = [...contacts.values()]
       .filter(each => maySee(each) && (pattern.test(each.name) || pattern.test(each.email)))
       .toReversed()
       .flatMap(each => (fake.granted === null ? [each] : each.lists.filter(({ id }) => mayManage(id)).map(() => each)))
-    const results = all.slice(0, Number(perPage))
-    return { status: 200, body: { data: { results, total: all.length, page: 1, per_page: Number(perPage) } } }
+    return ok({ results: all.slice(0, Number(perPage)) })
   }
 
   function join({ ids: wanted, action, target_list_ids: targets, status }: Asked['json']): Said {
@@ -129,15 +168,15 @@ export function listmonkFake(): ListmonkFake {
     for (const each of wanted.map(withId)) {
       each.lists = [...each.lists.filter(({ id }: Membership) => !granted.includes(id)), ...on(granted, status, at)]
     }
-    return { status: 200, body: { data: true } }
+    return ok()
   }
 
   /** Says the same of what is not there. */
   function remove(id: number): Said {
     const found = withId(id)
     if (found !== undefined && !maySee(found)) return denied(`subscriber: ${id}`)
-    subscribers.delete(found?.email ?? '')
-    return { status: 200, body: { data: true } }
+    contacts.delete(found?.email ?? '')
+    return ok()
   }
 
   function ask(id: number): Said {
@@ -145,76 +184,79 @@ export function listmonkFake(): ListmonkFake {
     if (found === undefined) return notFound(`Abonnent (${id}: )`)
     if (!maySee(found)) return denied(`subscriber: ${id}`)
     confirm(found)
-    return { status: 200, body: { data: true } }
+    return ok()
   }
 
   function send({ subscriber_id: id, subscriber_email: email, template_id: template }: Asked['json']): Said {
     if (!templates.has(template)) return notFound(`template ${template}`)
-    const found = id === undefined ? subscribers.get(email) : withId(id)
+    const found = id === undefined ? contacts.get(email) : withId(id)
     if (found === undefined) return notFound(`Abonnent (${id ?? 0}: ${email ?? ''})`)
-    count(starts, found.email)
-    return { status: 200, body: { data: true } }
+    start(found.email)
+    return ok()
   }
 
   function look(id: number): Said {
     if (!mayManage(id)) return message(403, 'permission denied')
-    if (!lists.has(id)) return notFound('Liste')
-    return { status: 200, body: { data: { id, name: 'List', optin: lists.get(id) } } }
+    return lists.has(id) ? ok({ id, name: 'List', optin: lists.get(id) }) : notFound('Liste')
   }
 
   function profile(): Said {
     const all = fake.granted === null ? ['lists:get_all', 'lists:manage_all'] : []
-    const each = [...(fake.granted ?? [])].map(id => ({ id, name: 'List', permissions: ['list:get', 'list:manage'] }))
-    const list_role = fake.granted === null ? null : { id: 3, name: 'Lists', lists: each }
-    const user_role = { id: 2, name: 'Waitlist', permissions: [...fake.permissions, ...all] }
-    return { status: 200, body: { data: { id: 3, username: 'waitlist', type: 'api', user_role, list_role } } }
-  }
-
-  function answer({ method, path, query, headers, json }: Asked): Said {
-    if (headers.authorization !== 'token waitlist:token-of-the-test') return message(403, 'invalid API credentials')
-    const [, id] = /(\d+)(?:\/optin)?$/.exec(path) ?? []
-    switch (`${method} ${id === undefined ? path : path.replace(id, '{id}')}`) {
-      case 'POST /api/subscribers':
-        return create(json)
-      case 'GET /api/subscribers':
-        return find(query)
-      case 'PUT /api/subscribers/lists':
-        return join(json)
-      case 'DELETE /api/subscribers/{id}':
-        return remove(Number(id))
-      case 'POST /api/subscribers/{id}/optin':
-        return ask(Number(id))
-      case 'POST /api/tx':
-        return send(json)
-      case 'GET /api/lists/{id}':
-        return look(Number(id))
-      case 'GET /api/profile':
-        return profile()
-      case 'GET /api/config':
-        return { status: 200, body: { data: { lang: 'de', version: 'v6.2.0' } } }
-      case 'GET /api/lang/de':
-        return { status: 200, body: { data: pack } }
-      default:
-        return message(404, '404 unknown endpoint')
-    }
+    const each = [...(fake.granted ?? [])].map(id => ({ id, permissions: ['list:get', 'list:manage'] }))
+    const list_role = fake.granted === null ? null : { lists: each }
+    return ok({ user_role: { id: 2, permissions: [...fake.permissions, ...all] }, list_role })
   }
 
   const fake: ListmonkFake = {
+    ...facts,
     lists,
     templates,
     granted: null,
     permissions: ['subscribers:get_all', 'subscribers:manage', 'tx:send'],
-    answer: documented(listmonkContract, answer),
+    answer: vendorApi({
+      refuses: ({ headers }) =>
+        headers.authorization === 'token waitlist:token-of-the-test'
+          ? undefined
+          : message(403, 'invalid API credentials'),
+      always: { 400: errorBody, 403: errorBody },
+      routes: {
+        'POST /api/subscribers': {
+          takes: creation,
+          answers: { 200: data(subscriber), 409: errorBody },
+          does: ({ json }) => create(json),
+        },
+        'GET /api/subscribers': {
+          answers: { 200: data(object({ results: listOf(subscriber) })) },
+          does: ({ query }) => search(query),
+        },
+        'PUT /api/subscribers/lists': {
+          takes: addition,
+          answers: { 200: isDone, 500: errorBody },
+          does: ({ json }) => join(json),
+        },
+        'DELETE /api/subscribers/{id}': { answers: { 200: isDone }, does: ({ at }) => remove(Number(at.id)) },
+        'POST /api/subscribers/{id}/optin': { answers: { 200: isDone }, does: ({ at }) => ask(Number(at.id)) },
+        'POST /api/tx': { takes: mail, answers: { 200: isDone }, does: ({ json }) => send(json) },
+        'GET /api/lists/{id}': {
+          answers: { 200: data(object({ id: whole, optin: text })) },
+          does: ({ at }) => look(Number(at.id)),
+        },
+        'GET /api/profile': { answers: { 200: profileBody }, does: profile },
+        'GET /api/config': { answers: { 200: data(object({ lang: text })) }, does: () => ok({ lang: 'de' }) },
+        'GET /api/lang/de': {
+          answers: { 200: data({ type: 'object', additionalProperties: text }) },
+          does: () => ok(pack),
+        },
+      },
+    }),
     put(email, status, memberships = {}) {
       const old = { name: 'Old', status, attribs: { city: 'Berlin' } }
       add(email, old, at => Object.entries(memberships).flatMap(([id, each]) => on([Number(id)], each, at)))
     },
     had: email => fake.put(email, 'enabled'),
-    kept: email => subscribers.get(email),
-    count: email => (subscribers.has(email) ? 1 : 0),
-    starts: email => starts.get(email) ?? 0,
-    joined: email => [1, 2].every(id => subscribers.get(email)?.lists.some(each => each.id === id)),
+    joined: email => [1, 2].every(id => contacts.get(email)?.lists.some(each => each.id === id)),
     confirmations: email => confirmations.get(email) ?? 0,
+    on: email => Object.fromEntries(contacts.get(email)!.lists.map(each => [each.id, each.subscription_status])),
   }
   return fake
 }

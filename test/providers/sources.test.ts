@@ -15,7 +15,6 @@ import { ghostFake, ghostSettings } from './ghost.fake.ts'
 import { hubspotFake, hubspotSettings } from './hubspot.fake.ts'
 import { kitFake, kitFormWithout, kitReferrer, kitSettings } from './kit.fake.ts'
 import { klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
-import { listmonkContract } from './listmonk.contract.ts'
 import { listmonkFake, listmonkSettings } from './listmonk.fake.ts'
 import { loopsFake, loopsSettings } from './loops.fake.ts'
 import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
@@ -52,9 +51,7 @@ const told: Readonly<Record<VendorName, readonly Told[]>> = {
   brevo: [{ fake: brevoFake, settings: brevoSettings, event: within('event_properties') }],
   mailchimp: [{ fake: mailchimpFake, settings: mailchimpSettings }],
   plunk: [{ fake: plunkFake, settings: plunkSettings, contact: within('data') }],
-  listmonk: [
-    { fake: listmonkFake, settings: listmonkSettings, contract: listmonkContract, contact: within('attribs') },
-  ],
+  listmonk: [{ fake: listmonkFake, settings: listmonkSettings, contact: within('attribs') }],
   klaviyo: [
     {
       fake: klaviyoFake,
