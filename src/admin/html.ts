@@ -58,22 +58,6 @@ export function moment(date: Date, timeZone: string): Html {
   return html`<time datetime="${date.toISOString()}">${date.toLocaleString('en-GB', options)}</time>`
 }
 
-const units = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1_000, 's'],
-] as const
-
-/** "3 d 4 h", "5 min", "0 s": of milliseconds, the largest unit, and of days and hours the next one. */
-export function length(milliseconds: number): string {
-  const largest = units.findIndex(([unit]) => milliseconds >= unit)
-  if (largest === -1) return '0 s'
-  const [[unit, name], next] = [units[largest]!, units[largest + 1]]
-  const rest = largest < 2 ? Math.floor((milliseconds % unit) / next![0]) : 0
-  return `${Math.floor(milliseconds / unit)} ${name}${rest === 0 ? '' : ` ${rest} ${next![1]}`}`
-}
-
 const sizes = new Intl.NumberFormat('en', { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
 
 /** "512 MB" */

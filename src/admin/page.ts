@@ -1,9 +1,9 @@
-import { whole } from '../charts/axis.ts'
+import { duration, whole } from '../charts/axis.ts'
 import { typed } from '../invocation.ts'
 import { colours, hashSource, icon, mark, styleSheet } from '../pages/frame.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/alerts/counts.ts'
-import { bounded, clock, type Html, html, length, moment, share, words } from './html.ts'
+import { bounded, clock, type Html, html, moment, share, words } from './html.ts'
 import { type Plot, plot } from './plot.ts'
 import { type Problem, problemsIn } from './problems.ts'
 import type { DestinationReading, Reading } from './reading.ts'
@@ -229,7 +229,7 @@ function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
   )
   return html`<section class="card"><h2>Signups answered</h2>
 <table>
-<caption>By this process, in the ${length(at.getTime() - startedAt.getTime())} since it started</caption>
+<caption>By this process, in the ${duration(at.getTime() - startedAt.getTime())} since it started</caption>
 <thead><tr><th scope="col">Answer</th><th scope="col">Signups</th></tr></thead>
 <tbody>
 ${rows(all.map(([outcome, name]) => ({ name, count: telemetry.signups[outcome] })))}
@@ -287,7 +287,7 @@ ${[
   number('Waiting', waiting?.count ?? 0, 'waiting'),
   cell(
     'Oldest',
-    age === null ? none : html`<span>${length(age)} <small>since ${moment(oldest!, timezone)}</small></span>`,
+    age === null ? none : html`<span>${duration(age)} <small>since ${moment(oldest!, timezone)}</small></span>`,
   ),
   number('Abandoned', abandoned?.count ?? 0, 'abandoned'),
 ]}
@@ -309,7 +309,7 @@ function footer({ counts, countsAge, version, startedAt }: Reading, timezone: st
   const counted =
     counts === null
       ? html`Nothing has been counted yet.`
-      : html`Counted at ${clock(counts.at, timezone)}, ${length(countsAge ?? 0)} before this page was made.`
+      : html`Counted at ${clock(counts.at, timezone)}, ${duration(countsAge ?? 0)} before this page was made.`
   return html`<footer>
 <p>${counted} Times are of ${timezone}. The contacts, sources and deliveries are those of the whole list; the answers, the calls and whether a destination answers are what this process saw: ${words(instance, LONGEST_NAME)}, Waitlist ${version}, started ${moment(startedAt, timezone)}.</p>
 <p><a href="metrics">Metrics</a></p>

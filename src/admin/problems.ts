@@ -1,6 +1,6 @@
-import { whole } from '../charts/axis.ts'
+import { duration, whole } from '../charts/axis.ts'
 import type { Counts, DeliveryCount } from '../waitlist/alerts/counts.ts'
-import { counted, length, megabytes } from './html.ts'
+import { counted, megabytes } from './html.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 
 /** What needs the owner. */
@@ -77,7 +77,7 @@ function ofDestination(
   const age = counts === null || !waiting?.oldest ? 0 : counts.at.getTime() - waiting.oldest.getTime()
   if (outage === null && age <= lateAfter) return null
   const meanwhile =
-    waiting === undefined ? 'Nothing waits for it.' : `${howMany(waiting)}, the oldest for ${length(age)}.`
+    waiting === undefined ? 'Nothing waits for it.' : `${howMany(waiting)}, the oldest for ${duration(age)}.`
   const about = { why: waiting?.why ?? null, commands: ['waitlist check', listed('waiting', name)] }
   if (outage === null) return problem({ ...about, title: `Deliveries to ${name} are late`, text: meanwhile })
   if (outage === 'unreachable') {

@@ -12,6 +12,14 @@ export const whole = (count: number): string => grouped.format(count)
 /** In the width of an axis: 9,999, then 10K and 1.2M. */
 export const short = (count: number): string => (count < 10_000 ? whole(count) : compact.format(count))
 
+/** Milliseconds for people: 119 s, 119 min, 47 h, then days. */
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 2 * 3_600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 2 * 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${whole(Math.floor(seconds / 86_400))} days`
+}
+
 /** Round numbers from 0 to the first one that is not below `most`; about as many as asked for, at least two. */
 export function ticks(most: number, about: number): number[] {
   const rough = Math.max(1, most / about)

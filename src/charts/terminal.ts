@@ -1,5 +1,5 @@
 import type { Bar, DeliveryCount, Stats } from '../waitlist/alerts/counts.ts'
-import { type Mark, marks, short, ticks, type Unit, whole } from './axis.ts'
+import { duration, type Mark, marks, short, ticks, type Unit, whole } from './axis.ts'
 import { cells, clipped, padded, plain } from './text.ts'
 
 export interface Page {
@@ -148,16 +148,8 @@ function reason(
   width: number,
   paint: Page['paint'],
 ): readonly string[] {
-  const waits = oldest === null ? '' : `, the oldest for ${span(at.getTime() - oldest.getTime())}`
+  const waits = oldest === null ? '' : `, the oldest for ${duration(at.getTime() - oldest.getTime())}`
   if (state === 'delivered') return []
   const text = `  ${state}${waits}${why === null ? '' : `: ${plain(why)}`}`
   return [paint(state === 'abandoned' ? 'red' : why === null ? 'dim' : 'yellow', clipped(text, width))]
-}
-
-/** Milliseconds for people. */
-export function span(milliseconds: number): string {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
-  if (seconds < 120) return `${seconds} s`
-  if (seconds < 2 * 3_600) return `${Math.floor(seconds / 60)} min`
-  return seconds < 2 * 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${whole(Math.floor(seconds / 86_400))} days`
 }

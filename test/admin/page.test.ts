@@ -78,9 +78,9 @@ describe('what the page says', () => {
     assertSays(million, 'producthunt\n402,113\n32.6%', 'other sources\n8,119\n0.7%', 'not known\n463,567\n37.5%')
     assertSays(
       million,
-      'loops refuses our settings the provider\nwaiting create a contact: answered with 401 (bad key)\n–\n1,234\n1 h 59 min since 20 Nov, 14:04\n0',
+      'loops refuses our settings the provider\nwaiting create a contact: answered with 401 (bad key)\n–\n1,234\n119 min since 20 Nov, 14:04\n0',
       /^webhook does not answer\nwaiting send an event: no answer within 15 s\nabandoned send an event: answered with 400 \(unknown field\)\n1,230,001\n3,320\n41 min since 20 Nov, 15:22\n12$/m,
-      /^mail not set\n0\n7\n8 d 23 h since 11 Nov, 16:04\n0$/m,
+      /^mail not set\n0\n7\n8 days since 11 Nov, 16:04\n0$/m,
     )
     assertSays(million, 'Calls to loops', 'Contact created\n400,021', 'Key or settings refused\n55')
   })

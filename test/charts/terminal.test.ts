@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import fc from 'fast-check'
-import { ticks } from '../../src/charts/axis.ts'
-import { report, span } from '../../src/charts/terminal.ts'
+import { duration, ticks } from '../../src/charts/axis.ts'
+import { report } from '../../src/charts/terminal.ts'
 import { cells } from '../../src/charts/text.ts'
 import { statsIn } from './figures.ts'
 
@@ -88,7 +88,7 @@ test('the numbers of an axis are round, begin at 0 and end above the largest', (
 })
 
 test('ages are told in one unit', () => {
-  assert.deepEqual([-5, 90_000, 600_000, 3 * 3_600_000, 50 * 86_400_000].map(span), [
+  assert.deepEqual([-5, 90_000, 600_000, 3 * 3_600_000, 50 * 86_400_000].map(duration), [
     '0 s',
     '90 s',
     '10 min',
