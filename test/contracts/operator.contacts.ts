@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { ContactFilter } from '../../src/stores/operator/contacts.ts'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
-import type { Operator } from '../../src/stores/operator/operator.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { type Contact, eventId as eventIdOf } from '../../src/waitlist/rules/contact.ts'
 import type { Desk } from './operator.ts'
 import { bare, pendingNow, signup } from './store.place.ts'
@@ -19,12 +17,7 @@ async function list({ store }: Desk, people: readonly (readonly [name: string, e
 }
 
 /** `longAgo`: 1970-01-01T00:00Z, as the engine keeps it. */
-export function contactsContract(
-  name: string,
-  open: (t: TestContext) => Promise<Desk>,
-  nowhere: (t: TestContext) => Promise<Operator>,
-  longAgo: string,
-): void {
+export function contactsContract(name: string, open: (t: TestContext) => Promise<Desk>, longAgo: string): void {
   describe(`contacts that an operator finds in ${name}`, { timeout: 180_000 }, () => {
     test('by state, time and source; those who joined first come first, or last', async t => {
       const desk = await open(t)
@@ -152,14 +145,6 @@ export function contactsContract(
       const back = await operator.person('ada@example.com')
       assert.deepEqual(back, { contact, deliveries, erasedAt: new Date(0) })
       assert.deepEqual(await operator.person('bob@example.com'), pending)
-    })
-
-    test('where there is no list it says so', async t => {
-      const operator = await nowhere(t)
-      await assert.rejects(operator.addedLast({}, 1), OperatorError)
-      await assert.rejects(operator.count({}), OperatorError)
-      await assert.rejects(operator.contacts({}), OperatorError)
-      await assert.rejects(operator.person('ada@example.com'), OperatorError)
     })
   })
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
 import type { Operator } from '../../src/stores/operator/operator.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { emailsOf, only, opened, type Place, pendingNow, type RunSql } from './store.place.ts'
 
@@ -17,12 +16,7 @@ const parts = { provider: 'provider', destinations: ['webhook', 'crm', 'mail'] }
 const joined = { is: 'listed', joined: true } as const
 
 /** `longAgo`: a moment as the engine keeps it. */
-export function erasureContract(
-  name: string,
-  make: (t: TestContext) => Promise<Desk>,
-  nowhere: (t: TestContext) => Promise<Operator>,
-  longAgo: string,
-): void {
+export function erasureContract(name: string, make: (t: TestContext) => Promise<Desk>, longAgo: string): void {
   describe(`erasing people from ${name}`, { timeout: 180_000 }, () => {
     test('the contact goes with all deliveries, in any spelling; nobody else does; a keyed hash stays', async t => {
       const { place, operator, sql } = await make(t)
@@ -119,12 +113,6 @@ export function erasureContract(
       await sql(`update contact set created_at = ${longAgo}`)
       await operator.erase('ada@example.com')
       assert.equal(await time(), first, 'an earlier one does not bring anybody back')
-    })
-
-    test('where there is no list it says so', async t => {
-      const operator = await nowhere(t)
-      await assert.rejects(operator.traces('ada@example.com'), OperatorError)
-      await assert.rejects(operator.erase('ada@example.com'), OperatorError)
     })
   })
 }

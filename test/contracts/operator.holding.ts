@@ -2,10 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { HeldFilter } from '../../src/stores/operator/held.ts'
 import type { Announcement } from '../../src/stores/operator/imports.ts'
-import type { Operator } from '../../src/stores/operator/operator.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
-import { holdReasons } from '../../src/waitlist/rules/contact.ts'
 import type { Desk } from './operator.erasure.ts'
 import { emailsOf, opened, signup } from './store.place.ts'
 
@@ -31,7 +28,6 @@ const heldIn = async ({ operator }: Desk) =>
 export function holdingContract(
   name: string,
   make: (t: TestContext) => Promise<Desk>,
-  nowhere: (t: TestContext) => Promise<Operator>,
   moment: (milliseconds: number) => string,
 ): void {
   describe(`held contacts in ${name}`, { timeout: 180_000 }, () => {
@@ -200,19 +196,6 @@ export function holdingContract(
       assert.equal(claimed.length, 400)
     })
 
-    test('a release and a discard at once: each contact is released or gone, and never both', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds, destinations: ['webhook'] })
-      await hold(store, visitors(400))
-      const [released, discarded] = await Promise.all([
-        desk.operator.release({}, { ...alone, destinations: ['webhook'] }, course),
-        desk.operator.discard({}, course),
-      ])
-      assert.equal(released.done + discarded.done, 400)
-      assert.equal((await store.claim('webhook', 1_000)).length, released.done)
-      assert.equal(await store.countListed(), released.done)
-    })
-
     test('it is stopped between two steps: what was done stays, the rest is held, and the next call does it', async t => {
       const desk = await make(t)
       const store = await opened(desk.place, t, { holds, destinations: ['webhook'] })
@@ -242,29 +225,6 @@ export function holdingContract(
       assert.deepEqual(await store.claim('webhook', 10), [])
       await desk.operator.release({ addresses: ['ada@example.com'] }, { ...alone, destinations: ['webhook'] }, course)
       assert.deepEqual(emailsOf(await store.claim('webhook', 10)), ['ada@example.com'])
-    })
-
-    test('a filter for the reason finds them among all contacts', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds })
-      await hold(store, visitors(holdReasons.length))
-      for (const [i, reason] of holdReasons.entries()) {
-        await desk.sql(`update contact set held_for = '${reason}' where email = 'visitor-${i}@example.com'`)
-      }
-      for (const [i, heldFor] of holdReasons.entries()) {
-        const found = await desk.operator.addedLast({ heldFor }, 10)
-        assert.deepEqual(
-          found.map(({ email, heldFor }) => [email, heldFor]),
-          [[`visitor-${i}@example.com`, heldFor]],
-        )
-      }
-    })
-
-    test('without a store it is refused with a sentence', async t => {
-      const operator = await nowhere(t)
-      await assert.rejects(operator.countHeld({}), OperatorError)
-      await assert.rejects(operator.release({}, alone, course), OperatorError)
-      await assert.rejects(operator.discard({}, course), OperatorError)
     })
   })
 }

@@ -85,15 +85,6 @@ export function importContract(
       assert.deepEqual(await desk.store.admit(signup('Zoe', 'zoe@example.com')), { is: 'already listed' })
     })
 
-    test('beside a service without a provider, somebody who is pending is listed at their next signup', async t => {
-      const desk = await open(t)
-      await add(desk, [entry('Bob', 'bob@example.com', { state: 'pending' })])
-      assert.equal((await desk.store.admit(signup('Bob', 'BOB@example.com'))).is, 'listed now')
-      assert.equal((await desk.store.admit(signup('Bob', 'bob@example.com'))).is, 'already listed')
-      const [bob] = await stored(desk.sql)
-      assert.deepEqual([bob?.state, bob?.event_name], ['listed', 'waitlist.joined'])
-    })
-
     test('the list wins over the file, and the first entry of an address over the next; again, nothing changes', async t => {
       const desk = await open(t)
       await desk.store.admit(signup('Ada', 'Ada@example.com'))

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Operator } from '../../src/stores/operator/operator.ts'
 import type { Desk } from './operator.ts'
 import { pendingNow } from './store.place.ts'
 
 /** What an examination finds. `longAgo`: a moment long ago, as the engine keeps it. */
-export function integrityContract(
-  name: string,
-  open: (t: TestContext) => Promise<Desk>,
-  nowhere: (t: TestContext) => Promise<Operator>,
-  longAgo: string,
-): void {
+export function integrityContract(name: string, open: (t: TestContext) => Promise<Desk>, longAgo: string): void {
   describe(`an examination of ${name}`, { timeout: 180_000 }, () => {
     test('finds nothing in a list that is sound', async t => {
       const { store, operator } = await open(t)
@@ -41,10 +35,6 @@ export function integrityContract(
       assert.equal(await operator.secret('check'), null)
       const made = await store.secret('check')
       assert.equal(await operator.secret('check'), made)
-    })
-
-    test('finds nothing where the first start has yet to make the tables', async t => {
-      assert.equal(await (await nowhere(t)).checkIntegrity(), null)
     })
   })
 }

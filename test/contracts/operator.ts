@@ -6,8 +6,7 @@ import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
-import { isSlow } from '../harness/slow.ts'
-import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql, signup } from './store.place.ts'
+import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql } from './store.place.ts'
 
 /** An open store with a provider that tells two destinations, `webhook` and `crm`, and what an operator sees of it. */
 export interface Desk {
@@ -41,28 +40,6 @@ export function operatorContract(
   nextYear: string,
 ): void {
   describe(`what an operator asks, of ${name}`, { timeout: 180_000 }, () => {
-    test('all contacts that joined before, in the order in which they did', async t => {
-      const desk = await open(t)
-      await busy(desk)
-      const contacts = await desk.operator.contacts()
-      await desk.store.admit(signup('Eve', 'eve@example.com'))
-      const read = await Array.fromAsync(contacts)
-      assert.deepEqual(
-        read.map(({ email, state }) => [email, state]),
-        [
-          ['ada@example.com', 'listed'],
-          ['bob@example.com', 'listed'],
-          ['cyd@example.com', 'listed'],
-          ['dot@example.com', 'pending'],
-        ],
-      )
-      assert.ok(read.every(({ createdAt }) => Math.abs(Date.now() - createdAt.getTime()) < 60_000))
-      for await (const { email } of await desk.operator.contacts()) {
-        assert.equal(email, 'ada@example.com')
-        break
-      }
-    })
-
     test('deliveries: the newest first; state, destination and limit say which; and one with its contact', async t => {
       const { store, operator, sql } = await open(t)
       await busy({ store, operator, sql })
@@ -221,6 +198,20 @@ export function operatorContract(
       assert.equal((await store.claim('webhook', 9)).length, 3)
     })
 
+    test('very many are replayed in several steps', async t => {
+      const { store, operator } = await open(t)
+      const handOvers = await Promise.all(
+        Array.from({ length: 250 }, (_, i) => pendingNow(store, `visitor-${i}@example.com`)),
+      )
+      await Promise.all(handOvers.map(each => store.settle(each, abandoned)))
+      const seen: (readonly [number, number])[] = []
+      const progress = (...all: readonly [number, number]) => void seen.push(all)
+      assert.equal((await operator.replay({ abandoned: true }, progress)).replayed, 250)
+      assert.ok(seen.length > 1)
+      assert.deepEqual(seen.at(-1), [250, 250])
+      assert.equal((await store.claim(provider, 300)).length, 250)
+    })
+
     test('all that are abandoned, or those to one destination; nothing else', async t => {
       const { store, operator, sql } = await open(t)
       await busy({ store, operator, sql })
@@ -237,23 +228,6 @@ export function operatorContract(
       assert.equal(await replay(), 2)
       assert.equal((await store.claim('webhook', 9)).length, 2)
       assert.equal(await replay(), 0)
-    })
-
-    test('a great many are replayed while signups go on', { skip: !isSlow && 'it runs in .ci/run' }, async t => {
-      const { store, operator, sql } = await open(t)
-      const crowd = (who: string, count: number) =>
-        Array.from({ length: count }, (_, i) => pendingNow(store, `${who}-${i}@example.com`))
-      const handOvers = await Promise.all(crowd('visitor', 6_000))
-      await Promise.all(handOvers.map(each => store.settle(each, abandoned)))
-      const more = crowd('later', 500)
-      const seen: (readonly [number, number])[] = []
-      const progress = (...all: readonly [number, number]) => void seen.push(all)
-      assert.equal((await operator.replay({ abandoned: true }, progress)).replayed, 6_000)
-      assert.ok(seen.length > 1, 'in several steps')
-      assert.deepEqual(seen.at(-1), [6_000, 6_000])
-      assert.equal((await Promise.all(more)).length, 500)
-      assert.equal((await store.claim(provider, 10_000)).length, 6_000)
-      assert.equal((await sql('select 1 from contact')).length, 6_500)
     })
 
     test('the backlog counts what has not come to its end, and says why; a look says what is there', async t => {
@@ -307,9 +281,31 @@ export function operatorContract(
 
     test('where there is no list it says so', async t => {
       const operator = await nowhere(t)
-      await assert.rejects(operator.contacts(), OperatorError)
-      await assert.rejects(operator.deliveries({ limit: 1 }), OperatorError)
-      await assert.rejects(operator.replay({ numbers: [1] }), OperatorError)
+      const email = 'ada@example.com'
+      const course = { progress() {}, signal: new AbortController().signal }
+      const announcement = { eventName: 'waitlist.joined', provider: null, destinations: [] }
+      for (const asked of [
+        () => operator.contacts(),
+        () => operator.addedLast({}, 1),
+        () => operator.count({}),
+        () => operator.person(email),
+        () => operator.counts(),
+        () => operator.deliveries({ limit: 1 }),
+        () => operator.delivery(1),
+        () => operator.replay({ numbers: [1] }),
+        () => operator.replay({ abandoned: true }),
+        () => operator.traces(email),
+        () => operator.erase(email),
+        () => operator.prune(new Date()),
+        () => operator.countHeld({}),
+        () => operator.release({}, announcement, course),
+        () => operator.discard({}, course),
+        () => operator.secret('check'),
+      ]) {
+        await assert.rejects(asked(), OperatorError, String(asked))
+      }
+      assert.deepEqual(await operator.backlog(), { pending: 0, waiting: {}, abandoned: 0 })
+      assert.equal(await operator.checkIntegrity(), null)
       assert.match(await operator.look(), /made at the first start/)
     })
   })

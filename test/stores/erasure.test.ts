@@ -36,13 +36,10 @@ async function onServer(): Promise<Desk> {
   return { place: { open, probe }, operator: postgresOperator(url), sql: sqlOn(url) }
 }
 
-const noFile = async (t: TestContext) => sqliteOperator(join(temporaryFolder(t), 'none.db'))
-const noTables = async () => postgresOperator(await server.database())
-
-erasureContract('a SQLite file', inFile, noFile, '0')
-erasureContract('PostgreSQL', onServer, noTables, 'to_timestamp(0)')
-holdingContract('a SQLite file', inFile, noFile, String)
-holdingContract('PostgreSQL', onServer, noTables, time => `to_timestamp(${time} / 1000.0)`)
+erasureContract('a SQLite file', inFile, '0')
+erasureContract('PostgreSQL', onServer, 'to_timestamp(0)')
+holdingContract('a SQLite file', inFile, String)
+holdingContract('PostgreSQL', onServer, time => `to_timestamp(${time} / 1000.0)`)
 pruningContract('a SQLite file', inFile)
 pruningContract('PostgreSQL', onServer)
 

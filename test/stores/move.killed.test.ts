@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -124,8 +123,6 @@ const deaths: readonly Death[] = [
   { method: 'read', call: 8, when: 'after' },
   beforeCommit,
 ]
-/** How often one is killed at any moment. */
-const KILLS = 5
 
 describe('a move that is killed leaves the target as it was, and the next one succeeds', {
   timeout: 180_000,
@@ -169,41 +166,6 @@ describe('a move that is killed leaves the target as it was, and the next one su
       assert.deepEqual(await list(), listIn(path), name)
     }
   })
-})
-
-describe('a move that is killed at any moment', { timeout: 180_000, skip }, () => {
-  for (const name of ['PostgreSQL with empty tables', 'a file with empty tables']) {
-    test(`has copied all or nothing to ${name}`, async t => {
-      const folder = temporaryFolder(t)
-      const path = join(folder, 'waitlist.db')
-      writeList(path, manyContacts(1_500))
-      const expected = listIn(path)
-      const whole = await targets[name]!(t)
-      const uncut = childMove(t, sqlite(path), whole.to)
-      await uncut.begun
-      const begun = performance.now()
-      await uncut.closed
-      const duration = performance.now() - begun
-
-      let cut = 0
-      for (let run = 0; run < KILLS; run++) {
-        const { to, list } = await targets[name]!(t)
-        const child = childMove(t, sqlite(path), to)
-        await child.begun
-        const pause = (duration * run) / KILLS
-        await wait(pause)
-        await child.kill()
-        const there = await list()
-        t.diagnostic(`killed ${Math.round(pause)} ms after its first batch: ${there.contact.length} contacts`)
-        assert.deepEqual(there, there.contact.length > 0 ? expected : manyContacts(0))
-        if (there.contact.length > 0) continue
-        cut++
-        assert.equal((await moved(sqlite(path), to)).is, 'moved')
-        assert.deepEqual(await list(), expected)
-      }
-      assert.ok(cut > 0, 'no run was killed before its end')
-    })
-  }
 })
 
 test('a move holds a batch in memory, not the list', {

@@ -35,9 +35,9 @@ const inFile = async (t: TestContext): Promise<Desk> => {
 const noFile = async (t: TestContext) => sqliteOperator(join(temporaryFolder(t), 'none.db'))
 
 operatorContract('a SQLite file', inFile, noFile, '0', '(unixepoch() + 31536000) * 1000')
-contactsContract('a SQLite file', inFile, noFile, '0')
-countingContract('a SQLite file', inFile, noFile, String)
-integrityContract('a SQLite file', inFile, noFile, '0')
+contactsContract('a SQLite file', inFile, '0')
+countingContract('a SQLite file', inFile, String)
+integrityContract('a SQLite file', inFile, '0')
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -52,9 +52,9 @@ const inPostgres = async (t: TestContext): Promise<Desk> => {
 const noTables = async () => postgresOperator(await server.database())
 
 operatorContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)', "now() + interval '1 year'")
-contactsContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
-countingContract('PostgreSQL', inPostgres, noTables, time => `to_timestamp(${time} / 1000.0)`)
-integrityContract('PostgreSQL', inPostgres, noTables, 'to_timestamp(0)')
+contactsContract('PostgreSQL', inPostgres, 'to_timestamp(0)')
+countingContract('PostgreSQL', inPostgres, time => `to_timestamp(${time} / 1000.0)`)
+integrityContract('PostgreSQL', inPostgres, 'to_timestamp(0)')
 
 /** A database that the first start has yet to fill. */
 for (const [what, make] of [
