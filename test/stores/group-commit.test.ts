@@ -108,6 +108,7 @@ describe('natural batches', { concurrency: true, timeout: 60_000 }, () => {
     ;(await called(1)).finish()
     ;(await called(2)).finish()
     const last = await called(3)
+    await new Promise(resolve => setTimeout(resolve, 10))
     assert.equal(isDrained, false)
     last.finish()
     await drained
