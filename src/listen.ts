@@ -17,7 +17,7 @@ export interface ListenAddress {
  *
  * @throws {OperatorError} when none can be listened on; then nothing is left open.
  */
-export async function listen<Each extends { readonly server: Server }>(
+export async function listen<Each extends Server>(
   listenAddress: ListenAddress,
   create: () => Each,
   listening: Each[],
@@ -27,20 +27,20 @@ export async function listen<Each extends { readonly server: Server }>(
     const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
     let missing: unknown
     for (const address of addresses) {
-      const each = create()
+      const server = create()
       // Port 0 is chosen with the first address and reused for the others.
       const [first] = listening
-      each.server.listen({ host: address, port: first === undefined ? port : portOf(first) })
-      await once(each.server, 'listening').catch(error => {
+      server.listen({ host: address, port: first === undefined ? port : portOf(first) })
+      await once(server, 'listening').catch(error => {
         // A host name may have an address of a family that the machine lacks.
         if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error
         missing = error
       })
-      if (each.server.listening) listening.push(each)
+      if (server.listening) listening.push(server)
     }
     if (listening.length === 0) throw missing
   } catch (error) {
-    for (const { server } of listening) server.close()
+    for (const server of listening) server.close()
     throw new OperatorError(whyNotListening(error as NodeJS.ErrnoException, listenAddress))
   }
 }
@@ -53,7 +53,7 @@ function whyNotListening({ code, message }: NodeJS.ErrnoException, { host, port,
   return `${settings.host} ${host} with ${settings.port} ${port} cannot be listened on: ${message}`
 }
 
-export const portOf = ({ server }: { readonly server: Server }): number => (server.address() as AddressInfo).port
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 export const originOf = (host: string, port: number, secure: boolean): string =>
   `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}`

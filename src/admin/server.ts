@@ -114,7 +114,7 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
     refuse(500, 'This could not be read. The log says why. Signups are not concerned.')
   }
 
-  const listening: { readonly server: Server }[] = []
+  const listening: Server[] = []
   const answering = new WeakSet<Socket>()
   const create = () => {
     const server = createServer({ ...timeouts, maxHeaderSize: 8_192 }, (request, response) => {
@@ -130,7 +130,7 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
     })
     server.maxConnections = CONNECTIONS
     server.timeout = UNREAD_TIMEOUT
-    return { server }
+    return server
   }
   try {
     await listen({ host, port, settings: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } }, create, listening)
@@ -139,13 +139,13 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
     throw error
   }
   // Without a listener of its own, it would end the process.
-  for (const { server } of listening) server.on('error', error => failed(error.message))
+  for (const server of listening) server.on('error', error => failed(error.message))
 
   return {
     origin: originOf(host, portOf(listening[0]!), false),
     close() {
       loop.stop()
-      for (const { server } of listening) {
+      for (const server of listening) {
         server.close()
         server.closeAllConnections()
       }

@@ -226,7 +226,7 @@ function readChallenge(
   return { kind, secret: secret ?? '', url: url ?? null, score: values.CHALLENGE_SCORE }
 }
 
-/** A signup whose challenge could not be verified is held, whatever else is held. */
+/** A signup whose challenge could not be verified is held, whatever else is. */
 function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): HoldRules | null {
   const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
   if (above === null && !suspicious && !asksForProof) return null
@@ -253,41 +253,39 @@ const mailSettings = (
   heloName: heloNameOf(values.BASE_URL ?? null, from),
 })
 
-/** The hosts on which a chat takes messages. */
-const CHAT_HOSTS = {
-  slack: /^hooks\.slack(?:-gov)?\.com$/,
-  discord: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/,
+/** What people call each chat, and the hosts on which it takes messages. */
+const CHATS = {
+  slack: { title: 'Slack', home: 'hooks.slack.com', hosts: /^hooks\.slack(?:-gov)?\.com$/ },
+  discord: { title: 'Discord', home: 'discord.com', hosts: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/ },
 } as const
-const CHAT_NAMES = { slack: 'Slack', discord: 'Discord' } as const
+
+function* chatWarnings({ webhook, channels }: Config): Generator<string> {
+  for (const name of ['slack', 'discord'] as const) {
+    const { title, home, hosts } = CHATS[name]
+    const setting = `${name.toUpperCase()}_WEBHOOK_URL`
+    if (webhook !== null && hosts.test(new URL(webhook.url).hostname)) {
+      yield `WEBHOOK_URL is an address of ${title}, which does not understand events: set ${setting} to it instead.`
+    }
+    const url = channels[name]
+    if (url !== undefined && !isPrivate(url) && !hosts.test(new URL(url).hostname)) {
+      yield `${setting} is not an address of ${home}: only ${title} understands what is sent there.`
+    }
+  }
+}
 
 async function warningsFor(config: Config, env: Environment): Promise<readonly string[]> {
-  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, channels, admin } =
-    config
+  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, admin } = config
   const warnings = [...(await providerWarnings(provider, config.providerExisting, env))]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
   if (holds?.above === 0) warnings.push('HOLD_ABOVE is 0: every new signup is held until you release it.')
   if (challenge !== null) warnings.push(...challengeWarnings(challenge, config, env))
-  for (const [chat, pattern] of Object.entries(CHAT_HOSTS)) {
-    if (webhook === null || !pattern.test(new URL(webhook.url).hostname)) continue
-    warnings.push(
-      `WEBHOOK_URL is an address of ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]}, which does not understand events: ` +
-        `set ${chat.toUpperCase()}_WEBHOOK_URL to it instead.`,
-    )
-  }
+  warnings.push(...chatWarnings(config))
   if (webhook !== null && isMetadata(webhook.url)) {
     warnings.push(
       'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
         'there. Set it to the address of your receiver.',
-    )
-  }
-  for (const [chat, pattern] of Object.entries(CHAT_HOSTS)) {
-    const url = channels[chat as keyof typeof CHAT_HOSTS]
-    if (url === undefined || isPrivate(url) || pattern.test(new URL(url).hostname)) continue
-    warnings.push(
-      `${chat.toUpperCase()}_WEBHOOK_URL is not an address of ${chat === 'slack' ? 'hooks.slack.com' : 'discord.com'}: ` +
-        `only ${CHAT_NAMES[chat as keyof typeof CHAT_NAMES]} understands what is sent there.`,
     )
   }
   if (mail !== null && mail.service === settings.SERVICE_NAME.default) {

@@ -29,10 +29,10 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
   const { host, port, tls, proxies } = settings
   const { log, telemetry } = parts
   const certificate = tls && firstCertificate(tls)
-  const listeners: { readonly server: NodeServer }[] = []
+  const servers: NodeServer[] = []
   let isDraining = false
 
-  const origin = () => originOf(host, portOf(listeners[0]!), certificate !== null)
+  const origin = () => originOf(host, portOf(servers[0]!), certificate !== null)
   const baseUrl = () => settings.baseUrl ?? origin()
   // Made by the first request, or below: the port may be known only once the server listens.
   let made: Site | undefined
@@ -49,9 +49,9 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
   const create = () => {
     const server = createListener(route, certificate)
     connections.add(server)
-    return { server }
+    return server
   }
-  await listen({ host, port, settings: { host: 'HOST', port: 'PORT' } }, create, listeners)
+  await listen({ host, port, settings: { host: 'HOST', port: 'PORT' } }, create, servers)
   pages()
 
   const watch =
@@ -59,7 +59,7 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
     certificate &&
     watchCertificate(tls, certificate, {
       use(pair) {
-        for (const { server } of listeners) useCertificate(server, pair)
+        for (const server of servers) useCertificate(server, pair)
         log.info('the TLS certificate was reloaded')
       },
       reject: ({ message: why }) => log.warn({ why }, 'the new TLS certificate cannot be used; the old one stays'),
