@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type Asked, type Said, startVendor } from './vendor.ts'
 
 /** What two clients must have in common to mean the same to a vendor. */
@@ -21,22 +20,6 @@ export async function recorded(
   const server = await startVendor(t, answer)
   await use(server.url)
   return server.asked
-}
-
-/** The same, with the answer to each request. */
-export async function exchanged(
-  t: Pick<TestContext, 'after'>,
-  answer: (asked: Asked) => Said,
-  use: (url: string) => Promise<unknown>,
-): Promise<readonly (readonly [Asked, Said])[]> {
-  const all: [Asked, Said][] = []
-  const noted = (asked: Asked): Said => {
-    const said = answer(asked)
-    all.push([asked, said])
-    return said
-  }
-  await recorded(t, noted, use)
-  return all
 }
 
 /** The requests of a vendor's official client and ours, equal in everything but fields that identify the client. */
@@ -70,52 +53,4 @@ export async function withFetchTo<T>(url: string, use: () => Promise<T>): Promis
   } finally {
     globalThis.fetch = original
   }
-}
-
-/**
- * What a vendor's machine-readable contract says of the calls that we make, as JSON Schemas: "POST /subscribers/{id}" with
- * the body it takes (absent: none) and the bodies it answers with, by status (null: none or any).
- */
-export type Documented = Readonly<Record<string, DocumentedCall>>
-interface DocumentedCall {
-  readonly body?: object
-  readonly answers: Readonly<Record<number, object | null>>
-}
-
-/** Holds a request of ours, and the answer of the fake to it, against the vendor's own contract. */
-export function assertDocumented(calls: Documented, asked: Asked, { status, body }: Said): void {
-  const { method, path, segments, json } = asked
-  const where = `${method} ${path}`
-  const found = Object.keys(calls).find(call => {
-    const parts = call.replace(`${method} `, '').split('/')
-    return (
-      call.startsWith(`${method} `) &&
-      parts.length === segments.length &&
-      parts.every((part, i) => (/^\{\w+\}$/.test(part) ? segments[i] !== '' : part === segments[i]))
-    )
-  })
-  assert.ok(found !== undefined, `${where} is not documented`)
-  const { body: taken, answers } = calls[found]!
-  if (taken === undefined) assert.equal(json, undefined, `${where} takes no body`)
-  else assertValid(taken, json, where)
-  const answer = answers[status]
-  assert.ok(answer !== undefined, `${where} is not documented to answer with ${status}`)
-  if (answer !== null) assertValid(answer, body, `the answer of ${where} (${status})`)
-}
-
-/** An answer function each of whose exchanges is held against the vendor's own contract. */
-export const documented =
-  (calls: Documented, answer: (asked: Asked) => Said) =>
-  (asked: Asked): Said => {
-    const said = answer(asked)
-    assertDocumented(calls, asked, said)
-    return said
-  }
-
-const ajv = new Ajv2020({ strict: false, allErrors: true, addUsedSchema: false })
-
-function assertValid(schema: object, value: unknown, what: string): void {
-  // Compiled once: Ajv knows a schema that it has seen.
-  const validate = ajv.compile(schema)
-  assert.ok(validate(value), `${what}: ${JSON.stringify(validate.errors)}`)
 }

@@ -1,20 +1,25 @@
-import { randomUUID } from 'node:crypto'
 import type { VendorFake } from '../contracts/provider.ts'
 import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
+import {
+  contactBook,
+  exactly,
+  listOf,
+  object,
+  type Routed,
+  text,
+  vendorApi,
+  whole,
+  yesOrNo,
+} from '../harness/vendor-api.ts'
 
 const KEY = 're_key-of-the-test'
 const SENDING_KEY = 're_may-only-send'
-export const SEGMENT = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
+const SEGMENT = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
 export const OTHER_SEGMENT = '2c3b1a2e-50f1-4c3c-8f0f-0d3c6f5c1a11'
 export const TOPIC = 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'
 const SEGMENTS = [SEGMENT, OTHER_SEGMENT]
 /** What the owner has registered, with the type. */
-const PROPERTIES = new Map([
-  ['plan', 'string'],
-  ['email_source', 'string'],
-  ['seats', 'number'],
-])
+const PROPERTIES: Readonly<Record<string, string>> = { plan: 'string', email_source: 'string', seats: 'number' }
 
 export const resendSettings = (url: string) => ({
   RESEND_API_KEY: KEY,
@@ -32,36 +37,42 @@ export const resendSendingKey = { RESEND_API_KEY: SENDING_KEY }
 interface Kept {
   readonly id: string
   readonly email: string
+  readonly first_name: string | null
+  readonly last_name: string | null
+  readonly created_at: string
+  readonly unsubscribed: boolean
   readonly properties: object
   segments: readonly string[]
-  readonly [more: string]: unknown
+  readonly topics: readonly object[]
 }
 
 /*
- * Facts of https://github.com/resend/resend-openapi (MIT), 1.5.0, for the calls that we make. It says that segments are texts,
- * where the vendor's own clients send objects, as we do; and that a removal answers with `id`, where they expect `contact`.
+ * Facts of https://github.com/resend/resend-openapi (MIT), 1.5.0, as far as we send or read it. It says that segments are
+ * texts, where the vendor's own clients send objects, as we do; and it has no error answers, which are those of
+ * https://resend.com/docs/api-reference/errors.
  */
 const id = { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }
 /** Such as `2023-10-06 23:47:56.678+00`. */
 const time = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d+\\+00$' }
 const textOrNull = { type: ['string', 'null'] }
-const answer = (kind: string, members: Readonly<Record<string, object>>) =>
-  exactly({ object: { const: kind } }, members)
-const list = (item: object) => answer('list', { has_more: yesOrNo, data: listOf(item) })
-const contact = {
+const named = (name: string, members: Record<string, object>) => exactly({ object: { const: name } }, members)
+const errorBody = object({ statusCode: whole, name: { enum: ['not_found', 'validation_error'] }, message: text })
+const contact = named('contact', {
   id,
   email: text,
   first_name: textOrNull,
   last_name: textOrNull,
   created_at: time,
   unsubscribed: yesOrNo,
-}
+  properties: object(),
+})
+const list = (item: Record<string, object>) => named('list', { has_more: yesOrNo, data: listOf(exactly({}, item)) })
 const creation = exactly(
   { email: text },
   {
     first_name: text,
     last_name: text,
-    properties: { type: 'object', additionalProperties: text },
+    properties: { type: 'object', additionalProperties: { type: ['string', 'number', 'null'] } },
     segments: listOf(object({ id })),
     topics: listOf(exactly({ id, subscription: { enum: ['opt_in', 'opt_out'] } })),
   },
@@ -70,160 +81,146 @@ const event = {
   ...exactly({ event: text }, { contact_id: id, email: text, payload: object() }),
   oneOf: [{ required: ['contact_id'] }, { required: ['email'] }],
 }
-/** https://resend.com/docs/api-reference/errors: the document has no error answers. */
-const errorBody = object({ statusCode: whole, name: text, message: text })
 
 const error = (statusCode: number, name: string, message: string): Said => ({
   status: statusCode,
   body: { statusCode, name, message },
 })
-const notFound = (what: string) => error(404, 'not_found', `${what} not found`)
+const notFound = error(404, 'not_found', 'It was not found')
+const ok = (object: string, more: object, status = 200): Said => ({ status, body: { object, ...more } })
 
 /** The vendor writes a time so: with a blank, and a zone of two digits. */
 const timeOf = (date: Date) => date.toISOString().replace('T', ' ').replace('Z', '+00')
-const START = timeOf(new Date(0))
 
 /** As documented at https://resend.com/docs/api-reference; a second creation answers with the contact that is there. */
 export function resendFake(): VendorFake {
-  const { contacts, find, start, facts } = contactBook<Kept>()
-  const at = (idOrEmail: string) => contacts.get(idOrEmail) ?? find(each => each.id === idOrEmail)
-  const shown = ({ segments, topics, ...more }: Kept) => more
+  const { contacts, find: findBy, start, facts } = contactBook<Kept>()
 
-  /** What is done with the contact of this id or address, if there is one. */
-  const of = (idOrEmail: string, what: (kept: Kept) => Said): Said => {
-    const kept = at(idOrEmail)
-    return kept === undefined ? notFound('Contact') : what(kept)
-  }
-  const named = (kind: string, known: readonly string[], wanted: string, more: object = {}): Said =>
-    known.includes(wanted)
-      ? { status: 200, body: { object: kind, id: wanted, name: 'Waitlist', created_at: START, ...more } }
-      : notFound(kind)
+  let ids = 0
 
-  function create({ email, first_name, last_name, segments = [], topics = [], properties = {} }: Asked['json']): Said {
-    if (email.startsWith('refused')) {
+  const newId = () => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`
+  const find = (idOrEmail = '') => contacts.get(idOrEmail) ?? findBy(({ id }) => id === idOrEmail)
+
+  function create({ email, first_name = null, last_name = null, ...more }: Asked['json']): Said {
+    const { segments = [], topics = [], properties = {} } = more
+    if (!/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) {
       return error(422, 'validation_error', 'Invalid `email` field. The email address needs to be valid.')
     }
-    const ids = segments.map((each: { id: string }) => each.id)
-    if (ids.some((each: string) => !SEGMENTS.includes(each))) return notFound('Segment')
-    if (topics.some((each: { id: string }) => each.id !== TOPIC)) return notFound('Topic')
-    const unknown = Object.keys(properties).find(name => !PROPERTIES.has(name))
+    const ids: string[] = segments.map(({ id }: { id: string }) => id)
+    if (ids.some(id => !SEGMENTS.includes(id))) return notFound
+    if (topics.some(({ id }: { id: string }) => id !== TOPIC)) return notFound
+    const unknown = Object.keys(properties).find(name => !Object.hasOwn(PROPERTIES, name))
     if (unknown !== undefined) {
       return error(422, 'validation_error', `The following properties do not exist: ${unknown}`)
     }
+    const typed = Object.entries(properties).map(([name, value]) => [name, { type: PROPERTIES[name], value }])
     const kept = contacts.get(email) ?? {
-      id: randomUUID(),
+      id: newId(),
       email,
-      first_name: first_name ?? null,
-      last_name: last_name ?? null,
+      first_name,
+      last_name,
       created_at: timeOf(new Date()),
       unsubscribed: false,
-      properties,
+      properties: Object.fromEntries(typed),
       segments: ids,
       topics,
     }
     contacts.set(email, kept)
-    return { status: 201, body: { object: 'contact', id: kept.id } }
+    return ok('contact', { id: kept.id }, 201)
   }
 
-  function join(kept: Kept, segment: string): Said {
-    if (!SEGMENTS.includes(segment)) return notFound('Segment')
+  /** What is done with the contact that the path names. */
+  const of = (does: (kept: Kept, asked: Routed) => Said) => (asked: Routed) => {
+    const kept = find(asked.at.contact)
+    return kept === undefined ? notFound : does(kept, asked)
+  }
+
+  function add(kept: Kept, { at: { segment = '' } }: Routed): Said {
+    if (!SEGMENTS.includes(segment)) return notFound
     // Not documented, so no client may depend on another answer.
     if (kept.segments.includes(segment)) return error(409, 'conflict', 'Contact is already in the segment')
     kept.segments = [...kept.segments, segment]
-    return { status: 200, body: { object: 'contact_segment', contact_id: kept.id, segment_id: segment } }
+    return ok('contact_segment', { contact_id: kept.id, segment_id: segment })
   }
 
   function send({ event, contact_id, email }: Asked['json']): Said {
-    const address = email ?? at(contact_id)?.email
-    if (address === undefined) return notFound('Contact')
+    const address = email ?? find(contact_id)?.email
+    if (address === undefined) return notFound
     start(address)
-    return { status: 202, body: { object: 'event', event } }
+    return ok('event', { event }, 202)
+  }
+
+  function refuses({ headers: { authorization } }: Asked): Said | undefined {
+    if (authorization === `Bearer ${SENDING_KEY}`) {
+      return error(401, 'restricted_api_key', 'This API key is restricted to only send emails')
+    }
+    return authorization === `Bearer ${KEY}` ? undefined : error(403, 'invalid_api_key', 'API key is invalid')
   }
 
   return {
     ...facts,
     answer: vendorApi({
-      refuses({ headers: { authorization } }) {
-        if (authorization === `Bearer ${SENDING_KEY}`) {
-          return error(401, 'restricted_api_key', 'This API key is restricted to only send emails')
-        }
-        return authorization === `Bearer ${KEY}` ? undefined : error(403, 'invalid_api_key', 'API key is invalid')
-      },
-      always: { 401: errorBody, 403: errorBody, 404: errorBody, 422: errorBody },
+      refuses,
+      always: { 401: null, 403: null, 404: errorBody },
       routes: {
         'GET /contacts': {
-          answers: { 200: list(object(contact)) },
-          does: ({ query }) => {
-            const data = [...contacts.values()].slice(0, Number(query.limit)).map(shown)
-            return { status: 200, body: { object: 'list', has_more: false, data } }
-          },
-        },
-        'GET /contacts/{contact}': {
-          answers: { 200: answer('contact', { ...contact, properties: object() }) },
-          does: asked => of(asked.at.contact!, kept => ({ status: 200, body: { object: 'contact', ...shown(kept) } })),
+          answers: { 200: named('list', { data: listOf({}), has_more: yesOrNo }) },
+          does: () => ok('list', { has_more: false, data: [] }),
         },
         'POST /contacts': {
           takes: creation,
-          answers: { 201: answer('contact', { id }) },
+          answers: { 201: named('contact', { id }), 422: errorBody },
           does: ({ json }) => create(json),
         },
+        'GET /contacts/{contact}': {
+          answers: { 200: contact },
+          does: of(({ segments: _, topics: __, ...more }) => ok('contact', more)),
+        },
+        // The official clients expect `contact`, where the document has `id`.
         'DELETE /contacts/{contact}': {
-          answers: { 200: answer('contact', { contact: id, deleted: yesOrNo }) },
-          does: asked =>
-            of(asked.at.contact!, kept => {
-              contacts.delete(kept.email)
-              return { status: 200, body: { object: 'contact', contact: kept.id, deleted: true } }
-            }),
+          answers: { 200: named('contact', { id, contact: id, deleted: yesOrNo }) },
+          does: of(({ id, email }) => ok('contact', { contact: id, deleted: contacts.delete(email) })),
         },
         'GET /contacts/{contact}/segments': {
-          answers: { 200: list(exactly({ id, name: text, created_at: time })) },
-          does: asked =>
-            of(asked.at.contact!, ({ segments }) => {
-              const data = segments.map(each => ({ id: each, name: 'Waitlist', created_at: START }))
-              return { status: 200, body: { object: 'list', has_more: false, data } }
-            }),
+          answers: { 200: list({ id, name: text }) },
+          does: of(({ segments }) =>
+            ok('list', { has_more: false, data: segments.map(id => ({ id, name: 'Waitlist' })) }),
+          ),
         },
         'POST /contacts/{contact}/segments/{segment}': {
-          answers: { 200: answer('contact_segment', { contact_id: id, segment_id: id }), 409: errorBody },
-          does: asked => of(asked.at.contact!, kept => join(kept, asked.at.segment!)),
+          answers: { 200: named('contact_segment', { contact_id: id, segment_id: id }), 409: null },
+          does: of(add),
         },
         'GET /segments/{id}': {
-          answers: { 200: answer('segment', { id, name: text, created_at: time }) },
-          does: asked => named('segment', SEGMENTS, asked.at.id!),
+          answers: { 200: named('segment', { id, name: text }) },
+          does: ({ at }) => (SEGMENTS.includes(at.id!) ? ok('segment', { id: at.id, name: 'Waitlist' }) : notFound),
         },
         'GET /topics/{id}': {
-          answers: {
-            200: answer('topic', { id, name: text, created_at: time, default_subscription: text, visibility: text }),
-          },
-          does: asked =>
-            named('topic', [TOPIC], asked.at.id!, { default_subscription: 'opt_out', visibility: 'public' }),
+          answers: { 200: named('topic', { id, name: text }) },
+          does: ({ at }) => (at.id === TOPIC ? ok('topic', { id: TOPIC, name: 'News' }) : notFound),
         },
         'GET /contact-properties': {
-          answers: { 200: list(exactly({ id, key: text, type: { enum: ['string', 'number'] }, created_at: time })) },
-          does: () => {
-            const data = [...PROPERTIES].map(([key, type]) => ({ id: randomUUID(), key, type, created_at: START }))
-            return { status: 200, body: { object: 'list', has_more: false, data } }
-          },
+          answers: { 200: list({ key: text, type: { enum: ['string', 'number'] } }) },
+          does: () =>
+            ok('list', { has_more: false, data: Object.entries(PROPERTIES).map(([key, type]) => ({ key, type })) }),
         },
         'POST /events/send': {
           takes: event,
-          answers: { 202: answer('event', { event: text }) },
+          answers: { 202: named('event', { event: text }) },
           does: ({ json }) => send(json),
         },
       },
     }),
-    had: email =>
-      void contacts.set(email, {
-        id: randomUUID(),
-        email,
-        first_name: 'Old',
-        last_name: null,
-        created_at: '2023-10-06 23:47:56.678+00',
+    had(email) {
+      const name = { first_name: 'Old', last_name: null }
+      const more = {
         unsubscribed: true,
         properties: { plan: 'free' },
-        segments: [OTHER_SEGMENT],
         topics: [{ id: TOPIC, subscription: 'opt_out' }],
-      }),
-    joined: email => SEGMENTS.every(each => contacts.get(email)?.segments.includes(each)),
+      }
+      const created_at = '2023-10-06 23:47:56.678+00'
+      contacts.set(email, { id: newId(), email, ...name, created_at, ...more, segments: [OTHER_SEGMENT] })
+    },
+    joined: email => SEGMENTS.every(id => contacts.get(email)?.segments.includes(id)),
   }
 }

@@ -6,7 +6,7 @@ import { allVendors, type VendorName, vendorNames } from '../../src/providers/li
 import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { contactOf, eventOf, opened, type VendorFake } from '../contracts/provider.ts'
 import type { Asked } from '../harness/vendor.ts'
-import { assertDocumented, type Documented, exchanged } from '../harness/wire.ts'
+import { recorded } from '../harness/wire.ts'
 import { beehiivFake, beehiivSettings } from './beehiiv.fake.ts'
 import { brevoFake, brevoSettings } from './brevo.fake.ts'
 import { buttondownFake, buttondownSettings } from './buttondown.fake.ts'
@@ -27,8 +27,6 @@ const vendors = await allVendors()
 interface Told {
   fake(): VendorFake
   settings(url: string): Record<string, string>
-  /** The vendor's own contract, where it has one. */
-  readonly contract?: Documented
   /** Where a parameter is in the body, if it is sent. */
   readonly contact?: (parameter: string) => string
   readonly event?: (parameter: string) => string
@@ -109,13 +107,11 @@ const ada = contactOf('ada@example.com', { createdAt: at })
 /** The requests of a creation and of the start of the automation. */
 async function asked(t: TestContext, vendor: VendorName, one: Told, known: Source | undefined, change = {}) {
   const contact = known === undefined ? ada : { ...ada, source: known }
-  const said = await exchanged(t, one.fake().answer, async url => {
+  return recorded(t, one.fake().answer, async url => {
     const provider = await opened(t, { vendor }, { ...one.settings(url), ...change })
     assert.equal((await provider.createContact(contact, false, never)).is, 'created')
     await provider.automation?.deliver({ ...eventOf({ ...contact, state: 'listed' }), at }, never)
   })
-  if (one.contract !== undefined) for (const [request, answer] of said) assertDocumented(one.contract, request, answer)
-  return said.map(([request]) => request)
 }
 
 /** Where these values are in a body, by the value; in the query of an address, too. */
