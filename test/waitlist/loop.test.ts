@@ -78,6 +78,8 @@ describe('a loop of work', { timeout: 30_000 }, () => {
     const bench = working(t)
     bench.loop.start()
     await until(() => bench.takes() === 1)
+    // Until it rests, which it would for 20 s.
+    await wait(20)
     bench.items.push(1)
     bench.loop.wake()
     await until(() => bench.done.length === 1)
