@@ -23,6 +23,9 @@ const TARGET = 100
 const LONG = 100
 const LEAST = 256
 
+/** Since when the next one waits, if nobody does. */
+const NOBODY = Number.POSITIVE_INFINITY
+
 export interface Batches<Item, Answer> {
   /** Resolves with the answer for this item once the transaction that holds it is committed. */
   submit(item: Item): Promise<Answer>
@@ -92,26 +95,37 @@ export function groupCommit<Item, Answer>(
   let drained: (() => void) | undefined
   if (measured !== null) measured.waiting = () => queue.length
 
+  /** Refuses those in a commit who have waited since `over` or longer. Returns since when the next one waits. */
+  function refuseIn(commit: Commit<Item, Answer>, over: number, reason: StoreUnavailable): number {
+    const { batch } = commit
+    const wasLate = commit.refused === batch.length
+    while (commit.refused < batch.length && batch[commit.refused]!.since <= over) {
+      batch[commit.refused]!.reject(reason)
+      commit.refused++
+    }
+    if (commit.refused < batch.length) return batch[commit.refused]!.since
+    if (!wasLate) late++
+    return NOBODY
+  }
+
+  /** The same in the queue; all of it while a commit is late, since the store does not answer then. */
+  function refuseInQueue(over: number, reason: StoreUnavailable): number {
+    const inTime = late > 0 ? -1 : queue.findIndex(({ since }) => since > over)
+    const refused = queue.splice(0, inTime === -1 ? queue.length : inTime)
+    for (const { reject } of refused) reject(reason)
+    return queue.length > 0 ? queue[0]!.since : NOBODY
+  }
+
   /** Refuses all whose time is over, and comes back for the next. */
   function refuseLate(): void {
     // With those who are due within a moment, so that it does not come back for each of them.
     const over = clock() - 0.99 * bounds.timeout
     const reason = new StoreUnavailable(`a signup was not stored within ${bounds.timeout} ms`)
-    let next = Number.POSITIVE_INFINITY
-    for (const commit of underWay) {
-      const { batch } = commit
-      const wasLate = commit.refused === batch.length
-      while (commit.refused < batch.length && batch[commit.refused]!.since <= over) {
-        batch[commit.refused++]!.reject(reason)
-      }
-      if (commit.refused < batch.length) next = Math.min(next, batch[commit.refused]!.since)
-      else if (!wasLate) late++
-    }
-    const inTime = late > 0 ? -1 : queue.findIndex(({ since }) => since > over)
-    for (const { reject } of queue.splice(0, inTime === -1 ? queue.length : inTime)) reject(reason)
-    if (queue.length > 0) next = Math.min(next, queue[0]!.since)
+    let next = NOBODY
+    for (const commit of underWay) next = Math.min(next, refuseIn(commit, over, reason))
+    next = Math.min(next, refuseInQueue(over, reason))
     clearTimeout(timer)
-    timer = next === Number.POSITIVE_INFINITY ? undefined : wake(next)
+    timer = next === NOBODY ? undefined : wake(next)
   }
   const wake = (oldest: number) => setTimeout(refuseLate, oldest + bounds.timeout - clock())
 

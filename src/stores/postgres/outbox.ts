@@ -13,7 +13,7 @@ import {
   underWay,
   untilDigest,
 } from '../rows.ts'
-import type { Postgres } from './client.ts'
+import type { Postgres, Query } from './client.ts'
 import { elapsed, type Moment, moment } from './moment.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
@@ -230,51 +230,49 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     { bounds },
   )
 
+  /** Leases with a token for each try, made here, so that a lease whose answer was lost can be given back. */
+  async function withToken<Answer>(use: (query: Query, token: string) => Promise<Answer>) {
+    const tokens: string[] = []
+    try {
+      const answer = await database.attempt(async (query, again) => {
+        if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
+        const token = randomUUID()
+        tokens.push(token)
+        return use(query, token)
+      })
+      const token = tokens.pop()!
+      return { token, answer }
+    } finally {
+      // Once more later: the server may still be busy with a lost try.
+      lost.add(tokens)
+    }
+  }
+
   return {
-    /** The token is made here, so that the lease can be given back if the answer is lost. */
     async claim(destination, most, contact) {
-      const tokens: string[] = []
       const since = moment()
-      try {
-        const rows = await database.attempt(async (query, again) => {
-          if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
-          const token = randomUUID()
-          tokens.push(token)
-          const values = [now(), token, LEASE, destination, most, provider]
-          return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
-        })
-        const token = tokens.pop()!
-        return rows.map(row => {
-          const { attempts, doubt } = row
-          return leased({ number: row.number, token, contact: contactOf(row), attempts, doubt }, since)
-        })
-      } finally {
-        // Once more later: the server may still be busy with a lost try.
-        lost.add(tokens)
-      }
+      const { token, answer: rows } = await withToken((query, token) => {
+        const values = [now(), token, LEASE, destination, most, provider]
+        return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
+      })
+      return rows.map(row => {
+        const { number, attempts, doubt } = row
+        return leased({ number, token, contact: contactOf(row), attempts, doubt }, since)
+      })
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
     async claimDigest(channel, most, distance) {
-      const tokens: string[] = []
       const since = moment()
-      try {
-        const answer = await database.attempt(async (query, again) => {
-          if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
-          const token = randomUUID()
-          tokens.push(token)
-          const bounds = [underWay(distance), farthestTurn(underWay(distance))]
-          const [row] = await query<DigestAnswer>(CLAIM_DIGEST, [now(), token, LEASE, channel, most, NAMED, ...bounds])
-          return row!
-        })
-        const token = tokens.pop()!
-        const { begun, wait, names, attempts, doubtful } = answer
-        const deliveries = answer.deliveries.map(Number)
-        if (begun) return leased({ channel, token, deliveries, attempts, doubtful, names }, since)
-        // Another instance has just begun one.
-        return wait ?? (deliveries.length > 0 ? distance : null)
-      } finally {
-        lost.add(tokens)
-      }
+      const { token, answer } = await withToken(async (query, token) => {
+        const values = [now(), token, LEASE, channel, most, NAMED, underWay(distance), farthestTurn(underWay(distance))]
+        const [row] = await query<DigestAnswer>(CLAIM_DIGEST, values)
+        return row!
+      })
+      const { begun, wait, names, attempts, doubtful } = answer
+      const deliveries = answer.deliveries.map(Number)
+      if (begun) return leased({ channel, token, deliveries, attempts, doubtful, names }, since)
+      // Another instance has just begun one.
+      return wait ?? (deliveries.length > 0 ? distance : null)
     },
     settleDigest(digest, settlement, distance) {
       const { channel, token, deliveries } = digest

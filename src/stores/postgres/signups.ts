@@ -17,23 +17,27 @@ import { DURABLE, NOW } from './sql.ts'
  * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
 const admitting = (state: 'listed' | 'pending', { trackSources, holds }: Kept) => {
+  /** What is only stored where it is wanted. The parameters begin with $8. */
   const more = [
     ...(trackSources ? [{ column: 'source', type: 'json' }] : []),
     ...(holds === null ? [] : ['held_for', 'mailbox'].map(column => ({ column, type: 'text' }))),
   ]
-  const columns = more.map(({ column }) => `, ${column}`).join('')
-  const letIn = (value: string) => (holds === null ? value : `case when held_for is null then ${value} end`)
-  const [event, values] = state === 'listed' ? [', event_name, event_at', `, ${letIn('$6')}, ${letIn(NOW)}`] : ['', '']
+  const moreParameters = more.map(({ type }, i) => `, $${i + 8}::${type}[]`).join('')
+  const moreColumns = more.map(({ column }) => `, ${column}`).join('')
+
+  const unlessHeld = (value: string) => (holds === null ? value : `case when held_for is null then ${value} end`)
+  const stateOfEach = holds === null ? `'${state}'` : `case when held_for is null then '${state}' else 'held' end`
+  const eventColumns = state === 'listed' ? ', event_name, event_at' : ''
+  const event = state === 'listed' ? `, ${unlessHeld('$6')}, ${unlessHeld(NOW)}` : ''
   return `
 with input as (
-  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${more.map(({ type }, i) => `, $${i + 8}::${type}[]`).join('')})
-    with ordinality as t (id, name, email, email_key${columns}, ord)
+  select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${moreParameters})
+    with ordinality as t (id, name, email, email_key${moreColumns}, ord)
 ), firsts as (
   select distinct on (email_key) * from input order by email_key, ord
 ), added as (
-  insert into contact (id, name, email, email_key, state, created_at${event}${columns})
-  select id, name, email, email_key, ${holds === null ? `'${state}'` : `case when held_for is null then '${state}' else 'held' end`},
-    ${NOW}${values}${columns} from firsts order by email_key
+  insert into contact (id, name, email, email_key, state, created_at${eventColumns}${moreColumns})
+  select id, name, email, email_key, ${stateOfEach}, ${NOW}${event}${moreColumns} from firsts order by email_key
   on conflict do nothing
   returning number, id, created_at, state${holds === null ? '' : ', held_for'}
 ), ${DURABLE}`
@@ -183,6 +187,15 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 
   /** Finds answers, and returns the items that have none yet. */
   async function decide(items: readonly Item[], answers: Map<Item, Admission>): Promise<readonly Item[]> {
+    const others = await addNew(items, answers)
+    if (others.length === 0 && !syncsKnown) return others
+    // The insert cannot see a row that another transaction has just committed, so a second statement looks it up.
+    const found = await database.run<Known>(KNOWN, [(syncsKnown ? items : others).map(({ key }) => key)])
+    return answerKnown(others, new Map(found.map(row => [row.email_key, row])), answers)
+  }
+
+  /** Adds those who are new, and returns the others. */
+  async function addNew(items: readonly Item[], answers: Map<Item, Admission>): Promise<readonly Item[]> {
     const { rows, spent } = gate === null ? { rows: await insert(items), spent: NOBODY } : await letIn(items, gate)
     const added = new Map(rows.map(row => [row.id, row]))
     const others: Item[] = []
@@ -192,16 +205,22 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
       else if (row === undefined) others.push(item)
       else answers.set(item, addedNow(item, row))
     }
-    if (others.length === 0 && !syncsKnown) return others
+    return others
+  }
 
-    // The insert cannot see a row that another transaction has just committed, so a second statement looks it up.
-    const found = await database.run<Known>(KNOWN, [(syncsKnown ? items : others).map(({ key }) => key)])
-    const known = new Map(found.map(row => [row.email_key, row]))
+  /** Answers those whose rows were found, by their keys, and returns the others. */
+  async function answerKnown(
+    items: readonly Item[],
+    known: ReadonlyMap<string, Known>,
+    answers: Map<Item, Admission>,
+  ): Promise<readonly Item[]> {
     const left: Item[] = []
+    /** Who waits for a provider that is no longer configured, by the contact's number: the first of each address. */
     const waiting = new Map<number, Item>()
-    for (const item of others) {
+    for (const item of items) {
       const row = known.get(item.key)
       if (row === undefined) left.push(item)
+      // An earlier try whose answer was lost has added it.
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
       else if (row.state === 'held') answers.set(item, { is: 'still held' })
       else if (row.state === 'listed') answers.set(item, { is: 'already listed' })
