@@ -27,7 +27,7 @@ const error = (status: number, code: string): Said => ({
   status,
   body: { status, statusText: 'x', errors: [{ code, message: 'Email is invalid' }] },
 })
-const reset = String(Math.floor(Date.now() / 1_000) + 30)
+const reset = String(Math.floor(Date.now() / 1_000) + 300)
 
 rows({
   'with no setting but the least the address alone is sent': {
