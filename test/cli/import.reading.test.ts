@@ -105,20 +105,6 @@ test('what cannot be read is refused with a sentence', async t => {
   assert.deepEqual(await read('name,email\n'), [], 'a heading alone is a list of nobody')
 })
 
-test('what is read before the file breaks off is kept', async () => {
-  const records = await recordsOf(
-    (async function* () {
-      yield 'name,email\nAda,ada@example.com\nBob,"bob'
-    })(),
-    'The file',
-  )
-  const kept: unknown[] = []
-  await assert.rejects(async () => {
-    for await (const batch of records.records) kept.push(...batch)
-  }, OperatorError)
-  assert.equal(kept.length, 1)
-})
-
 const at = (heading: readonly string[], columns: ReturnType<typeof guessedColumns>) =>
   'unclear' in columns
     ? columns.unclear

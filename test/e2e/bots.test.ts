@@ -2,14 +2,11 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { startReceiver } from '../contracts/destination.receiver.ts'
-import type { StoredContact } from '../contracts/store.place.ts'
 import { textOf } from '../documents.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { type PostgresServer, startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn as contactsInPostgres } from '../harness/postgres-contacts.ts'
 import { runProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { solved } from '../harness/solve.ts'
@@ -66,12 +63,6 @@ const cell = ({ through, held, refused }: Record<Outcome, number>): string =>
 const columnOf = (outcomes: Outcomes): Map<string, string> =>
   new Map([...outcomes].map(([kind, counts]) => [kind, cell(counts)]))
 
-interface Place {
-  readonly url: string
-  readonly instances: number
-  contacts(): Promise<readonly StoredContact[]> | readonly StoredContact[]
-}
-
 const LANES = 16
 
 /**
@@ -80,7 +71,6 @@ const LANES = 16
  */
 async function underAttack(
   t: TestContext,
-  { url, instances, contacts }: Place,
   settings: Readonly<Record<string, string>>,
   visits: readonly Visit[],
 ): Promise<Outcomes> {
@@ -102,10 +92,9 @@ async function underAttack(
     LISTMONK_LIST_IDS: '1',
     WEBHOOK_URL: hook.url,
     WEBHOOK_SECRET: `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`,
-    DATABASE_URL: url,
     ...settings,
   }
-  const programs = await Promise.all(Array.from({ length: instances }, () => runProgram(t, env, { cwd })))
+  const { baseUrl } = await runProgram(t, env, { cwd })
   const agent = new Agent({ keepAlive: true })
   t.after(() => agent.destroy())
 
@@ -113,28 +102,20 @@ async function underAttack(
     (Object.keys(kinds) as Kind[]).map(kind => [kind, { through: 0, held: 0, refused: 0 }]),
   )
   const emails: Record<Outcome, string[]> = { through: [], held: [], refused: [] }
-  const solvedBy = async (baseUrl: string, client: string) =>
-    solved((await ask(`${baseUrl}/api/challenge`, agent, client)).text)
-  const replayed = 'CHALLENGE' in settings ? await solvedBy(programs[0]!.baseUrl, '192.0.2.1') : undefined
+  const solvedBy = async (client: string) => solved((await ask(`${baseUrl}/api/challenge`, agent, client)).text)
+  const replayed = 'CHALLENGE' in settings ? await solvedBy('192.0.2.1') : undefined
 
-  async function send(visit: Visit, number: number): Promise<void> {
-    const { kind, name, email, client, solution } = visit
-    // Without Redis each instance counts the attempts that it sees: those who are limited come to one.
-    const { baseUrl } = programs[solution === 'none' ? 0 : number % instances]!
-    const altcha =
-      replayed === undefined || solution === 'none'
-        ? undefined
-        : solution === 'own'
-          ? await solvedBy(baseUrl, client)
-          : replayed
+  async function send({ kind, name, email, client, solution }: Visit): Promise<void> {
+    const own = replayed !== undefined && solution === 'own' ? await solvedBy(client) : replayed
+    const altcha = solution === 'none' ? undefined : own
     const outcome = outcomeOf(await ask(`${baseUrl}/api/waitlist`, agent, client, { name, email, altcha }))
     outcomes.get(kind)![outcome]++
     emails[outcome].push(email)
   }
   // Who is let in before others matters to a limit for all of them alone.
-  const queue = visits.entries()
+  const queue = visits.values()
   const lane = async () => {
-    for (const [number, visit] of queue) await send(visit, number)
+    for (const visit of queue) await send(visit)
   }
   await Promise.all(Array.from({ length: 'HOLD_ABOVE' in settings ? 1 : LANES }, lane))
 
@@ -149,7 +130,7 @@ async function underAttack(
       .toSorted(),
     emails.through.toSorted(),
   )
-  const stored = await contacts()
+  const stored = contactsIn(join(cwd, 'data', 'waitlist.db'))
   const inState = (wanted: string) => stored.filter(({ state }) => state === wanted).map(({ email }) => email)
   assert.deepEqual(inState('listed').toSorted(), emails.through.toSorted())
   assert.deepEqual(inState('held').toSorted(), emails.held.toSorted())
@@ -184,11 +165,6 @@ function ask(url: string, agent: Agent, client: string, body?: object): Promise<
   })
 }
 
-const onSqlite = (t: TestContext): Place => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  return { url: `sqlite:${path}`, instances: 1, contacts: () => contactsIn(path) }
-}
-
 const sum = (outcomes: Outcomes): Record<string, number> =>
   Object.fromEntries([...outcomes].map(([kind, { through }]) => [kind, through]))
 
@@ -211,7 +187,7 @@ describe('an attack', { timeout: 60_000 }, () => {
   test('a small one, on three switches: a solution passes one signup, a mailbox is on the list once', async t => {
     const visits = attack(100)
     const { 'these three': settings } = scenes
-    const outcomes = await underAttack(t, onSqlite(t), settings!, visits)
+    const outcomes = await underAttack(t, settings!, visits)
     const sent = (kind: Kind) => visits.filter(visit => visit.kind === kind).length
     assert.deepEqual(sum(outcomes), {
       'direct POSTs from one IPv4 address': 0,
@@ -236,8 +212,6 @@ describe('an attack of 5,000 bots among 200 people', {
   skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
 }, () => {
   const visits = attack()
-  let server: Promise<PostgresServer> | undefined
-  after(async () => (await server)?.remove())
 
   test('is of as many as the page says, none of them twice', () => {
     assert.equal(visits.length, 5_200)
@@ -246,17 +220,7 @@ describe('an attack of 5,000 bots among 200 people', {
 
   for (const [title, settings] of Object.entries(scenes)) {
     test(`${title}: the page says what became of them`, async t => {
-      const outcomes = await underAttack(t, onSqlite(t), settings, visits)
-      assert.deepEqual(columnOf(outcomes), page().get(title))
-    })
-  }
-
-  for (const title of ['these three', 'all four']) {
-    test(`${title}: the same with two instances over PostgreSQL`, async t => {
-      server ??= startPostgres({ settings: unsynced })
-      const url = await (await server).database()
-      const place = { url, instances: 2, contacts: () => contactsInPostgres(url) }
-      const outcomes = await underAttack(t, place, scenes[title]!, visits)
+      const outcomes = await underAttack(t, settings, visits)
       assert.deepEqual(columnOf(outcomes), page().get(title))
     })
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import * as refusals from '../../src/http/wire/refusals.ts'
+import { expectationFailed, fieldsTooLarge, methodUnknown, noSingleHost } from '../../src/http/wire/refusals.ts'
 import { assertRefused } from '../harness/client.ts'
 import { exchange, readAnswer, readAnswers } from '../harness/raw.ts'
 import { openTestServer } from '../harness/server.ts'
@@ -21,35 +21,21 @@ const unchunked = `${post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`
 
 const refused: readonly [what: string, bytes: string | Buffer, status: number, sentence?: string][] = [
   // RFC 9112 §3.2.
-  ['no Host in HTTP/1.1', `${get}\r\n`, 400, refusals.noSingleHost.error],
-  ['two Host lines', `${get}Host: x\r\nHost: y\r\n\r\n`, 400, refusals.noSingleHost.error],
-  [
-    'two Host lines before a body',
-    `${post}Host: y\r\nContent-Length: ${signup.length}\r\n\r\n${signup}`,
-    400,
-    refusals.noSingleHost.error,
-  ],
-  ['a Host with a space', `${get}Host: a b\r\n\r\n`, 400, refusals.noSingleHost.error],
-  ['a Host with two ports', `${get}Host: a:1:2\r\n\r\n`, 400, refusals.noSingleHost.error],
+  ['no Host in HTTP/1.1', `${get}\r\n`, 400, noSingleHost.error],
+  ['two Host lines', `${get}Host: x\r\nHost: y\r\n\r\n`, 400, noSingleHost.error],
+  ['two Host lines before a body', whole.replace('\r\n', '\r\nHost: y\r\n'), 400, noSingleHost.error],
+  ['a Host with a space', `${get}Host: a b\r\n\r\n`, 400, noSingleHost.error],
+  ['a Host with two ports', `${get}Host: a:1:2\r\n\r\n`, 400, noSingleHost.error],
 
   // RFC 9110 §9.1, §10.1.1, §15.6.6; RFC 6585 §5.
-  ['an unknown method', 'BREW /api/waitlist HTTP/1.1\r\nHost: x\r\n\r\n', 501, refusals.methodUnknown.error],
-  ['fields that are too large', `${get}Host: x\r\nX: ${'a'.repeat(9_000)}\r\n\r\n`, 431, refusals.fieldsTooLarge.error],
-  ['too many fields', `${get}Host: x\r\n${'X: y\r\n'.repeat(100)}\r\n`, 431, refusals.fieldsTooLarge.error],
-  [
-    'a target that is too long',
-    `GET /${'a'.repeat(9_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-    431,
-    refusals.fieldsTooLarge.error,
-  ],
-  ['an unknown expectation', `${get}Host: x\r\nExpect: x\r\n\r\n`, 417, refusals.expectationFailed.error],
+  ['an unknown method', 'BREW /api/waitlist HTTP/1.1\r\nHost: x\r\n\r\n', 501, methodUnknown.error],
+  ['fields that are too large', `${get}Host: x\r\nX: ${'a'.repeat(9_000)}\r\n\r\n`, 431, fieldsTooLarge.error],
+  ['too many fields', `${get}Host: x\r\n${'X: y\r\n'.repeat(100)}\r\n`, 431, fieldsTooLarge.error],
+  ['a target that is too long', get.replace('health', 'a'.repeat(9_000)), 431, fieldsTooLarge.error],
+  ['an unknown expectation', `${get}Host: x\r\nExpect: x\r\n\r\n`, 417, expectationFailed.error],
 
   // RFC 9112 §6.1, §6.3.
-  [
-    'Content-Length and Transfer-Encoding',
-    `${post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
-    400,
-  ],
+  ['two lengths', `${post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`, 400],
   ['two Content-Length lines', `${post}Content-Length: 3\r\nContent-Length: 4\r\n\r\n`, 400],
   ['a Content-Length that is no number', `${post}Content-Length: 3x\r\n\r\n`, 400],
   ['an unknown Transfer-Encoding', `${post}Transfer-Encoding: x\r\n\r\n${chunked}`, 400],
