@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
@@ -17,13 +17,7 @@ import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-
-async function openStore(t: TestContext, rest: Partial<SqliteStoreOptions> = {}) {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
-  t.after(() => store.close())
-  return { store, path }
-}
+import { openStore } from './sqlite.stage.ts'
 
 /** Changes with each commit of another connection that wrote something. */
 function commitsOn(t: TestContext, path: string): () => number {

@@ -1,28 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { renameSync, statSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-
-async function openStore(
-  t: TestContext,
-  rest: Partial<SqliteStoreOptions> = {},
-): Promise<{ store: Store; path: string }> {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
-  let closed: Promise<void> | undefined
-  const close = () => (closed ??= store.close())
-  t.after(close)
-  return { store: { ...store, close }, path }
-}
+import { hasFailed, openStore } from './sqlite.stage.ts'
 
 /** Milliseconds after which the next batch, or the next check, looks at the files and at the free space again. */
 const LOOK = 260
@@ -54,9 +40,6 @@ async function recovered(store: Store): Promise<void> {
     await wait(50)
   }
 }
-
-const hasFailed = (store: Store): Promise<boolean> =>
-  Promise.race([store.failure.then(() => true), wait(50).then(() => false)])
 
 async function refusesEverything(store: Store): Promise<void> {
   const tries = Array.from({ length: 50 }, () => store.admit(somebody()))

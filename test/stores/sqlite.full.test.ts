@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { SqliteStoreOptions } from '../../src/stores/sqlite/store.ts'
 import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Store } from '../../src/waitlist/ports/store.ts'
 import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { hasFailed, openStore } from './sqlite.stage.ts'
 
 const provider = 'provider'
 const clock = handClock().read
@@ -27,13 +28,8 @@ interface UnderWay {
 async function underWay(t: TestContext, count: number): Promise<UnderWay> {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const again = async (rest: Partial<SqliteStoreOptions>) => {
-    const destinations = ['webhook']
-    const options = { path, eventName: 'waitlist.joined', provider, destinations, minimumFree: 0, clock, ...rest }
-    const store = await sqliteStore(options)
-    let closed: Promise<void> | undefined
-    const close = () => (closed ??= store.close())
-    t.after(close)
-    return { ...store, close }
+    const { store } = await openStore(t, { path, provider, destinations: ['webhook'], clock, ...rest })
+    return store
   }
   const store = await again({})
   const all = await Promise.all(
@@ -48,9 +44,6 @@ async function underWay(t: TestContext, count: number): Promise<UnderWay> {
   await store.close()
   return { path, handOvers: all.slice(3 * count), deliveries, again }
 }
-
-const hasFailed = (store: Store): Promise<boolean> =>
-  Promise.race([store.failure.then(() => true), new Promise<false>(resolve => setTimeout(resolve, 50, false))])
 
 describe('on a disk without room', { concurrency: true, timeout: 60_000 }, () => {
   test('with too little free space nothing is claimed, and everything that is under way can be settled', async t => {

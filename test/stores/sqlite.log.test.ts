@@ -11,11 +11,11 @@ import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
+import { hasFailed, openStore } from './sqlite.stage.ts'
 
 /** Makes the log so long, through a connection of its own, that the next commit has it shortened. */
 function lengthen(path: string): DatabaseSync {
@@ -31,21 +31,8 @@ function lengthen(path: string): DatabaseSync {
   return database
 }
 
-async function openStore(
-  t: TestContext,
-  path = join(temporaryFolder(t), 'waitlist.db'),
-): Promise<{ store: Store; path: string }> {
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-  let closed: Promise<void> | undefined
-  const close = () => (closed ??= store.close())
-  t.after(close)
-  return { store: { ...store, close }, path }
-}
-
 const roomy = { isFull: () => false }
 const silent = { info() {}, warn() {} }
-
-const failureOf = (store: Store) => Promise.race([store.failure, wait(50).then(() => null)])
 
 describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
   test('does not make a close a failure, and is gone after it', async t => {
@@ -61,7 +48,7 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
       await Promise.all(several.map(store.admit))
     }
     await store.close()
-    assert.equal(await failureOf(store), null)
+    assert.equal(await hasFailed(store), false)
     assert.equal(existsSync(`${path}-wal`), false)
     assert.equal(contactsIn(path).length, count)
   })

@@ -6,23 +6,14 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { applySettings, openSqliteFile } from '../../src/stores/sqlite/schema.ts'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runProgram, spawnProgram } from '../harness/program.ts'
+import { openStore } from './sqlite.stage.ts'
 
 const newFile = (t: TestContext) => join(temporaryFolder(t), 'waitlist.db')
-
-async function openStore(t: TestContext, path: string, rest: Partial<SqliteStoreOptions> = {}): Promise<Store> {
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, ...rest })
-  let closed: Promise<void> | undefined
-  const close = () => (closed ??= store.close())
-  t.after(close)
-  return { ...store, close }
-}
 
 const pragma = (database: DatabaseSync, name: string) =>
   Object.values(database.prepare(`pragma ${name}`).get() as Record<string, unknown>)[0]
@@ -56,7 +47,7 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
 
   test('the file that a running store writes is in WAL mode and all its tables are STRICT', async t => {
     const path = newFile(t)
-    await openStore(t, path)
+    await openStore(t, { path })
     withDatabase(path, database => {
       assert.equal(pragma(database, 'journal_mode'), 'wal')
       const tables = database.prepare("select name, strict from pragma_table_list where schema = 'main'").all()
@@ -78,12 +69,12 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
 
   test('two names of one file are one file: it has one lock, and its log is watched where it is', async t => {
     const path = newFile(t)
-    const first = await openStore(t, path)
+    const { store: first } = await openStore(t, { path })
     const link = join(temporaryFolder(t), 'link.db')
     symlinkSync(path, link)
-    await assert.rejects(openStore(t, link), refused(/is in use by another Waitlist process/))
+    await assert.rejects(openStore(t, { path: link }), refused(/is in use by another Waitlist process/))
     await first.close()
-    const second = await openStore(t, link)
+    const { store: second } = await openStore(t, { path: link })
     assert.equal((await second.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
     unlinkSync(`${path}-wal`)
     await wait(260) // the files are looked at every 250 ms
@@ -92,13 +83,13 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
 
   test('a folder that it creates is for this user alone', async t => {
     const path = join(temporaryFolder(t), 'data', 'waitlist.db')
-    await openStore(t, path)
+    await openStore(t, { path })
     assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
   })
 
   test('from nothing: the folders, the file, its mark and the newest schema are made', async t => {
     const path = join(temporaryFolder(t), 'a', 'b', 'waitlist.db')
-    const store = await openStore(t, path)
+    const { store } = await openStore(t, { path })
     await store.admit(signup('Ada', 'ada@example.com'))
     withDatabase(path, database => {
       assert.equal(pragma(database, 'application_id'), 0x77616974)
@@ -111,21 +102,24 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     const path = newFile(t)
     withDatabase(path, database => database.exec('create table invoice (number integer primary key)'))
     const before = readFileSync(path)
-    await assert.rejects(openStore(t, path), refused(/is a database of another program/))
+    await assert.rejects(openStore(t, { path }), refused(/is a database of another program/))
     assert.ok(readFileSync(path).equals(before))
   })
 
   test('a file that is no database is refused, and not touched', async t => {
     const path = newFile(t)
     writeFileSync(path, 'name,email\n'.repeat(1_000))
-    await assert.rejects(openStore(t, path), refused(/cannot be opened: .*not a database/))
+    await assert.rejects(openStore(t, { path }), refused(/cannot be opened: .*not a database/))
     assert.equal(readFileSync(path, 'utf8'), 'name,email\n'.repeat(1_000))
   })
 
   test('a folder that cannot be made is named', async t => {
     const folder = temporaryFolder(t)
     writeFileSync(join(folder, 'data'), '')
-    await assert.rejects(openStore(t, join(folder, 'data', 'waitlist.db')), refused(/data.* cannot be opened/))
+    await assert.rejects(
+      openStore(t, { path: join(folder, 'data', 'waitlist.db') }),
+      refused(/data.* cannot be opened/),
+    )
   })
 
   test('a second process on the same file is refused in words; the first goes on', async t => {
@@ -145,7 +139,7 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
 
   test('the export reads beside a running store, and after it', async t => {
     const path = newFile(t)
-    const store = await openStore(t, path)
+    const { store } = await openStore(t, { path })
     await store.admit(signup('Ada', 'Ada@example.com'))
     const { contacts } = sqliteOperator(path)
     const reading = (await contacts())[Symbol.asyncIterator]()
