@@ -22,7 +22,7 @@ import { type Abilities, vendorNames } from './histories/vendor.ts'
 import { comeToRest, judge } from './histories/verdict.ts'
 import { createWorld, type World } from './histories/world.ts'
 
-const { HISTORIES = isSlow ? '3000' : '60', HISTORY = '{}' } = process.env
+const { HISTORIES = isSlow ? '2000' : '60', HISTORY = '{}' } = process.env
 const { replayPath, ...again }: { seed?: number; path?: string; replayPath?: string } = JSON.parse(HISTORY)
 const constraints = { maxCommands: 24, size: 'max', ...(replayPath !== undefined && { replayPath }) } as const
 
@@ -87,6 +87,6 @@ for (const [what, abilities] of Object.entries(vendors)) {
 test('the histories came to every edge', t => {
   const counts = [...visited].map(([edge, count]) => `${edge} (${count})`)
   t.diagnostic(counts.sort().join('; '))
-  if (Number(HISTORIES) < 3_000 || again.seed !== undefined) return t.skip('too few histories')
+  if (Number(HISTORIES) < 2_000 || again.seed !== undefined) return t.skip('too few histories')
   for (const edge of edges) assert.ok(visited.has(edge), `no history came to: ${edge}`)
 })
