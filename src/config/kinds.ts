@@ -55,19 +55,24 @@ export function readSettings<Table extends SettingsTable>(table: Table, env: Env
   const values: Record<string, unknown> = {}
   const mistakes: string[] = []
   const idle: string[] = []
-  for (const [name, { meaning, where, allowed, required, default: standard, needs, read }] of Object.entries(table)) {
+  for (const [name, setting] of Object.entries(table)) {
     const text = given(env, name)
+    const { meaning, where, default: unset } = setting
     const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
-    if (text === undefined && required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
-    const chosen = text === undefined ? undefined : read(text)
-    if (text !== undefined && chosen === undefined) mistakes.push(`${name} ${allowed}${misplaced(name, text)}${hint}`)
-    const value = chosen ?? (standard === undefined ? undefined : read(standard))
+    if (text === undefined && setting.required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
+    let value = text === undefined ? undefined : setting.read(text)
+    if (text !== undefined && value === undefined) {
+      mistakes.push(`${name} ${setting.allowed}${misplaced(name, text)}${hint}`)
+    }
+    // After a mistake, too, so that what depends on it is checked as well.
+    if (unset !== undefined) value ??= setting.read(unset)
     if (value !== undefined) values[name] = value
-    const needed = needs === undefined ? [] : [needs].flat()
-    const isIdle =
-      needed.length > 0 && needed.every(each => [undefined, table[each]?.default].includes(given(env, each)))
-    if (isIdle && text !== undefined && text !== standard)
+    if (text === undefined) continue
+    const needed = [setting.needs ?? []].flat()
+    const isSet = (other: string) => ![undefined, table[other]?.default].includes(given(env, other))
+    if (needed.length > 0 && text !== unset && !needed.some(isSet)) {
       idle.push(`${name} has no effect without ${needed.join(' or ')}.`)
+    }
   }
   return { values: values as ValuesOf<Table>, mistakes, idle }
 }
