@@ -42,10 +42,10 @@ interface Place {
 }
 
 /** A list in which Ada is what a visitor becomes, and all others are held. */
-const places: Readonly<Record<string, (t: TestContext, provider: string | null) => Promise<Place>>> = {
-  async SQLite(t, provider) {
+const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
+  async SQLite(t) {
     const path = join(temporaryFolder(t), 'waitlist.db')
-    const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, provider, minimumFree: 0 })
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, minimumFree: 0 })
     await store.admit(signup('Ada', 'ada@example.com'))
     await store.close()
     const sql = sqliteSql(path)
@@ -56,10 +56,10 @@ const places: Readonly<Record<string, (t: TestContext, provider: string | null) 
     )
     return { env: { DATABASE_URL: `sqlite:${path}` }, sql, over: async () => {}, stall: null }
   },
-  async PostgreSQL(t, provider) {
+  async PostgreSQL(t) {
     const url = await server!.database()
     const { log } = recordingLog()
-    const store = await postgresStore({ url, eventName: 'waitlist.joined', destinations, provider, log })
+    const store = await postgresStore({ url, eventName: 'waitlist.joined', destinations, log })
     await store.admit(signup('Ada', 'ada@example.com'))
     await store.close()
     const sql = postgresSql(url)
@@ -144,23 +144,18 @@ describe('killed again and again', {
   concurrency: 2,
 }, () => {
   for (const [engine, make] of Object.entries(places)) {
-    for (const provider of [null, 'loops']) {
-      const [title, state] = provider === null ? ['listed', 'listed'] : ['pending with a provider', 'pending']
-      test(`a release on ${engine}: who is ${title} has all that belongs to it, nobody else has any, and nobody is lost`, async t => {
-        const place = await make(t, provider)
-        const env = { ...place.env, ...told, ...(provider !== null && { PROVIDER: provider, LOOPS_API_KEY: 'k' }) }
-        await killedAgainAndAgain(t, { ...place, env }, ['release', '--all'], states => {
-          const [released, held, ...others] = [state, 'held'].map(each => states.get(each))
-          assert.deepEqual(others, [])
-          assert.equal(released!.contacts! + (held?.contacts ?? 0), HELD + 1)
-          const each = provider === null ? destinations.length : 1
-          assert.deepEqual([released!.fewest, released!.most], [each, each])
-          assert.equal(released!.events, provider === null ? released!.contacts : 0)
-          if (held === undefined) return
-          assert.deepEqual([held.events, held.most], [0, 0])
-          assert.ok(released!.last! < held.first!, 'those who came first are released first')
-        })
+    test(`a release on ${engine}: who is listed has all that belongs to it, nobody else has any, and nobody is lost`, async t => {
+      const place = await make(t)
+      await killedAgainAndAgain(t, { ...place, env: { ...place.env, ...told } }, ['release', '--all'], states => {
+        const { listed, held, ...others } = Object.fromEntries(states)
+        assert.deepEqual(others, {})
+        assert.equal(listed!.contacts! + (held?.contacts ?? 0), HELD + 1)
+        assert.deepEqual([listed!.fewest, listed!.most], [destinations.length, destinations.length])
+        assert.equal(listed!.events, listed!.contacts)
+        if (held === undefined) return
+        assert.deepEqual([held.events, held.most], [0, 0])
+        assert.ok(listed!.last! < held.first!, 'those who came first are released first')
       })
-    }
+    })
   }
 })

@@ -6,6 +6,7 @@ import { restAfter, watchOn } from '../../src/cli/stats.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Stats } from '../../src/waitlist/alerts/counts.ts'
 import { signup } from '../contracts/store.place.ts'
+import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runCommand, spawnProgram, until } from '../harness/program.ts'
 
@@ -34,10 +35,15 @@ describe('waitlist stats', { concurrency: true, timeout: 60_000 }, () => {
 
   test('as JSON', async t => {
     const cwd = await withContacts(t, 3)
+    // Seven days are today and the six before.
+    const week = 7 * 86_400_000
+    await sqlOn(join(cwd, 'data', 'waitlist.db'))(
+      `update contact set created_at = created_at - ${week} where number = 1`,
+    )
     const { code, stdout, stderr } = await run(t, cwd, '--json', '--timezone', 'Asia/Kathmandu')
     assert.deepEqual([code, stderr], [0, ''])
     const { at, perMinute, perHour, perDay, deliveries, ...stats } = JSON.parse(stdout) as Record<keyof Stats, unknown>
-    const counts = { total: 3, listed: 3, pending: 0, held: 0, last7Days: 3, last30Days: 3, sources: [], sourced: 0 }
+    const counts = { total: 3, listed: 3, pending: 0, held: 0, last7Days: 2, last30Days: 3, sources: [], sourced: 0 }
     // Midnight may have passed since.
     assert.deepEqual({ ...stats, today: 3 }, { timezone: 'Asia/Kathmandu', today: 3, ...counts })
     assert.deepEqual(
