@@ -75,10 +75,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
   try {
     if (http.status === 'rejected') throw http.reason
-    const leave = new AbortController()
+    const outbound = new AbortController()
     const lateAfter = lateness(config)
     const title = config.provider?.vendor.title ?? ''
-    const alerts = outages({ store, channels, signal: leave.signal })
+    const alerts = outages({ store, channels, signal: outbound.signal })
     const announce = () => {
       for (const { loop } of eventOutboxes) loop.wake()
     }
@@ -116,7 +116,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         store,
         handOver: handing,
         timeout: config.providerTimeout,
-        signal: leave.signal,
+        signal: outbound.signal,
         announce,
         held: holdAlert?.note,
       },
@@ -154,7 +154,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       challengeLimiter: challengeLimiter(config),
       challenge,
       accepts: domains?.accepts ?? null,
-      leave: leave.signal,
+      signal: outbound.signal,
       log,
       telemetry,
     })
@@ -173,7 +173,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         isDraining = true
         watching?.stop()
         holdAlert?.stop()
-        await stop({ server, store, visits, outboxes, upkeep, leave, log, close })
+        await stop({ server, store, visits, outboxes, upkeep, outbound, log, close })
         admin?.close()
       },
     }

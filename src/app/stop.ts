@@ -14,7 +14,7 @@ export interface Running {
   /** What is done in the background besides. */
   readonly upkeep: readonly Pick<Loop, 'stop'>[]
   /** Ends the outbound calls that visitors and channels wait for. */
-  readonly leave: AbortController
+  readonly outbound: AbortController
   readonly log: Logger
   /** Releases everything. */
   close(): Promise<void>
@@ -32,11 +32,11 @@ const ANSWER_DEADLINE = 6_500
 const STORE_DEADLINE = 8_500
 
 /** Answers and stores what was accepted, then releases everything. Resolves at the latest after `STORE_DEADLINE`. */
-export async function stop({ server, store, visits, outboxes, upkeep, leave, log, close }: Running): Promise<void> {
+export async function stop({ server, store, visits, outboxes, upkeep, outbound, log, close }: Running): Promise<void> {
   const answered = new AbortController()
   const left = Promise.withResolvers<void>()
   const timers = [
-    setTimeout(() => leave.abort(), VISITOR_GRACE),
+    setTimeout(() => outbound.abort(), VISITOR_GRACE),
     setTimeout(() => {
       answered.abort()
       store.refuse()
@@ -53,7 +53,7 @@ export async function stop({ server, store, visits, outboxes, upkeep, leave, log
       ...upkeep.map(each => each.stop(0)),
       ...outboxes.map(({ loop }) => loop.stop(BACKGROUND_GRACE)),
     ])
-    leave.abort()
+    outbound.abort()
     await visits.over()
     await Promise.all(outboxes.map(({ settled }) => settled(answered.signal)))
     await close()

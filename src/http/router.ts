@@ -39,7 +39,7 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, documentLimiter, challengeLimiter, leave, log, pages, isDraining, telemetry } = parts
+  const { store, challenge, documentLimiter, challengeLimiter, signal, log, pages, isDraining, telemetry } = parts
   const { proxies, corsOrigins, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -63,7 +63,7 @@ export function createRouter(
     ...parts,
     // Documents are also fetched past the proxy, by what watches the service.
     clientOf: requestClient(clientAddress(proxies, forwardingLog(log))),
-    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(proxies)), leave, log }),
+    prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(proxies)), signal, log }),
     corsFields,
     failed,
   })

@@ -53,7 +53,7 @@ export interface HttpParts {
   /** Whether the domain of an address is accepted; null: every one is. */
   readonly accepts: ((email: string) => boolean) | null
   /** Aborted when a stop can no longer wait for what a request asks elsewhere. */
-  readonly leave: AbortSignal
+  readonly signal: AbortSignal
   readonly log: Logger
   /** Null: nothing is counted and measured. */
   readonly telemetry: Telemetry | null

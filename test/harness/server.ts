@@ -45,13 +45,13 @@ export async function openTestServer(
   const { log, logged } = recordingLog()
   const limiter = memoryLimiter(config.quota)
   const behind = change(store)
-  const { signal: leave } = new AbortController()
+  const { signal } = new AbortController()
   const joinParts: JoinParts = {
     store: behind,
     handOver: null,
     timeout: 0,
     inBackground: null,
-    signal: leave,
+    signal,
     announce() {},
   }
   const server = await openServer(config, {
@@ -63,7 +63,7 @@ export async function openTestServer(
     challengeLimiter: challengeLimiter(config),
     challenge: null,
     accepts: null,
-    leave,
+    signal,
     log,
     telemetry: null,
     ...parts,

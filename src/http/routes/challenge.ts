@@ -37,7 +37,7 @@ export interface ProvingParts {
   /** The visitor's own address; null: it is not known. */
   addressOf(request: IncomingMessage): string | null
   /** Aborted when a stop can no longer wait for what is asked. */
-  readonly leave: AbortSignal
+  readonly signal: AbortSignal
   readonly log: Log
 }
 
@@ -53,7 +53,7 @@ export function solutionIn(
 }
 
 /** Asks for the proof of a signup. The function it makes returns the signup with it. */
-export function proving({ challenge, addressOf, leave, log }: ProvingParts) {
+export function proving({ challenge, addressOf, signal, log }: ProvingParts) {
   const { name, member } = challenge
   const refused = summary<string>((signups, reason) =>
     log.error({ challenge: name, reason, signups }, 'signups are refused: our settings of the challenge are wrong'),
@@ -69,7 +69,7 @@ export function proving({ challenge, addressOf, leave, log }: ProvingParts) {
   ): Promise<{ readonly signup: Signup } | { readonly refusal: Refusal }> => {
     const found = solutionIn(body, member, request.headers[FIELD])
     if ('refusal' in found) return found
-    const verdict = await challenge.verify(found.solution, addressOf(request), leave)
+    const verdict = await challenge.verify(found.solution, addressOf(request), signal)
     switch (verdict.is) {
       case 'solved':
         return { signup: { ...signup, proof: verdict.proof } }
