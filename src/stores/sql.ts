@@ -33,7 +33,7 @@ export interface TransactionOptions {
   readonly yields?: boolean
 }
 
-/** Imports share the lock while they decide about a batch, and a removal has it alone. A file has one writer at a time anyway. */
+/** Imports share the lock while they decide about a batch, and a removal has it alone. A file has one writer anyway. */
 export type Lock = 'erasures' | 'erasures, shared'
 
 /** Lists are JSON. */

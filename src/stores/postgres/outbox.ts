@@ -14,8 +14,18 @@ import {
   untilDigest,
 } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
-import { elapsed, type Moment, moment } from './moment.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
+
+/** A moment by both clocks of the machine: the first may be set, the second stands still while the machine sleeps. */
+export interface Moment {
+  readonly wall: number
+  readonly monotonic: number
+}
+
+export const moment = (): Moment => ({ wall: Date.now(), monotonic: performance.now() })
+
+/** Milliseconds since then: at least as many as have passed, unless the clock was set back while the machine slept. */
+const elapsed = ({ wall, monotonic }: Moment): number => Math.max(Date.now() - wall, performance.now() - monotonic)
 
 /** Makes due what is due later than any wait allows. The next claim takes it: this one does not see it yet. */
 const HASTENED = `hastened as (

@@ -8,8 +8,7 @@ import type { Entry } from '../gate.ts'
 import { IN_PLACE } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
 import { BEGIN, type Gate, gating } from './gate.ts'
-import { type Moment, moment } from './moment.ts'
-import { listing } from './outbox.ts'
+import { listing, type Moment, moment } from './outbox.ts'
 import { DURABLE, NOW } from './sql.ts'
 
 /**

@@ -69,7 +69,7 @@ const dialect: Dialect = {
   fenced: "offset '0'",
 }
 
-/** After waiting for a lock a transaction must see what was committed, whatever isolation the role or the database has by default. */
+/** After a wait a transaction must see what was committed, whatever isolation the role or the database has by default. */
 const begin = ({ lock, yields }: TransactionOptions) =>
   [
     'begin isolation level read committed',

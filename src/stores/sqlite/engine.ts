@@ -70,14 +70,7 @@ const engineOf = (path: string): Engine => ({
     if (freeFor(path) < MINIMUM_FREE)
       throw new Error('less than 64 MiB are free. Make room, and run the same command again')
   },
-  async emptyLog() {
-    const database = openForWriting(path)
-    try {
-      emptyLog(database)
-    } finally {
-      database.close()
-    }
-  },
+  emptyLog: async () => emptyLog(path),
   pace: { least: 500, most: 500, rests: 0.15 },
 })
 
@@ -103,13 +96,12 @@ function openForWriting(path: string): DatabaseSync {
  * While somebody reads, or the disk is full, what was erased stays in the log until it is begun anew. The first checkpoint
  * goes on beside signups, so that they wait for the short rest only.
  */
-function emptyLog(database: DatabaseSync): void {
-  database.exec('pragma busy_timeout = 500')
-  for (const how of ['passive', 'truncate']) {
-    try {
-      database.exec(`pragma wal_checkpoint(${how})`)
-    } catch {
-      return
-    }
+function emptyLog(path: string): void {
+  const database = new DatabaseSync(path, { timeout: 500 })
+  try {
+    for (const how of ['passive', 'truncate']) database.exec(`pragma wal_checkpoint(${how})`)
+  } catch {
+  } finally {
+    database.close()
   }
 }

@@ -1,11 +1,10 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { throttle } from '../../waitlist/quiet-log.ts'
 import { type Disk, lostLog } from './disk.ts'
-import { readersOf } from './readers.ts'
 import { BUSY_TIMEOUT } from './schema.ts'
 
 /** Keeps the write-ahead log short. */
@@ -193,3 +192,27 @@ parentPort.on('message', what => {
   parentPort.close()
 })
 `
+
+/** The bytes of the shared-memory file that readers lock (https://sqlite.org/walformat.html#wal_locks). */
+const FIRST_READER = 123
+const LAST_READER = 127
+
+/**
+ * The other processes that read a database at this moment, as `sqlite3 (pid 123)`. Only Linux tells; it does not tell of
+ * those in other containers.
+ */
+function readersOf(path: string): string[] {
+  try {
+    const { ino } = statSync(`${path}-shm`)
+    const pids = readFileSync('/proc/locks', 'utf8')
+      .split('\n')
+      .map(line => /^\d+: POSIX +\S+ +READ (\d+) [^:]+:[^:]+:(\d+) (\d+) \d+$/.exec(line) ?? [])
+      .filter(([, , inode, byte]) => Number(inode) === ino && +byte! >= FIRST_READER && +byte! <= LAST_READER)
+      .map(([, pid]) => Number(pid))
+    return [...new Set(pids)].filter(pid => pid !== process.pid).map(pid => `${commandOf(pid)} (pid ${pid})`)
+  } catch {
+    return []
+  }
+}
+
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/comm`, 'utf8').trim()

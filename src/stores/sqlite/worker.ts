@@ -195,7 +195,10 @@ try {
   const waiting: (Request | 'close')[] = []
   let isAnswering = false
 
-  /** What came while the last transaction was under way is the next one. What comes after a close is answered when this thread has ended. */
+  /**
+   * What came while the last transaction was under way is the next one. What comes after a close is answered when this thread
+   * has ended.
+   */
   async function answerAll(): Promise<void> {
     isAnswering = true
     while (waiting.length > 0) {
