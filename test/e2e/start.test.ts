@@ -14,8 +14,11 @@ const warningsOf = (program: Program) => complaintsIn(logOf(program))
 const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
 
 describe('the start', { concurrency: true, timeout: 60_000 }, () => {
-  test('one line says what is in force', async t => {
-    const program = await runProgram(t, { ...common, RATE_LIMIT: '7', TRUST_PROXY: '1' }, { cwd: temporaryFolder(t) })
+  test('one line says what is in force, and no secret', async t => {
+    const WEBHOOK_URL = 'http://127.0.0.1:9/hook?key=secret'
+    const webhook = { WEBHOOK_URL, WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}` }
+    const env = { ...common, ...webhook, RATE_LIMIT: '7', TRUST_PROXY: '1' }
+    const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
     await program.end('SIGTERM')
     const ready = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
     assert.equal(ready.length, 1)
@@ -30,7 +33,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       clients: 'IPv4 address or IPv6 /64, told by trusted proxies',
       tls: false,
       provider: 'none',
-      webhook: 'none',
+      webhook: 'http://127.0.0.1:9',
       channels: 'none',
       mail: 'none',
       event: 'waitlist.joined',

@@ -35,6 +35,16 @@ describe('C-60: where membership is not disclosed', { concurrency: true, timeout
     )
   })
 
+  test('no answer comes before 25 ms are over, however little there was to do', async t => {
+    const { signUp } = await clientOf(await startService(t, NEUTRAL))
+    for (let i = 0; i < 15; i++) {
+      const began = performance.now()
+      assert.equal((await signUp(ada)).status, 200)
+      // Timers may fire a moment early.
+      assert.ok(performance.now() - began > 23)
+    }
+  })
+
   test('nobody waits for the provider, which is told in the background', async t => {
     const fake = loopsFake()
     const vendor = await startVendor(t, fake.answer)
