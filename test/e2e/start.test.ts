@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { webhookSecret } from '../harness/instances.ts'
 import { complaintsIn, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { pairIn } from '../harness/tls.ts'
 
@@ -40,24 +41,26 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     })
   })
 
-  test('and what is done against bots, and where it listens itself behind a proxy', async t => {
+  test('and what is done against bots, to whom events go, but not on which path, and where it listens itself behind a proxy', async t => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')
     const env = { HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' }
     const BASE_URL = 'https://waitlist.example.com'
     const behind = { BASE_URL, TRUST_PROXY: '1', DISCLOSE_MEMBERSHIP: 'false' }
-    const program = await runProgram(t, { ...common, ...env, ...behind }, { cwd })
+    const hook = { WEBHOOK_URL: 'https://hooks.example.com/secret', WEBHOOK_SECRET: webhookSecret }
+    const program = await runProgram(t, { ...common, ...env, ...behind, ...hook }, { cwd })
     await program.end('SIGTERM')
     const ready = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, listening } = ready
+    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, webhook, listening } = ready
     assert.deepEqual(
-      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url },
+      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, webhook },
       {
         holdsAbove: '200 in 3600 s',
         holdsSuspicious: true,
         blockedDomains: 'blocked.txt',
         disclosesMembership: false,
         url: BASE_URL,
+        webhook: 'https://hooks.example.com',
       },
     )
     assert.match(String(listening), /^http:\/\/[^/]+:\d+$/)
