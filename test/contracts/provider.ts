@@ -10,6 +10,7 @@ import type { Failure } from '../../src/waitlist/ports/failure.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
 import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rules/contact.ts'
 import { type Asked, type Misbehaviour, misbehaviours, type Said, startVendor, tookEffect } from '../harness/vendor.ts'
+import { destinationContract } from './destination.ts'
 import { convergence } from './provider.convergence.ts'
 import { removalContract } from './provider.removal.ts'
 
@@ -30,6 +31,17 @@ export interface VendorFake {
   joined?(email: string): boolean
 }
 
+/** The request that starts a vendor's automation. */
+export interface Start {
+  readonly path: RegExp
+  /** The documented answer. */
+  readonly done: Said
+  /** Whether a 2xx needs no body; absent: it does. */
+  readonly statusAlone?: boolean
+  /** By what the vendor recognises a repetition; absent: by nothing. */
+  id?(asked: Asked): string | undefined
+}
+
 export interface VendorUnderTest {
   readonly vendor: VendorName
   /** Its API that the settings choose, where there are several. */
@@ -43,6 +55,8 @@ export interface VendorUnderTest {
   /** What to change for a list, tag or other setting that the vendor does not know, where a creation would show it. */
   readonly wrongSetting?: Record<string, string>
   fake(): VendorFake
+  /** Null: there is nothing to start. */
+  readonly start: Start | null
   /** What `PROVIDER_EXISTING=join` may change: settings to add, and the members of what the fake keeps of a contact. */
   readonly joining?: { readonly settings?: Record<string, string>; readonly members: readonly string[] }
   /** What to change as well where addresses are looked up with a key of its own. */
@@ -266,7 +280,7 @@ export function providerContract(under: VendorUnderTest): void {
     test('the automation starts once for one event, however often it is told where repetitions are recognised', async t => {
       const { fake, provider } = await started(t)
       const { automation } = provider
-      if (promises.repeatable === null) return assert.equal(automation, null, 'there is nothing to start')
+      if (under.start === null) return assert.equal(automation, null, 'there is nothing to start')
       assert.ok(automation !== null, 'the settings of the test have one')
       const ada = contactOf('ada@example.com')
       const creation = await provider.createContact(ada, false, never)
@@ -282,6 +296,29 @@ export function providerContract(under: VendorUnderTest): void {
     joiningContract(under)
     removalContract(under)
     convergence(under)
+  })
+  startContract(under, title)
+}
+
+/** Its automation is a destination like any other. */
+function startContract({ vendor, start, settings }: VendorUnderTest, title: string): void {
+  if (start === null) return
+  const { path, done, statusAlone = false, id } = start
+  destinationContract({
+    name: `the automation of ${title}`,
+    async open(url, t) {
+      const { automation } = await opened(t, { vendor }, settings(url))
+      assert.ok(automation !== null)
+      return automation
+    },
+    receiver: () => () => done,
+    telling(received) {
+      if (!path.test(received.path)) return null
+      const known = id?.(received)
+      return known === undefined ? {} : { id: known }
+    },
+    can: { gone: false, statusAlone },
+    secrets: Object.entries(settings('')).flatMap(([name, value]) => (/KEY|TOKEN/.test(name) ? [value] : [])),
   })
 }
 

@@ -14,6 +14,10 @@ const beehiiv = {
   wrongSetting: { BEEHIIV_PUBLICATION_ID: 'pub_another' },
   fake: beehiivFake,
   joining: { settings: joining, members: ['tags'] },
+  start: {
+    path: /^\/publications\/[^/]+\/automations\/[^/]+\/journeys$/,
+    done: { status: 200, body: { data: { id: 'aj_1', automation_id: 'aut_1', status: 'in_progress' } } },
+  },
 } as const
 providerContract(beehiiv)
 

@@ -14,6 +14,7 @@ const brevo = {
   fake: brevoFake,
   refused: 'refused@example.com',
   joining: { members: ['listIds', 'modifiedAt'] },
+  start: { path: /^\/v3\/events$/, done: { status: 204 } },
 } as const
 providerContract(brevo)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Said, startVendor } from '../harness/vendor.ts'
+import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
 import { buttondownFake, buttondownMore, buttondownSettings, EMAIL, errorCodes } from './buttondown.fake.ts'
 import { ada, check, create, createAgain, never, start, vendorTable, waitAfter } from './table.ts'
 
@@ -13,6 +13,11 @@ const buttondown = {
   fake: () => buttondownFake(),
   joining: { settings: buttondownMore, members: ['tags'] },
   refused: 'blocked@example.com',
+  start: {
+    path: /^\/v1\/subscribers\/[^/]+\/emails\/[^/]+$/,
+    done: { status: 200, body: {} },
+    id: ({ headers }: Asked) => headers['x-idempotency-key'],
+  },
 } as const
 providerContract(buttondown)
 

@@ -36,8 +36,29 @@ const common = {
   },
 } as const
 const joining = { settings: customerioSegment, members: ['segments'] }
-const tracked = { ...common, settings: customerioSettings, joining }
-const messages = { ...common, api: 'Pipelines API', settings: pipelinesSettings, promises: { repeatable: DAY } }
+const tracked = {
+  ...common,
+  settings: customerioSettings,
+  joining,
+  start: {
+    path: /^\/api\/v1\/customers\/[^/]+\/events$/,
+    done: { status: 200, body: {} },
+    statusAlone: true,
+    id: ({ json }: Asked) => json.id,
+  },
+} as const
+const messages = {
+  ...common,
+  api: 'Pipelines API',
+  settings: pipelinesSettings,
+  promises: { repeatable: DAY },
+  start: {
+    path: /^\/v1\/track$/,
+    done: { status: 200, body: {} },
+    statusAlone: true,
+    id: ({ json }: Asked) => json.messageId,
+  },
+} as const
 providerContract(tracked)
 providerContract(messages)
 

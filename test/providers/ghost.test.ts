@@ -14,6 +14,7 @@ const ghost = {
   fake: ghostFake,
   refused: 'refused@example',
   joining: { settings: joining, members: ['labels'] },
+  start: null,
 } as const
 providerContract(ghost)
 

@@ -13,6 +13,11 @@ const hubspot = {
   fake: hubspotFake,
   refused: 'refused@example.com',
   joining: { settings: hubspotMore, members: ['lists'] },
+  start: {
+    path: /^\/events\/custom\/2026-09\/send$/,
+    done: { status: 204 },
+    id: ({ json }: Asked) => json.uuid,
+  },
 } as const
 providerContract(hubspot)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
 import {
   kitFake,
   kitFields,
@@ -22,6 +22,11 @@ const kit = {
   fake: kitFake,
   refused: 'refused@example.com',
   joining: { settings: kitJoined, members: ['places'] },
+  start: {
+    path: /^\/v4\/tags\/\d+\/subscribers$/,
+    done: { status: 201, body: { subscriber: { id: 7 } } },
+    id: ({ json }: Asked) => json.email_address,
+  },
 } as const
 providerContract(kit)
 

@@ -16,6 +16,11 @@ const klaviyo = {
   fake: klaviyoFake,
   refused: 'refused@example.com',
   joining: { settings: { KLAVIYO_LIST_ID: 'LiSt01' }, members: ['lists'] },
+  start: {
+    path: /^\/api\/events$/,
+    done: { status: 202 },
+    id: ({ json }: Asked) => json.data.attributes.unique_id,
+  },
 } as const
 providerContract(klaviyo)
 

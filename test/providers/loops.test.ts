@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LoopsClient } from 'loops'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
+import type { Asked } from '../harness/vendor.ts'
 import { withFetchTo } from '../harness/wire.ts'
 import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
@@ -13,6 +14,11 @@ const loops = {
   fake: loopsFake,
   joining: { settings: loopsMore, members: ['mailingLists'] },
   refused: 'refused@example.com',
+  start: {
+    path: /^\/api\/v1\/events\/send$/,
+    done: { status: 200, body: { success: true } },
+    id: ({ headers }: Asked) => headers['idempotency-key'],
+  },
 } as const
 providerContract(loops)
 

@@ -15,6 +15,7 @@ const mailchimp = {
   fake: mailchimpFake,
   refused: 'refused@example.com',
   joining: { settings: mailchimpForm, members: ['tags', 'interests', 'last_changed'] },
+  start: { path: /\/members\/[0-9a-f]{32}\/events$/, done: { status: 204 } },
 } as const
 providerContract(mailchimp)
 

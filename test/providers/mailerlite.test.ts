@@ -1,6 +1,6 @@
 import * as imported from '@mailerlite/mailerlite-nodejs'
 import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Asked, Said } from '../harness/vendor.ts'
 import { GROUP, GROUPS, mailerliteFake, mailerliteGroups, mailerliteSettings, timeOf } from './mailerlite.fake.ts'
 import { check, create, createAgain, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -12,6 +12,11 @@ const mailerlite = {
   fake: mailerliteFake,
   refused: 'refused@example.com',
   joining: { settings: mailerliteGroups, members: ['groups'] },
+  start: {
+    path: /^\/api\/subscribers\/[^/]+\/groups\/[^/]+$/,
+    done: { status: 200, body: { data: { id: GROUP } } },
+    id: ({ path }: Asked) => path.split('/')[3],
+  },
 } as const
 providerContract(mailerlite)
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
+import type { Asked } from '../harness/vendor.ts'
 import { plunkError, plunkFake, plunkInvalid, plunkSettings, plunkUsedKey } from './plunk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
@@ -11,6 +12,11 @@ const plunk = {
   wrongKey: { PLUNK_SECRET_KEY: 'sk_another', PLUNK_PUBLIC_KEY: 'pk_another' },
   fake: plunkFake,
   refused: 'refused@example.com',
+  start: {
+    path: /^\/v1\/track$/,
+    done: { status: 200, body: { success: true, data: { contact: 'c', event: 'e', timestamp: 't' } } },
+    id: ({ headers }: Asked) => headers['idempotency-key'],
+  },
 } as const
 providerContract(plunk)
 

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { Resend } from 'resend'
-import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import { contactOf, opened, providerContract } from '../contracts/provider.ts'
+import { type Said, startVendor } from '../harness/vendor.ts'
 import { OTHER_SEGMENT, resendFake, resendMore, resendSendingKey, resendSettings, TOPIC } from './resend.fake.ts'
 import { ada, check, create, createAgain, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -12,6 +14,10 @@ const resend = {
   fake: resendFake,
   joining: { settings: resendMore, members: ['segments'] },
   refused: 'refused@example.com',
+  start: {
+    path: /^\/events\/send$/,
+    done: { status: 202, body: { object: 'event', event: 'waitlist.joined' } },
+  },
 } as const
 providerContract(resend)
 
@@ -188,3 +194,10 @@ for (const set of [{}, withoutSegment]) {
   }
 }
 answers('a start', start(), [[{ status: 200, body: {} }, 'unclear']])
+
+test('a start is waited for when it takes longer than a visitor would wait', async t => {
+  const server = await startVendor(t, resendFake().answer)
+  const provider = await opened(t, resend, resendSettings(server.url), 20)
+  server.next('slow')
+  assert.deepEqual(await start()(provider), { is: 'delivered' })
+})
