@@ -131,6 +131,8 @@ export async function startVendor(
     say(response, said)
   }
 
+  // A pace may leave a connection idle for as long as Node keeps one, and a call must not meet its end.
+  server.keepAliveTimeout = 0
   const url = await listening(test, server)
   return {
     url,
