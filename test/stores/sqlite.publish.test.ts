@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
+import { publish } from '../../src/stores/sqlite/publish.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { listIn, manyContacts, writeList } from './move.scene.ts'
 
@@ -22,4 +23,16 @@ test('a backup is not made beside the log of another database, which SQLite woul
     readdirSync(folder).filter(name => name.startsWith('copy')),
     ['copy.db'],
   )
+})
+
+test('a copy that is damaged does not get its name', t => {
+  const folder = temporaryFolder(t)
+  const [path, copy] = [join(folder, 'unfinished.db'), join(folder, 'copy.db')]
+  writeList(path, manyContacts(1_000))
+  const bytes = readFileSync(path)
+  // A page in the middle, of 4 KiB.
+  const page = Math.floor(bytes.length / 8_192) * 4_096
+  writeFileSync(path, bytes.fill(0, page, page + 4_096))
+  assert.throws(() => publish(path, copy), /the copy is damaged/)
+  assert.equal(existsSync(copy), false)
 })
