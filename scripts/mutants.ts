@@ -46,8 +46,11 @@ export function mutated({ from, to }: Mutant, source: string): string | null {
   return parts.length === 2 ? parts.join(to) : null
 }
 
-/** Milliseconds for a test, and for a file of tests. */
+/** Milliseconds for a test. */
 const TIMEOUT = 180_000
+/** Milliseconds for all tests of a mutant: what hangs so that not even the test runner ends it is killed, and is not red. */
+const LONGEST = 2 * TIMEOUT
+const HANGS = 'they do not end'
 /** Mutants at once, each in a copy of the checkout. */
 const COPIES = 2
 
@@ -71,6 +74,7 @@ async function firstFailure(folder: string, tests: readonly string[]): Promise<s
   const exited = once(run, 'exit')
   const end = () => process.kill(-run.pid!, 'SIGTERM')
   process.once('exit', end)
+  const timer = setTimeout(() => process.kill(-run.pid!, 'SIGKILL'), LONGEST)
   let failure: string | undefined
   for await (const line of createInterface({ input: run.stdout })) {
     if (failure !== undefined) continue
@@ -78,8 +82,9 @@ async function firstFailure(folder: string, tests: readonly string[]): Promise<s
     if (failure !== undefined && run.exitCode === null) end()
   }
   const [code] = await exited
+  clearTimeout(timer)
   process.off('exit', end)
-  return failure ?? (code === 0 ? null : 'the test runner')
+  return failure ?? (code === 0 ? null : HANGS)
 }
 
 interface Verdict {
@@ -104,8 +109,8 @@ async function verdictOn(
   const by = await firstFailure(copy, tests)
   writeFileSync(path, source)
   if (by === null) return { is: 'GREEN', by: tests.join(', ') }
-  // A file that fails as a whole does not load, crashes or hangs: no test says what is wrong.
-  return { is: tests.some(test => by.endsWith(test)) ? 'BROKEN' : 'red', by }
+  // A file that fails as a whole does not load, or crashes: no test says what is wrong.
+  return { is: by === HANGS || tests.some(test => by.endsWith(test)) ? 'BROKEN' : 'red', by }
 }
 
 async function main(): Promise<void> {
