@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import type { FaultProxy } from '../test/harness/fault-proxy.ts'
 import type { Ledger } from '../test/harness/ledger.ts'
-import type { Program, Surroundings } from '../test/harness/program.ts'
+import type { Program, RunOptions } from '../test/harness/program.ts'
 import type { Edit } from './build.ts'
 import type { Need } from './needs.ts'
 import type { Watch } from './watch.ts'
@@ -39,7 +39,7 @@ export interface Scene extends Pick<TestContext, 'after' | 'diagnostic'> {
    * Runs the service in the folder, on a free port of 127.0.0.1, and waits until it listens. It keeps its list in
    * `data/waitlist.db` unless `DATABASE_URL` says otherwise; nobody is refused by the rate limit. Killed at the end.
    */
-  service(env?: Readonly<Record<string, string>>, surroundings?: Partial<Surroundings>): Promise<Program>
+  service(env?: Readonly<Record<string, string>>, options?: Partial<RunOptions>): Promise<Program>
   /** The program that is hurt, where it is not the one of this folder; `service` knows it. */
   readonly entry: string | undefined
   /** Makes a copy of the service with changes, for `service` to run (`entry`): one that breaks the promise on purpose. */

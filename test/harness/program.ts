@@ -18,7 +18,7 @@ export interface Program {
   readonly exited: Promise<number | null>
 }
 
-export interface Surroundings {
+export interface RunOptions {
   readonly cwd: string
   readonly args?: string[]
   /** A command that becomes the program (`exec`), such as one that sets a limit first. The process id stays the same. */
@@ -33,9 +33,9 @@ export interface Surroundings {
 export async function runProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { args = ['serve'], ...surroundings }: Surroundings,
+  { args = ['serve'], ...options }: RunOptions,
 ): Promise<Program> {
-  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { args, ...surroundings })
+  const { process: child, stdout, stderr, exited } = spawnProgram(test, env, { args, ...options })
   const baseUrl = await new Promise<string>((resolve, reject) => {
     const look = () => {
       const line = stdout()
@@ -63,7 +63,7 @@ export async function runProgram(
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = [], through = [], entry = ours, executable }: Surroundings,
+  { cwd, args = [], through = [], entry = ours, executable }: RunOptions,
 ) {
   const program = executable === undefined ? [process.execPath, entry] : [executable]
   const [command, ...rest] = [...through, ...program, ...args]

@@ -19,7 +19,7 @@ import {
   untilDigest,
 } from '../rows.ts'
 import { callOn, type UpkeepCall, upkeepOn } from '../upkeep.ts'
-import { listing, type Surroundings } from './signups.ts'
+import { listing, type SignupOptions } from './signups.ts'
 import { sqliteSql } from './sql.ts'
 
 /** The steps of deliveries. Each is atomic within its transaction. */
@@ -69,7 +69,7 @@ interface DigestRow {
 /** Prepares the statements, and returns the function that does one step inside an open transaction. */
 export function stepping(
   database: DatabaseSync,
-  surroundings: Surroundings,
+  options: SignupOptions,
 ): (step: Step, now: number) => Result | Promise<Result> {
   const sql = sqliteSql(database)
   /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
@@ -92,7 +92,7 @@ export function stepping(
       ' where number = ?',
   )
   const remove = database.prepare("delete from contact where number = ? and state = 'pending'")
-  const list = listing(database, surroundings)
+  const list = listing(database, options)
   const hasten = database.prepare(
     'update delivery set due_at = ?1 where number in (select number from delivery' +
       ` where destination = ?2 and state = 'waiting' and due_at > ?1 + ${FARTHEST} limit ${HASTENED_AT_ONCE})`,
@@ -119,7 +119,7 @@ export function stepping(
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
-    const { provider } = surroundings
+    const { provider } = options
     // No visitor waits for it.
     if (contact === undefined) hasten.run(now, destination)
     const rows =

@@ -10,7 +10,7 @@ import { IN_PLACE } from '../rows.ts'
 import { gating } from './gate.ts'
 
 /** What the store needs to know about the rest of the service. */
-export interface Surroundings {
+export interface SignupOptions {
   /** The name of every event. */
   readonly eventName: string
   /** The destinations of every event. */
@@ -34,7 +34,7 @@ function announcing(database: DatabaseSync, destinations: readonly string[]) {
 }
 
 /** Lists a pending contact, with its event if `joined`. Deletes its hand-overs and adds the deliveries of its event. */
-export function listing(database: DatabaseSync, { eventName, destinations }: Surroundings) {
+export function listing(database: DatabaseSync, { eventName, destinations }: SignupOptions) {
   const list = database.prepare(
     "update contact set state = 'listed', provider_id = ?, event_name = ?, event_at = ?" +
       " where number = ? and state = 'pending'",
@@ -52,8 +52,8 @@ export function listing(database: DatabaseSync, { eventName, destinations }: Sur
 type Given = Pick<Signup, 'name' | 'email' | 'source' | 'proof' | 'unverified'>
 
 /** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
-export function admitting(database: DatabaseSync, surroundings: Surroundings) {
-  const { provider, eventName, destinations, trackSources, holds } = surroundings
+export function admitting(database: DatabaseSync, options: SignupOptions) {
+  const { provider, eventName, destinations, trackSources, holds } = options
   const columns = [
     ...['id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
     ...(trackSources ? ['source'] : []),
@@ -69,9 +69,9 @@ export function admitting(database: DatabaseSync, surroundings: Surroundings) {
   )
   const unlisted = database.prepare("select number, id, state from contact where email_key = ? and state <> 'listed'")
   const announce = announcing(database, destinations)
-  const list = listing(database, surroundings)
+  const list = listing(database, options)
   const gate = holds === null ? null : gating(database, holds)
-  const beat = surroundings.syncsKnown
+  const beat = options.syncsKnown
     ? database.prepare("insert or replace into turn (name, token, next_at) values ('answers', ?, ?)")
     : null
 

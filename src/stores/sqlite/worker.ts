@@ -12,9 +12,9 @@ import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
 import { reasonOf, whereToLook } from './rights.ts'
 import { type OpenOptions, openSqliteFile } from './schema.ts'
-import { admitting, adopt, type Surroundings, trying } from './signups.ts'
+import { admitting, adopt, type SignupOptions, trying } from './signups.ts'
 
-export interface SqliteOptions extends OpenOptions, Surroundings {
+export interface SqliteOptions extends OpenOptions, SignupOptions {
   /** Bytes that must be free on the disk; with less, signups are refused while the machine can still be repaired. */
   readonly minimumFree: number
 }
