@@ -58,12 +58,12 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const { eventName, destinations = [], provider = null, clock, bounds } = options
   const now = () => (clock === undefined ? null : new Date(clock()))
   const database = await opened(options)
-  const surroundings = { eventName, destinations, provider, now }
-  const outbox = postgresOutbox(database, { ...surroundings, bounds })
+  const common = { eventName, destinations, provider, now }
+  const outbox = postgresOutbox(database, { ...common, bounds })
   const { claim, settle, claimDigest, settleDigest, acquireInterval, leased, lost } = outbox
   const upkeep = upkeepOn(postgresSql(database), now)
   const { trackSources = false, holds = null, syncsKnown = false } = options
-  const { admit, trial } = postgresSignups(database, { ...surroundings, trackSources, holds, syncsKnown, leased, lost })
+  const { admit, trial } = postgresSignups(database, { ...common, trackSources, holds, syncsKnown, leased, lost })
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,

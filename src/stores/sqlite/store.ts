@@ -49,8 +49,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     commits,
     ...rest
   } = options
-  const surroundings = { destinations: [], provider, trackSources, holds, syncsKnown }
-  const thread = await startThread({ minimumFree: MINIMUM_FREE, ...surroundings, ...rest }, log)
+  const defaults = { minimumFree: MINIMUM_FREE, destinations: [] }
+  const thread = await startThread({ ...defaults, provider, trackSources, holds, syncsKnown, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
     const reply = await thread.ask({ do: 'step', steps, now: clock() })
