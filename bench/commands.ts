@@ -70,7 +70,7 @@ async function addHeld(
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
   const person = (i: number) =>
-    `{"name":"Person ${i}","email":"held-${run}-${i}-${process.hrtime.bigint()}@example.com","state":"held","heldFor":"above-limit"}\n`
+    `{"name":"Person ${i}","email":"held-${run}-${i}-${process.hrtime.bigint()}@example.com","state":"held","reason":"above-limit"}\n`
   writeFileSync(join(folder, HELD_INPUT), Array.from({ length: heldBeside(contacts) }, (_, i) => person(i)).join(''))
   const { code } = await runCommand(folder, settings, ['import', HELD_INPUT])
   if (code !== 0) throw new Error(`the import of who is held ended with ${code}`)

@@ -36,14 +36,14 @@ export async function showContact(config: Config, address: string, { json }: { r
   const { contact, deliveries, erasedAt } = await (await operatorOf(config)).person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
   if (json) return print([toJson({ ...whole(contact), deliveries })])
-  const { id, name, email, state, heldFor, createdAt, providerId, event } = contact
+  const { id, name, email, state, reason, createdAt, providerId, event } = contact
   return print([
     ...facts({
       id,
       name,
       address: email,
       state: states[state],
-      ...(heldFor && { 'held for': heldFor }),
+      ...(reason && { reason }),
       ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
       'signed up': moment(createdAt),
       joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact)}` : withoutEvent[state],
@@ -82,13 +82,13 @@ const deliveryColumns: Columns<DeliveryRecord> = {
 
 /** Everything about a contact, as JSON has it. */
 export function whole(contact: Contact) {
-  const { id, name, email, state, heldFor, createdAt, source, providerId, event } = contact
+  const { id, name, email, state, reason, createdAt, source, providerId, event } = contact
   return {
     id,
     name,
     email,
     state,
-    heldFor,
+    reason,
     createdAt,
     source,
     providerId,

@@ -9,24 +9,24 @@ export const listFormats = ['table', 'json'] as const
 export type ListFormat = (typeof listFormats)[number]
 
 /** A contact in a file: what an import needs to make the same contact again. */
-export interface ExportedContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'createdAt' | 'heldFor'> {
+export interface ExportedContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'createdAt' | 'reason'> {
   /** Absent if it is not known. */
   readonly source?: Source | undefined
 }
 
-export const exported = ({ id, name, email, state, createdAt, source, heldFor }: Contact): ExportedContact => ({
+export const exported = ({ id, name, email, state, createdAt, source, reason }: Contact): ExportedContact => ({
   id,
   name,
   email,
   state,
   createdAt,
   source,
-  heldFor,
+  reason,
 })
 
 /** The state in the CSV: that of a contact that is held has the reason too. */
-export const csvState = ({ state, heldFor }: Pick<Contact, 'state' | 'heldFor'>): string =>
-  heldFor === undefined ? state : `${state}:${heldFor}`
+export const csvState = ({ state, reason }: Pick<Contact, 'state' | 'reason'>): string =>
+  reason === undefined ? state : `${state}:${reason}`
 
 /** The columns of the CSV, always all of them: the members of a contact, then those of its source. Empty: not known. */
 export const csvColumns = ['id', 'name', 'email', 'state', 'createdAt', ...sourceParameters] as const

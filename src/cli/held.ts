@@ -65,7 +65,7 @@ const countedBy = (heading: string): Columns<{ readonly what: string; readonly c
 
 const columns: Columns<Contact> = {
   'signed up': ({ createdAt }) => moment(createdAt),
-  reason: ({ heldFor }) => heldFor ?? '',
+  reason: ({ reason }) => reason ?? '',
   name: ({ name }) => name,
   address: ({ email }) => email,
 }
@@ -114,7 +114,7 @@ async function agreed(operator: Operator, which: HeldFilter): Promise<boolean> {
   return false
 }
 
-const filterOf = ({ reason, before, ...which }: WhichHeld): HeldFilter => ({ ...which, heldFor: reason, until: before })
+const filterOf = ({ reason, before, ...which }: WhichHeld): HeldFilter => ({ ...which, reason, until: before })
 
 const isEverybody = (which: HeldFilter): boolean => Object.values(which).every(each => each === undefined)
 

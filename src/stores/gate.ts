@@ -27,7 +27,7 @@ export function credentialsOf({
 /** How a new contact is stored. */
 export interface Entry {
   /** Null: it is let in. */
-  readonly heldFor: HoldReason | null
+  readonly reason: HoldReason | null
   readonly mailbox: string | null
 }
 

@@ -29,7 +29,7 @@ export const tables = {
     event_name: 'text',
     event_at: 'time',
     source: 'json',
-    held_for: 'text',
+    reason: 'text',
     mailbox: 'text',
   },
   delivery: {
@@ -63,7 +63,7 @@ export const tableNames = Object.keys(tables) as readonly Table[]
 /** The columns that a query must return for a contact. */
 export const CONTACT_COLUMNS =
   'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
-  ' contact.event_name, contact.event_at, contact.source, contact.held_for'
+  ' contact.event_name, contact.event_at, contact.source, contact.reason'
 
 export interface ContactRow {
   readonly id: string
@@ -76,7 +76,7 @@ export interface ContactRow {
   readonly event_at: number | null
   /** JSON. */
   readonly source: string | null
-  readonly held_for: HoldReason | null
+  readonly reason: HoldReason | null
 }
 
 export function contactOf(row: ContactRow): Contact {
@@ -86,7 +86,7 @@ export function contactOf(row: ContactRow): Contact {
     name,
     email,
     state,
-    heldFor: row.held_for ?? undefined,
+    reason: row.reason ?? undefined,
     createdAt: new Date(created_at),
     source: sourceOf(source),
     providerId: provider_id ?? undefined,

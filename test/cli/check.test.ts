@@ -116,7 +116,7 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     const { sql, check } = await listed(t)
     await sql("update delivery set state = 'abandoned', settled_at = due_at")
     await sql(
-      "insert into contact (id, name, email, email_key, state, held_for, created_at) values (format('%036d', 7), 'Eve', 'e@x.example', 'e@x.example', 'held', 'unverified', 60000)",
+      "insert into contact (id, name, email, email_key, state, reason, created_at) values (format('%036d', 7), 'Eve', 'e@x.example', 'e@x.example', 'held', 'unverified', 60000)",
     )
     const { ok, told } = await check()
     assert.deepEqual([ok, told('held signups')!.is, told('abandoned')!.is], [true, 'note', 'note'])

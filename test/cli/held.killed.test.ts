@@ -50,7 +50,7 @@ const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
     await store.close()
     const sql = sqliteSql(path)
     await sql(
-      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
+      'insert into contact (id, name, email, email_key, state, reason, created_at)' +
         ` with recursive n (i) as (select 1 union all select i + 1 from n where i < ${HELD})` +
         " select format('%036d', i), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', 0 from n",
     )
@@ -64,7 +64,7 @@ const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
     await store.close()
     const sql = postgresSql(url)
     await sql(
-      'insert into contact (id, name, email, email_key, state, held_for, created_at)' +
+      'insert into contact (id, name, email, email_key, state, reason, created_at)' +
         " select gen_random_uuid(), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', now()" +
         ` from generate_series(1, ${HELD}) as i`,
     )

@@ -27,7 +27,7 @@ async function scene(t: TestContext) {
   }
   await store.close()
   const sql = sqlOn(path)
-  await sql("update contact set held_for = 'same-mailbox', created_at = 0 where email like 'bob%'")
+  await sql("update contact set reason = 'same-mailbox', created_at = 0 where email like 'bob%'")
   const states = () => contactsIn(path).map(({ email, state }) => `${email.slice(0, 3)} ${state}`)
   return { cwd, path, sql, states }
 }
@@ -84,7 +84,7 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
       email: 'bob@spam.example',
       state: 'held',
       createdAt: '1970-01-01T00:00:00.000Z',
-      heldFor: 'same-mailbox',
+      reason: 'same-mailbox',
     })
     assert.deepEqual(others, [])
     const none = await run(t, cwd, ['held', '--domain', 'sub.spam.example'])
@@ -94,12 +94,12 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
   test('the other commands know who is held, and why', { skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, async t => {
     const { cwd } = await scene(t)
     const list = await run(t, cwd, ['list', '--state', 'held', '--json', '--until', '1971-01-01'])
-    const { email, state, heldFor } = JSON.parse(list.stdout)
-    assert.deepEqual([email, state, heldFor], ['bob@spam.example', 'held', 'same-mailbox'])
+    const { email, state, reason } = JSON.parse(list.stdout)
+    assert.deepEqual([email, state, reason], ['bob@spam.example', 'held', 'same-mailbox'])
     const show = await run(t, cwd, ['show', 'bob@spam.example'])
-    assert.match(show.stdout, /\nstate +held: nobody is told of it until it is released\nheld for +same-mailbox\n/)
+    assert.match(show.stdout, /\nstate +held: nobody is told of it until it is released\nreason +same-mailbox\n/)
     const person = JSON.parse((await run(t, cwd, ['person', 'bob@spam.example'])).stdout)
-    assert.deepEqual([person.contact.state, person.contact.heldFor, person.copies], ['held', 'same-mailbox', []])
+    assert.deepEqual([person.contact.state, person.contact.reason, person.copies], ['held', 'same-mailbox', []])
     const csv = await run(t, cwd, ['export', '--no-bom', '--state', 'held', '--until', '1971-01-01'])
     assert.match(csv.stdout, /\r\n[^,]+,Bob,bob@spam\.example,held:same-mailbox,1970-01-01T00:00:00\.000Z,,,,,,\r\n$/)
     const all = await run(t, cwd, ['export', '--format', 'json'])

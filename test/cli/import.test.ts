@@ -52,10 +52,10 @@ async function listed(t: TestContext): Promise<string> {
   const cwd = await empty(t)
   withDatabase(join(cwd, 'data', 'waitlist.db'), database => {
     const insert = database.prepare(
-      'insert into contact (id, name, email, email_key, state, created_at, source, held_for)' +
+      'insert into contact (id, name, email, email_key, state, created_at, source, reason)' +
         ' values (?1, ?2, ?3, lower(?3), ?4, ?5, ?6, ?7)',
     )
-    for (const [i, [name, email, state, source, heldFor = null]] of people.entries()) {
+    for (const [i, [name, email, state, source, reason = null]] of people.entries()) {
       insert.run(
         `01956c1f-0b51-7abc-8def-01234567890${i}`,
         name,
@@ -63,7 +63,7 @@ async function listed(t: TestContext): Promise<string> {
         state,
         1_741_064_767_089 + i * 777,
         source,
-        heldFor,
+        reason,
       )
     }
   })

@@ -92,7 +92,7 @@ export function countingContract(
       const now = Math.floor(Date.now() / MINUTE) * MINUTE
       for (const age of [0, 5, 9]) await contact(desk, timeOf(now - age * MINUTE), `'{"ref": "friend"}'`)
       await desk.sql(
-        `update contact set state = 'held', held_for = 'same-mailbox' where created_at <= ${timeOf(now - 5 * MINUTE)}`,
+        `update contact set state = 'held', reason = 'same-mailbox' where created_at <= ${timeOf(now - 5 * MINUTE)}`,
       )
       const { contacts, held, signups, sources, sourced } = await counted(desk)
       assert.deepEqual(contacts, { pending: 0, listed: 1, held: 2 })

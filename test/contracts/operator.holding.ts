@@ -40,7 +40,7 @@ export function holdingContract(
         const claimed = await store.claim(destination, 10)
         assert.deepEqual(emailsOf(claimed), visitors(5))
         for (const { contact, attempts, doubt } of claimed) {
-          assert.deepEqual([contact.state, contact.heldFor, attempts, doubt], ['listed', undefined, 0, false])
+          assert.deepEqual([contact.state, contact.reason, attempts, doubt], ['listed', undefined, 0, false])
           assert.equal(contact.event?.name, 'waitlist.joined')
           assert.ok(Math.abs(Date.now() - contact.event.at.getTime()) < 60_000)
         }
@@ -71,12 +71,12 @@ export function holdingContract(
       const store = await opened(desk.place, t, { holds })
       for (const email of visitors(6)) await hold(store, [email])
       await desk.sql(
-        "update contact set held_for = 'same-mailbox' where email in ('visitor-1@example.com', 'visitor-4@example.com')",
+        "update contact set reason = 'same-mailbox' where email in ('visitor-1@example.com', 'visitor-4@example.com')",
       )
       await desk.sql(`update contact set created_at = ${moment(Date.now() - 7_200_000)} where email < 'visitor-3'`)
       const release = (which: HeldFilter) => desk.operator.release(which, alone, course)
       const until = new Date(Date.now() - 3_600_000)
-      const wish = { until, heldFor: 'same-mailbox', addresses: visitors(6) } as const
+      const wish = { until, reason: 'same-mailbox', addresses: visitors(6) } as const
       assert.equal((await desk.operator.countHeld(wish)).total, 1)
       assert.equal((await release(wish)).done, 1)
       assert.deepEqual(
@@ -89,9 +89,9 @@ export function holdingContract(
         missing: ['visitor-1@example.com', 'nobody@example.com'],
       })
       assert.deepEqual(await release({ until }), { done: 1, missing: [] })
-      assert.deepEqual(await desk.operator.discard({ heldFor: 'same-mailbox' }, course), { done: 1, missing: [] })
+      assert.deepEqual(await desk.operator.discard({ reason: 'same-mailbox' }, course), { done: 1, missing: [] })
       assert.deepEqual(await heldIn(desk), ['visitor-3@example.com', 'visitor-5@example.com'])
-      assert.equal((await desk.operator.discard({ heldFor: 'unverified' }, course)).done, 0)
+      assert.equal((await desk.operator.discard({ reason: 'unverified' }, course)).done, 0)
       assert.equal((await desk.operator.discard({ addresses: [] }, course)).done, 0, 'nobody is not everybody')
     })
 
@@ -104,7 +104,7 @@ export function holdingContract(
         { domain: 'sub.mail.example', count: 1 },
       ])
       const domain = 'MAIL.example'
-      assert.equal((await desk.operator.discard({ domain, heldFor: 'unverified' }, course)).done, 0)
+      assert.equal((await desk.operator.discard({ domain, reason: 'unverified' }, course)).done, 0)
       assert.deepEqual(await desk.operator.release({ domain }, alone, course), { done: 2, missing: [] })
       assert.deepEqual(await heldIn(desk), emails.slice(2))
     })
@@ -121,7 +121,7 @@ export function holdingContract(
       const noon = Date.UTC(2026, 0, 1, 12)
       await desk.sql(`update contact set created_at = ${moment(noon + 59 * 60_000)}`)
       await desk.sql(`update contact set created_at = ${moment(noon - 1)} where email like 'c@%' or email like 'd@%'`)
-      await desk.sql("update contact set held_for = 'unverified' where email like 'd@%'")
+      await desk.sql("update contact set reason = 'unverified' where email like 'd@%'")
       assert.deepEqual(await desk.operator.countHeld({}), {
         total: 7,
         since: new Date(noon - 1),
@@ -138,7 +138,7 @@ export function holdingContract(
           { from: new Date(noon), count: 5 },
         ],
       })
-      assert.deepEqual((await desk.operator.countHeld({ heldFor: 'unverified' })).hours, [
+      assert.deepEqual((await desk.operator.countHeld({ reason: 'unverified' })).hours, [
         { from: new Date(noon - 3_600_000), count: 1 },
       ])
     })

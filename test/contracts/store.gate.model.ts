@@ -73,7 +73,7 @@ function model({ above, suspicious }: HoldRules) {
   const claimants = new Map<string, string>()
   const arrivals: { readonly at: number; readonly domain: string }[] = []
 
-  const reason = (local: string, host: string, now: number): string | null => {
+  const reasonOf = (local: string, host: string, now: number): string | null => {
     const young = arrivals.filter(({ at }) => at > now - WINDOW)
     const domain = host.replace('a.example', 'example')
     if (suspicious && PROVIDERS.includes(host)) {
@@ -95,9 +95,9 @@ function model({ above, suspicious }: HoldRules) {
     const before = known.get(key)
     if (before !== undefined) return before
     const [local, host] = key.split('@') as [string, string]
-    const heldFor = reason(local, host, now)
-    known.set(key, heldFor === null ? 'already listed' : 'still held')
-    return heldFor ?? 'listed now'
+    const reason = reasonOf(local, host, now)
+    known.set(key, reason === null ? 'already listed' : 'still held')
+    return reason ?? 'listed now'
   }
 }
 

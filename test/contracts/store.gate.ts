@@ -47,10 +47,10 @@ export function gateContract(name: string, place: MakePlace): void {
       assert.deepEqual(await store.admit(visitor(1)), { is: 'still held' })
       assert.deepEqual(await store.claim('webhook', 10), [])
       if (here.sql !== undefined) {
-        const rows = await here.sql('select state, held_for, event_name from contact')
+        const rows = await here.sql('select state, reason, event_name from contact')
         assert.deepEqual(
           rows.map(row => ({ ...row })),
-          [{ state: 'held', held_for: 'above-limit', event_name: null }],
+          [{ state: 'held', reason: 'above-limit', event_name: null }],
         )
       }
     })
@@ -122,9 +122,9 @@ export function gateContract(name: string, place: MakePlace): void {
         assert.equal((await store.admit(each)).is, reason === null ? 'listed now' : 'held now', each.email)
       }
       if (here.sql === undefined) return t.diagnostic('what is stored was not looked at')
-      const rows = await here.sql('select email, held_for from contact order by number')
+      const rows = await here.sql('select email, reason from contact order by number')
       assert.deepEqual(
-        rows.map(row => [row.email, row.held_for]),
+        rows.map(row => [row.email, row.reason]),
         signups.map(([{ email }, reason]) => [email, reason]),
       )
     })

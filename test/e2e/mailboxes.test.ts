@@ -51,9 +51,9 @@ describe('HOLD_SUSPICIOUS, set later', { timeout: 60_000 }, () => {
     await add(on, 'c.y.d@gmail.com')
     await add(on, 'dot@gmail.com')
     assert.equal(await signUp(after, 'd.o.t@gmail.com'), 'held')
-    const states = await sql('select email, state, held_for from contact order by number')
+    const states = await sql('select email, state, reason from contact order by number')
     assert.deepEqual(
-      states.map(({ email, state, held_for }) => [email, state, held_for].filter(each => each !== null).join(' ')),
+      states.map(({ email, state, reason }) => [email, state, reason].filter(each => each !== null).join(' ')),
       [
         'ada.lovelace@gmail.com listed',
         'adalovelace@gmail.com listed',

@@ -49,7 +49,7 @@ async function challenged(t: TestContext, kind: Kind | 'altcha' = 'turnstile', e
 const storedIn = ({ databasePath }: TestService) =>
   withDatabase(databasePath, database =>
     database
-      .prepare('select email, state, held_for as reason from contact order by number')
+      .prepare('select email, state, reason from contact order by number')
       .all()
       .map(row => ({ ...row })),
   )

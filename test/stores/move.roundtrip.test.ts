@@ -46,7 +46,7 @@ const person = fc.record({
   mailbox: orNull(text),
   // Listed with an event, listed as one whom the provider had before, pending, or held.
   is: fc.constantFrom('joined', 'known', 'pending', 'held'),
-  heldFor: text,
+  reason: text,
   event: fc.record({ name: text, at: time }),
   deliveries: fc.uniqueArray(
     fc.record({
@@ -84,7 +84,7 @@ const lists = fc.tuple(people, others).map(([people, { erased, secret }]): List 
     return { ...each, number }
   })
   return {
-    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, heldFor, mailbox }) => ({
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox }) => ({
       number,
       id,
       name,
@@ -96,7 +96,7 @@ const lists = fc.tuple(people, others).map(([people, { erased, secret }]): List 
       event_name: is === 'joined' ? event.name : null,
       event_at: is === 'joined' ? event.at : null,
       source: source && JSON.stringify(source),
-      held_for: is === 'held' ? heldFor : null,
+      reason: is === 'held' ? reason : null,
       mailbox,
     })),
     delivery: all.flatMap(({ number, deliveries }) =>

@@ -129,7 +129,7 @@ export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed
   event_name: state === 'listed' ? 'waitlist.joined' : null,
   event_at: state === 'listed' ? START + number : null,
   source: null,
-  held_for: null,
+  reason: null,
   mailbox: null,
 })
 

@@ -88,7 +88,7 @@ describe('with a million rows', () => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())
     const of = (holds: HoldRules | null) => prepared(() => admitting(file.database, { ...surroundings, holds }))
-    const gate = /\b(?:spent|arrival|mailbox|held_for)\b/
+    const gate = /\b(?:spent|arrival|mailbox|reason)\b/
     const [off, on] = [await of(null), await of({ above: null, window: 60_000, suspicious: false })]
     assert.deepEqual(
       off.filter(sql => gate.test(sql)),

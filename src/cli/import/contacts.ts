@@ -51,14 +51,14 @@ function givenIn(fields: readonly string[], columns: Columns, isOurs: boolean): 
     return isOurs ? parts?.map(withoutApostrophe).join(' ') : parts?.join(' ').trim()
   }
   // An export of ours has the reason behind the state.
-  const [state, heldFor] = isOurs ? (text('state')?.split(':', 2) ?? []) : [text('state')]
+  const [state, reason] = isOurs ? (text('state')?.split(':', 2) ?? []) : [text('state')]
   const source = Object.fromEntries(sourceParameters.map(parameter => [parameter, text(parameter)]))
   return {
     id: text('id'),
     name: text('name'),
     email: text('email'),
     state,
-    heldFor,
+    reason,
     createdAt: text('createdAt'),
     source,
   }
@@ -70,7 +70,7 @@ export interface Given {
   readonly name?: unknown
   readonly email?: unknown
   readonly state?: unknown
-  readonly heldFor?: unknown
+  readonly reason?: unknown
   readonly createdAt?: unknown
   readonly source?: unknown
 }
@@ -79,7 +79,7 @@ export interface Given {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Reads one contact by the rules for a signup. A problem never repeats what was given. */
-export function entryOf({ id, name, email, state, heldFor, createdAt, source }: Given, now: number): Entry | Problem {
+export function entryOf({ id, name, email, state, reason, createdAt, source }: Given, now: number): Entry | Problem {
   const signup = parseSignup({ name, email })
   if ('problem' in signup) return signup
   if (!isAbsent(id) && !(typeof id === 'string' && UUID.test(id))) {
@@ -88,8 +88,8 @@ export function entryOf({ id, name, email, state, heldFor, createdAt, source }: 
   if (!isAbsent(state) && !contactStates.includes(state as ContactState)) {
     return { problem: `state must be ${oneOf(contactStates)}` }
   }
-  if (state === 'held' ? !holdReasons.includes(heldFor as HoldReason) : !isAbsent(heldFor)) {
-    return { problem: `heldFor belongs to a contact that is held, and must be ${oneOf(holdReasons)}` }
+  if (state === 'held' ? !holdReasons.includes(reason as HoldReason) : !isAbsent(reason)) {
+    return { problem: `reason belongs to a contact that is held, and must be ${oneOf(holdReasons)}` }
   }
   const time = isAbsent(createdAt) ? undefined : timeOf(createdAt)
   if (time !== undefined && !(time >= 0 && time <= now + DAY)) {
@@ -100,7 +100,7 @@ export function entryOf({ id, name, email, state, heldFor, createdAt, source }: 
     signup,
     id: isAbsent(id) ? undefined : (id as string),
     state: isAbsent(state) ? 'listed' : (state as ContactState),
-    heldFor: isAbsent(heldFor) ? undefined : (heldFor as HoldReason),
+    reason: isAbsent(reason) ? undefined : (reason as HoldReason),
     createdAt: time === undefined ? undefined : new Date(time),
     source: sourceOf((source ?? {}) as object),
   }

@@ -41,7 +41,7 @@ export interface ContactFilter {
   readonly until?: Date | undefined
   readonly state?: ContactState | undefined
   /** Why they are held, of those who are. */
-  readonly heldFor?: HoldReason | undefined
+  readonly reason?: HoldReason | undefined
   /** Of the address, without its subdomains; case-insensitive. */
   readonly domain?: string | undefined
   /** What `sourceLabel` returns. */
@@ -138,7 +138,7 @@ export interface Conditions {
 
 /** The same in both engines, but for the upper and lower case of names, which each folds in its own way. */
 export function conditionsOf(which: Which, { contains, domain, among, elements }: Dialect): Conditions {
-  const { search, since, until, state, heldFor, source, addresses, above, upTo } = which
+  const { search, since, until, state, reason, source, addresses, above, upTo } = which
   const values: Value[] = []
   const given = (value: Value) => `$${values.push(value)}`
   const conditions = [
@@ -148,7 +148,7 @@ export function conditionsOf(which: Which, { contains, domain, among, elements }
     until !== undefined && `contact.created_at < ${given(until)}`,
     // Not a parameter, so that the index on those who are pending is used.
     state !== undefined && `contact.state = '${state}'`,
-    heldFor !== undefined && `contact.held_for = ${given(heldFor)}`,
+    reason !== undefined && `contact.reason = ${given(reason)}`,
     which.domain !== undefined && `${domain('contact.email_key')} = ${given(emailKey(which.domain))}`,
     addresses !== undefined &&
       among('contact.email_key', elements(given(JSON.stringify(addresses.map(emailKey))), 'text')),

@@ -63,8 +63,8 @@ select minute, count(*) as count from (
 
 /** Where nobody is held it costs nothing. */
 const HELD =
-  'select held_for as reason, count(*) as count, min(created_at) as oldest, max(created_at) as newest' +
-  " from contact where state = 'held' group by held_for order by 2 desc, 1"
+  'select reason, count(*) as count, min(created_at) as oldest, max(created_at) as newest' +
+  " from contact where state = 'held' group by reason order by 2 desc, 1"
 
 /** Grouped before a label is read, which takes longer than to group. */
 const sources = ({ json }: Dialect) => `

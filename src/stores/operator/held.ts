@@ -20,7 +20,7 @@ export interface Holding {
 }
 
 /** Which of them: those for which all of it holds. */
-export interface HeldFilter extends Pick<ContactFilter, 'heldFor' | 'domain' | 'search' | 'until'> {
+export interface HeldFilter extends Pick<ContactFilter, 'reason' | 'domain' | 'search' | 'until'> {
   readonly addresses?: readonly string[] | undefined
 }
 
@@ -71,7 +71,7 @@ async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {
   const { domain, hour } = sql.dialect
   const { where, values } = conditionsOf({ ...which, state: 'held' }, sql.dialect)
   const reasons = await sql.all<{ reason: HoldReason; count: number; since: number }>(
-    `select held_for as reason, count(*) as count, min(created_at) as since from contact ${where} group by 1 order by 2 desc, 1`,
+    `select reason, count(*) as count, min(created_at) as since from contact ${where} group by 1 order by 2 desc, 1`,
     values,
   )
   const domains = await sql.all<{ domain: string; count: number }>(
@@ -102,7 +102,7 @@ async function release(sql: Sql, numbers: string, announcement: Announcement): P
   const { now, inOrder, among, elements } = sql.dialect
   const { state, eventName, destinations } = initialState({ state: 'listed' }, announcement)
   const released = await sql.all<{ number: number }>(
-    `update contact set state = $2, held_for = null, event_name = $3,` +
+    `update contact set state = $2, reason = null, event_name = $3,` +
       ` event_at = case when cast($3 as text) is not null then ${now} end` +
       ` where ${among('number', stillHeld(sql))} returning number`,
     [numbers, state, eventName],

@@ -27,7 +27,7 @@ export interface Entry {
   readonly id?: string | undefined
   readonly state: ContactState
   /** Of those that are held, and only of those. */
-  readonly heldFor?: HoldReason | undefined
+  readonly reason?: HoldReason | undefined
   /** Absent: now. */
   readonly createdAt?: Date | undefined
   readonly source?: Source | undefined
@@ -135,14 +135,14 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
 }
 
 function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
-  const { id, signup, createdAt, source, heldFor } = entry
+  const { id, signup, createdAt, source, reason } = entry
   return {
     id: id ?? randomUUIDv7(),
     name: signup.name,
     email: signup.email,
     email_key: keyOf(entry),
     state: initialState(entry, announcement).state,
-    held_for: heldFor ?? null,
+    reason: reason ?? null,
     created_at: createdAt?.getTime() ?? null,
     source: source === undefined ? null : JSON.stringify(source),
     mailbox: keepsMailboxes ? mailboxOf(keyOf(entry)) : null,

@@ -127,9 +127,9 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
     const window = await windowOf(asked, query, time)
     const entries = new Map<Item, Entry>()
     for (const [item, candidate] of candidates) {
-      const heldFor = holdReasonOf(candidate, window)
-      window.enter(candidate, heldFor === null)
-      entries.set(item, { heldFor, mailbox: candidate.mailbox })
+      const reason = holdReasonOf(candidate, window)
+      window.enter(candidate, reason === null)
+      entries.set(item, { reason, mailbox: candidate.mailbox })
     }
     await window.save(items.length)
     return { entries, spent }

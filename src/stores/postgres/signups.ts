@@ -19,13 +19,13 @@ const admitting = (state: 'listed' | 'pending', { trackSources, holds }: Kept) =
   /** What is only stored where it is wanted. The parameters begin with $8. */
   const more = [
     ...(trackSources ? [{ column: 'source', type: 'json' }] : []),
-    ...(holds === null ? [] : ['held_for', 'mailbox'].map(column => ({ column, type: 'text' }))),
+    ...(holds === null ? [] : ['reason', 'mailbox'].map(column => ({ column, type: 'text' }))),
   ]
   const moreParameters = more.map(({ type }, i) => `, $${i + 8}::${type}[]`).join('')
   const moreColumns = more.map(({ column }) => `, ${column}`).join('')
 
-  const unlessHeld = (value: string) => (holds === null ? value : `case when held_for is null then ${value} end`)
-  const stateOfEach = holds === null ? `'${state}'` : `case when held_for is null then '${state}' else 'held' end`
+  const unlessHeld = (value: string) => (holds === null ? value : `case when reason is null then ${value} end`)
+  const stateOfEach = holds === null ? `'${state}'` : `case when reason is null then '${state}' else 'held' end`
   const eventColumns = state === 'listed' ? ', event_name, event_at' : ''
   const event = state === 'listed' ? `, ${unlessHeld('$6')}, ${unlessHeld(NOW)}` : ''
   return `
@@ -38,11 +38,11 @@ with input as (
   insert into contact (id, name, email, email_key, state, created_at${eventColumns}${moreColumns})
   select id, name, email, email_key, ${stateOfEach}, ${NOW}${event}${moreColumns} from firsts order by email_key
   on conflict do nothing
-  returning number, id, created_at, state${holds === null ? '' : ', held_for'}
+  returning number, id, created_at, state${holds === null ? '' : ', reason'}
 ), ${DURABLE}`
 }
 
-const HELD_FOR = ({ holds }: Kept) => (holds === null ? '' : ', held_for')
+const REASON = ({ holds }: Kept) => (holds === null ? '' : ', reason')
 /** Writes to the log of the server and nowhere else, so that the commit is synced whatever the statement stored. */
 const BEAT = "select pg_logical_emit_message(true, 'waitlist', '')"
 /** What was added, or a row of nulls where nothing was. */
@@ -55,7 +55,7 @@ const admitListed = (kept: Kept) => `${admitting('listed', kept)}, announced as 
   insert into delivery (contact, destination, due_at)
   select number, destination, created_at from added cross join unnest($7::text[]) as destination${LET_IN(kept)} ${IN_PLACE}
 )
-select id, state${HELD_FOR(kept)} from ${ADDED(kept)}`
+select id, state${REASON(kept)} from ${ADDED(kept)}`
 
 /** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
 const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
@@ -63,11 +63,11 @@ const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
   select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added${LET_IN(kept)} ${IN_PLACE}
   returning number, token
 )
-select id, created_at, state${HELD_FOR(kept)}, leased.number as delivery from ${ADDED(kept)} left join leased on token = id`
+select id, created_at, state${REASON(kept)}, leased.number as delivery from ${ADDED(kept)} left join leased on token = id`
 
 /** The contacts of addresses that were not added just now. */
 const KNOWN = `
-select contact.number, id, email_key, contact.state, held_for, created_at, delivery.number as delivery from contact
+select contact.number, id, email_key, contact.state, reason, created_at, delivery.number as delivery from contact
 left join delivery on delivery.contact = contact.number and token = id
 where email_key = any($1::text[])`
 
@@ -108,7 +108,7 @@ interface Item extends Insertable {
 interface Added {
   readonly id: string
   readonly state: ContactState
-  readonly held_for?: HoldReason | null
+  readonly reason?: HoldReason | null
   readonly created_at?: number
   readonly delivery?: number | null
 }
@@ -278,7 +278,7 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
     }
     if (holds !== null) {
       values.push(
-        items.map(item => entries?.get(item)?.heldFor ?? null),
+        items.map(item => entries?.get(item)?.reason ?? null),
         items.map(item => entries?.get(item)?.mailbox ?? null),
       )
     }
@@ -287,7 +287,7 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
 
   function addedNow(
     { id, since, signup: { name, email, source } }: Item,
-    { created_at, delivery, held_for: reason }: Added,
+    { created_at, delivery, reason }: Added,
   ): Admission {
     if (reason != null) return { is: 'held now', reason }
     if (provider === null) return { is: 'listed now', contactId: id }

@@ -52,15 +52,15 @@ export function gating(database: DatabaseSync, rules: HoldRules) {
       }
       const candidate = candidateOf({ name, email, unverified }, rules)
       const { mailbox, scopes } = candidate
-      if (isKnown.get(emailKey(email)) !== undefined) return { heldFor: null, mailbox }
-      const heldFor = holdReasonOf(candidate, {
+      if (isKnown.get(emailKey(email)) !== undefined) return { reason: null, mailbox }
+      const reason = holdReasonOf(candidate, {
         knows: mailbox => hasMailbox.get(mailbox) !== undefined,
         hasRoom: (scope, most) => roomIn(scope, most, now) !== undefined,
       })
-      if (heldFor === null) {
+      if (reason === null) {
         for (const [scope, most] of scopes) arrive.run(scope, roomIn(scope, most, now)!, now)
       }
-      return { heldFor, mailbox }
+      return { reason, mailbox }
     },
   }
 }

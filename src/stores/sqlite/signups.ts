@@ -57,7 +57,7 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   const columns = [
     ...['id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
     ...(trackSources ? ['source'] : []),
-    ...(holds === null ? [] : ['held_for', 'mailbox']),
+    ...(holds === null ? [] : ['reason', 'mailbox']),
   ]
   const insert = database.prepare(
     `insert into contact (${columns.join(', ')})` +
@@ -90,8 +90,8 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     const key = emailKey(email)
     const entry = isTrial ? undefined : gate?.entryOf(name, email, credentialsOf({ email, proof, unverified }), now)
     if (entry === 'spent') return { is: 'spent' }
-    const { heldFor = null, mailbox = null } = entry ?? {}
-    const state = heldFor !== null ? 'held' : provider === null ? 'listed' : 'pending'
+    const { reason = null, mailbox = null } = entry ?? {}
+    const state = reason !== null ? 'held' : provider === null ? 'listed' : 'pending'
     const { changes, lastInsertRowid } = insert.run(
       id,
       name,
@@ -102,10 +102,10 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
       state === 'listed' ? eventName : null,
       state === 'listed' ? now : null,
       ...(trackSources ? [source === undefined ? null : JSON.stringify(source)] : []),
-      ...(gate === null ? [] : [heldFor, mailbox]),
+      ...(gate === null ? [] : [reason, mailbox]),
     )
     if (changes === 0) return known(key, now)
-    if (heldFor !== null) return { is: 'held now', reason: heldFor }
+    if (reason !== null) return { is: 'held now', reason }
     if (provider === null) {
       announce(lastInsertRowid, now)
       return { is: 'listed now', contactId: id }

@@ -29,7 +29,7 @@ export interface Contact {
   readonly email: string
   readonly state: ContactState
   /** Why it is held; absent in any other state. */
-  readonly heldFor?: HoldReason | undefined
+  readonly reason?: HoldReason | undefined
   /** When the signup was recorded. */
   readonly createdAt: Date
   /** Where the signup came from; absent if that is not known. */

@@ -12,11 +12,11 @@ create table contact (
   event_name  text,
   event_at    timestamptz,
   source      json, -- where the signup came from; null: not known
-  held_for    text, -- why it is held
+  reason      text, -- why it is held
   mailbox     text collate "C", -- the one behind all spellings of the address, where those are watched
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state = 'listed'),
-  check ((held_for is null) = (state <> 'held')),
+  check ((reason is null) = (state <> 'held')),
   -- What JavaScript can hold: what was written by hand is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (isfinite(created_at)),

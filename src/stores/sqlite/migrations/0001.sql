@@ -13,11 +13,11 @@ create table contact (
   event_name  text,
   event_at    integer,
   source      text,             -- where the signup came from, as JSON; null: not known
-  held_for    text,             -- why it is held
+  reason      text,             -- why it is held
   mailbox     text,             -- the one behind all spellings of the address, where those are watched
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state = 'listed'),
-  check ((held_for is null) = (state <> 'held')),
+  check ((reason is null) = (state <> 'held')),
   -- What JavaScript can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (created_at between -8640000000000000 and 8640000000000000),
