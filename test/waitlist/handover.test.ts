@@ -4,125 +4,63 @@ import type { HandedOver } from '../../src/waitlist/delivery/handover.ts'
 import type { Joined } from '../../src/waitlist/join.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import type { Creation } from '../../src/waitlist/ports/provider.ts'
-import { moment, scene, stay } from './scene.ts'
+import { moment, type Scene, scene, stay } from './scene.ts'
 
 const EMAIL = 'ada@example.com'
 const kept = { is: 'kept', because: 'unreachable' } as const
 const keptBySettings = { is: 'kept', because: 'misconfigured' } as const
 const unclear: Creation = { is: 'unclear', why: 'no answer in time' }
+const unreached: Creation = { is: 'unreached', why: 'connection refused' }
+const misconfigured: Creation = { is: 'misconfigured', why: 'answered with 401' }
+const up: Creation = { is: 'created' }
 
-interface Row {
-  readonly creation: Creation
-  readonly doubt: readonly boolean[]
-  /** What becomes of the contact. */
-  readonly contact: 'listed' | 'removed' | 'pending'
-  readonly events: 0 | 1
-  readonly doubtAfter?: (before: boolean) => boolean
-  readonly hears: HandedOver
-}
-const either = [false, true]
-const stays = (before: boolean) => before
-const always = () => true
+type Becomes = 'listed with its event' | 'listed' | 'removed' | 'pending' | 'pending, in doubt'
+
 const contactId = 'p1'
 const named = { providerId: contactId } as const
+const known = { is: 'known' } as const
+const refused = { is: 'refused', reason: 'it is blocked there' } as const
 
-/** The table of the hand-over, line by line. */
-const table: readonly Row[] = [
-  {
-    creation: { is: 'created', ...named },
-    doubt: either,
-    contact: 'listed',
-    events: 1,
-    hears: { is: 'new', contactId },
-  },
-  { creation: { is: 'created' }, doubt: either, contact: 'listed', events: 1, hears: { is: 'new' } },
-  ...[undefined, true, false].map<Row>(ours => ({
-    creation: { is: 'existing', ...named, ours },
-    doubt: [false],
-    contact: 'listed',
-    events: 0,
-    hears: { is: 'known' },
-  })),
-  ...[undefined, true].map<Row>(ours => ({
-    creation: { is: 'existing', ...named, ours },
-    doubt: [true],
-    contact: 'listed',
-    events: 1,
-    hears: ours ? { is: 'new', contactId } : { is: 'new' },
-  })),
-  {
-    creation: { is: 'existing', ...named, ours: false },
-    doubt: [true],
-    contact: 'listed',
-    events: 0,
-    hears: { is: 'known' },
-  },
-  {
-    creation: { is: 'refused', reason: 'it is blocked there' },
-    doubt: either,
-    contact: 'removed',
-    events: 0,
-    hears: { is: 'refused', reason: 'it is blocked there' },
-  },
-  {
-    creation: { is: 'unreached', why: 'refused' },
-    doubt: either,
-    contact: 'pending',
-    events: 0,
-    doubtAfter: stays,
-    hears: kept,
-  },
-  {
-    creation: { is: 'unreached', why: 'too many wait', notSent: true },
-    doubt: either,
-    contact: 'pending',
-    events: 0,
-    doubtAfter: stays,
-    hears: kept,
-  },
-  {
-    creation: { is: 'misconfigured', why: '401' },
-    doubt: either,
-    contact: 'pending',
-    events: 0,
-    doubtAfter: stays,
-    hears: keptBySettings,
-  },
-  {
-    creation: { is: 'misconfigured', why: 'there is no such list', tookEffect: true },
-    doubt: either,
-    contact: 'pending',
-    events: 0,
-    doubtAfter: always,
-    hears: keptBySettings,
-  },
-  { creation: unclear, doubt: either, contact: 'pending', events: 0, doubtAfter: always, hears: kept },
+/** The table of the hand-over, line by line; whether there was doubt before, if that matters. */
+const table: readonly (readonly [Creation, before: readonly boolean[], Becomes, hears: HandedOver])[] = [
+  [{ is: 'created', ...named }, [false, true], 'listed with its event', { is: 'new', contactId }],
+  [{ is: 'created' }, [false, true], 'listed with its event', { is: 'new' }],
+  [{ is: 'existing', ...named }, [false], 'listed', known],
+  [{ is: 'existing', ...named, ours: true }, [false], 'listed', known],
+  [{ is: 'existing', ...named, ours: false }, [false, true], 'listed', known],
+  [{ is: 'existing', ...named }, [true], 'listed with its event', { is: 'new' }],
+  [{ is: 'existing', ...named, ours: true }, [true], 'listed with its event', { is: 'new', contactId }],
+  [refused, [false, true], 'removed', refused],
+  [unreached, [false, true], 'pending', kept],
+  [{ is: 'unreached', why: 'too many wait', notSent: true }, [false, true], 'pending', kept],
+  [misconfigured, [false, true], 'pending', keptBySettings],
+  [{ is: 'misconfigured', why: 'no such list', tookEffect: true }, [false, true], 'pending, in doubt', keptBySettings],
+  [unclear, [false, true], 'pending, in doubt', kept],
 ]
 
-for (const { creation, doubt: before, contact, events, doubtAfter, hears } of table) {
-  for (const doubt of before) {
-    const ours = 'ours' in creation ? ` (ours: ${creation.ours})` : ''
-    const id = 'providerId' in creation ? ' with an id' : ''
-    const why = 'why' in creation ? ` (${creation.why})` : ''
-    const says = `${creation.is}${ours}${id}${why}, ${doubt ? 'in doubt' : 'without doubt'}`
-    test(`${says}: ${contact}, ${events} events, and the visitor hears ${hears.is}`, async t => {
+for (const [creation, either, becomes, hears] of table) {
+  for (const before of either) {
+    test(`${JSON.stringify(creation)}, in doubt: ${before}: it is ${becomes}; the visitor hears ${hears.is}`, async t => {
       const here = await scene(t, () => unclear)
-      if (doubt) assert.deepEqual(await here.visit(EMAIL), kept)
+      if (before) assert.deepEqual(await here.visit(EMAIL), kept)
       here.provider.answer = () => creation
       assert.deepEqual(bare(await here.visit(EMAIL)), hears)
       assert.deepEqual(
-        here.asked.map(each => each.doubt),
-        doubt ? [false, true] : [false],
+        here.asked.map(({ doubt }) => doubt),
+        before ? [false, true] : [false],
       )
-      const left = here.contacts().map(each => [each.state, each.events, each.providerId])
+      const events = becomes === 'listed with its event' ? 1 : 0
       const providerId = 'providerId' in creation ? contactId : null
-      const states = { listed: [['listed', events, providerId]], pending: [['pending', 0, null]], removed: [] }
-      assert.deepEqual(left, states[contact])
+      const [state] = becomes.split(/[ ,]/)
+      assert.deepEqual(
+        here.contacts().map(each => [each.state, each.events, each.providerId]),
+        state === 'removed' ? [] : [[state, events, providerId]],
+      )
       assert.equal(here.announced(), events)
-      const expected = contact === 'pending' ? [[doubtAfter!(doubt) ? 1 : 0, 'why' in creation && creation.why]] : []
+      const doubt = before || becomes === 'pending, in doubt' ? 1 : 0
       assert.deepEqual(
         here.pending().map(each => [each.doubt, each.why]),
-        expected,
+        state === 'pending' ? [[doubt, 'why' in creation && creation.why]] : [],
       )
     })
   }
@@ -185,7 +123,7 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
   })
 
   test('a visitor tries again while the background asks: no second call', async t => {
-    const here = await scene(t, () => ({ is: 'unreached', why: 'refused' }))
+    const here = await scene(t, () => unreached)
     assert.deepEqual(await here.visit(EMAIL), kept)
     const end = moment()
     here.provider.answer = () => end.promise.then(() => ({ is: 'created' }))
@@ -200,7 +138,7 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
   })
 
   test('who waits in vain is told that the signup is kept, and begins nothing after the deadline', async t => {
-    const { here, first, end } = await underWay(t, { is: 'unreached', why: 'refused' })
+    const { here, first, end } = await underWay(t, unreached)
     assert.deepEqual(await here.visit(EMAIL, here.handing, stay(), 150), kept)
     assert.deepEqual(await here.visit(EMAIL, here.handing, AbortSignal.abort()), kept)
     end()
@@ -253,5 +191,99 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
     const [row] = here.pending()
     assert.deepEqual([row!.doubt, row!.leased], [1, 0])
     assert.match(row!.why!, /TypeError/)
+  })
+})
+
+const POISON = 'poison@example.com'
+const listed = ({ contacts }: Scene) => contacts().filter(({ state }) => state === 'listed').length
+
+/** Signups in a row that meet an outage, so that it is one beyond doubt. */
+async function crowd({ visit }: Scene, what = 'visitor'): Promise<void> {
+  for (let i = 0; i < 5; i++) await visit(`${what}-${i}@example.com`)
+}
+
+describe('completing what is pending', { timeout: 60_000 }, () => {
+  test('one for which alone the provider fails holds up nobody, is told of, and is tried again less and less often', async t => {
+    const here = await scene(t, ({ email }) => (email === POISON ? unreached : up))
+    await here.visit('eve@example.com')
+    const start = here.clock.now
+    await here.visit(POISON)
+    for (let i = 0; i < 100; i++) {
+      assert.equal((await here.visit(`visitor-${i}@example.com`)).is, 'new')
+      await here.pass(1)
+    }
+    const times = here.asked.filter(({ email }) => email === POISON).map(({ at }) => (at - start) / 1_000)
+    assert.deepEqual(times, [0, 2, 7, 22, 82])
+    const contact = here.contacts()[1]!.id
+    const details = { destination: 'fake', contact, attempt: 1, why: 'connection refused', again: 'in 2 s' }
+    assert.deepEqual(here.lines[0], { level: 'warn', message: 'a delivery failed', details })
+  })
+
+  test('after an outage of an hour all are completed in 30 s, each asked about once, though one of them is poisoned', async t => {
+    const here = await scene(t, ({ email }) => (email === POISON ? misconfigured : up))
+    await here.visit('eve@example.com')
+    await here.visit(POISON)
+    here.provider.answer = () => unreached
+    await crowd(here)
+    await here.waiting(100)
+    await here.pass(3_600 - 600)
+    const earlier = here.asked.length
+    await here.pass(600)
+    assert.equal(here.asked.length - earlier, 120, 'one contact in five seconds')
+    assert.deepEqual([...new Set(here.pending().map(({ attempts }) => attempts))].toSorted(), [0, 1])
+    here.provider.answer = ({ email }) => (email === POISON ? misconfigured : up)
+    const before = here.asked.length
+    await here.pass(30)
+    const all = 1 + 5 + 100
+    assert.deepEqual([listed(here), here.announced()], [all, all])
+    assert.deepEqual(
+      here.pending().map(({ email }) => email),
+      [POISON],
+    )
+    assert.equal(here.asked.slice(before).filter(({ email }) => email !== POISON).length, all - 1)
+  })
+
+  test('the provider is told what a visitor waits for, and what nobody does', async t => {
+    const told: [email: string, forVisitor: boolean | undefined][] = []
+    const here = await scene(t, ({ email }, _doubt, _leave, forVisitor) => {
+      told.push([email, forVisitor])
+      return up
+    })
+    await here.waiting(1)
+    await here.visit(EMAIL)
+    await here.pass(1)
+    assert.deepEqual(told, [
+      [EMAIL, true],
+      ['waiting-0@example.com', false],
+    ])
+  })
+
+  for (const [answer, because] of [
+    [unreached, 'unreachable'],
+    [misconfigured, 'misconfigured'],
+  ] as const) {
+    test(`a visitor during an outage is answered without a call (${because}), also for trying again`, async t => {
+      const here = await scene(t, () => answer)
+      await crowd(here)
+      const before = here.asked.length
+      for (let time = 1; time <= 2; time++) assert.deepEqual(await here.visit(EMAIL), { is: 'kept', because })
+      assert.equal(here.asked.length, before)
+      const row = here.pending().find(({ email }) => email === EMAIL)
+      assert.deepEqual([row?.attempts, row?.doubt, row?.leased], [0, 0, 0])
+      here.provider.answer = () => up
+      await here.pass(30)
+      assert.equal(listed(here), here.contacts().length)
+    })
+  }
+
+  test('one whose address is refused is dropped, with a line in the log', async t => {
+    const here = await scene(t, () => refused)
+    await here.waiting(1)
+    await here.pass(1)
+    assert.deepEqual(here.contacts(), [])
+    assert.deepEqual(
+      here.lines.map(({ level, details }) => [level, (details as { why: string }).why]),
+      [['warn', refused.reason]],
+    )
   })
 })

@@ -12,7 +12,7 @@ import {
   untilTurn,
 } from '../../src/waitlist/delivery/retry.ts'
 import type { Failure } from '../../src/waitlist/ports/failure.ts'
-import type { Contact } from '../../src/waitlist/rules/contact.ts'
+import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 
 const DAY = 86_400_000
 const MIDDLE = 0.5
@@ -40,28 +40,6 @@ describe('when to try again', () => {
     assert.deepEqual([untilTurn(0), untilTurn(1)], [4_000, 6_000])
   })
 
-  test('no stored wait is longer than the longest, whatever the failure', () => {
-    const failures: readonly Failure[] = [
-      { is: 'unreached', why: '429', retryAfter: 1e12 },
-      { is: 'unreached', why: 'not sent', notSent: true },
-      { is: 'unclear', why: '503', retryAfter: 1e12 },
-      { is: 'misconfigured', why: '401' },
-    ]
-    const waits: number[] = []
-    for (let attempts = 0; attempts < 31; attempts++) {
-      for (const failure of failures) {
-        for (const schedule of [handOverSchedule, eventSchedule]) {
-          for (const blame of ['destination', 'delivery'] as const) {
-            const delivery = { number: 1, token: '', contact: {} as Contact, doubt: false, attempts }
-            const settlement = judgeFailure(failure, delivery, { schedule, mayRepeat: () => true }, blame, 1)
-            if (settlement.is === 'waiting') waits.push(settlement.wait)
-          }
-        }
-      }
-    }
-    assert.equal(Math.max(...waits), LONGEST_WAIT)
-  })
-
   test('always whole milliseconds, as a store keeps them, within the bounds', () => {
     const random = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
@@ -75,5 +53,115 @@ describe('when to try again', () => {
         }
       }),
     )
+  })
+})
+
+const unreached: Failure = { is: 'unreached', why: 'refused' }
+const unclear: Failure = { is: 'unclear', why: 'no answer in time' }
+const misconfigured: Failure = { is: 'misconfigured', why: 'answered with 401' }
+const halfDone: Failure = { is: 'misconfigured', why: 'no such list', tookEffect: true }
+const notSent: Failure = { is: 'unreached', why: 'too many wait', notSent: true }
+const restNotSent: Failure = { is: 'unclear', why: 'too many wait', notSent: true }
+const failures = [unreached, unclear, misconfigured, halfDone, notSent]
+
+const contact = { id: 'c1', name: 'Ada', email: 'ada@example.com', state: 'listed', createdAt: new Date(0) } as const
+
+interface At {
+  readonly attempts?: number
+  readonly doubt?: boolean
+  readonly mayRepeat?: boolean
+  readonly blame?: 'destination' | 'delivery'
+  readonly schedule?: typeof eventSchedule
+  readonly random?: number
+}
+
+function settled(failure: Failure, at: At = {}): Settlement {
+  const { attempts = 0, doubt = false, mayRepeat = true, blame = 'delivery' } = at
+  const { schedule = eventSchedule, random = MIDDLE } = at
+  const delivery: Delivery = { number: 1, token: 't', contact, attempts, doubt }
+  return judgeFailure(failure, delivery, { schedule, mayRepeat: () => mayRepeat }, blame, random)
+}
+
+const leavesDoubt = (failure: Failure) => failure === unclear || failure === halfDone
+
+describe('what a failure means for a delivery', () => {
+  for (const doubt of [false, true]) {
+    for (const failure of failures) {
+      const what = `${failure.why}, ${doubt ? 'in' : 'without'} doubt before`
+      const doubtAfter = doubt || leavesDoubt(failure)
+      const { why } = failure
+
+      if (failure !== notSent) {
+        test(`${what}, while others succeed: it waits for its next attempt, and is abandoned after the last`, () => {
+          for (const [attempts, wait] of [
+            [0, 5_000],
+            [5, 36_000_000],
+          ] as const) {
+            assert.deepEqual(settled(failure, { attempts, doubt }), { is: 'waiting', wait, doubt: doubtAfter, why })
+          }
+          for (const attempts of [9, 10, 100]) {
+            const expected: Settlement = { is: 'abandoned', why: `${why}; that was the last attempt` }
+            assert.deepEqual(settled(failure, { attempts, doubt }), expected)
+          }
+          const handOver = settled(failure, { attempts: 1_000, doubt, schedule: handOverSchedule })
+          assert.deepEqual(handOver, { is: 'waiting', wait: 86_400_000, doubt: doubtAfter, why })
+        })
+
+        test(`${what}, during an outage: due again within half a minute, uncounted, however many attempts`, () => {
+          for (const schedule of [eventSchedule, handOverSchedule]) {
+            for (const attempts of [0, 5, 9, 50]) {
+              const settlement = settled(failure, { attempts, doubt, schedule, blame: 'destination' })
+              assert.ok(settlement.is === 'waiting' && settlement.wait <= 25_000)
+              const { wait, ...rest } = settlement
+              assert.deepEqual(rest, { is: 'waiting', doubt: doubtAfter, why, uncounted: true })
+              if (attempts >= 5) assert.equal(wait, 20_000)
+            }
+          }
+        })
+      }
+
+      test(`${what}, where a second one would not be recognised: it is abandoned if it may have arrived`, () => {
+        for (const blame of ['destination', 'delivery'] as const) {
+          const settlement = settled(failure, { doubt, blame, mayRepeat: false })
+          assert.equal(settlement.is, leavesDoubt(failure) ? 'abandoned' : 'waiting')
+          if (settlement.is === 'waiting') assert.equal(settlement.doubt, doubt)
+          else assert.match((settlement as { why: string }).why, new RegExp(`^${why}; it may have arrived`))
+        }
+      })
+    }
+
+    test(`its rest was not sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted, in doubt`, () => {
+      const expected: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: restNotSent.why, uncounted: true }
+      for (const blame of ['destination', 'delivery'] as const) {
+        assert.deepEqual(settled(restNotSent, { attempts: 9, doubt, blame }), expected)
+      }
+    })
+
+    test(`nothing was sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted`, () => {
+      for (const attempts of [0, 5, 9, 50]) {
+        for (const blame of ['destination', 'delivery'] as const) {
+          const expected: Settlement = { is: 'waiting', wait: 5_000, doubt, why: notSent.why, uncounted: true }
+          assert.deepEqual(settled(notSent, { attempts, doubt, blame }), expected)
+        }
+      }
+    })
+  }
+
+  test('no stored wait is longer than the longest, whatever the failure', () => {
+    const far: readonly Failure[] = [
+      { is: 'unreached', why: '429', retryAfter: 1e12 },
+      { is: 'unclear', why: '503', retryAfter: 1e12 },
+    ]
+    const waits = [...failures, ...far].flatMap(failure =>
+      [handOverSchedule, eventSchedule].flatMap(schedule =>
+        (['destination', 'delivery'] as const).flatMap(blame =>
+          Array.from({ length: 31 }, (_, attempts) => {
+            const settlement = settled(failure, { attempts, schedule, blame, random: 1 })
+            return settlement.is === 'waiting' ? settlement.wait : 0
+          }),
+        ),
+      ),
+    )
+    assert.equal(Math.max(...waits), LONGEST_WAIT)
   })
 })

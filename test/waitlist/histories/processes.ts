@@ -1,6 +1,40 @@
-import type { Fate, Process, ProcessParts } from './process.ts'
-import { startProcess } from './process.ts'
+import { events } from '../../../src/waitlist/delivery/events.ts'
+import { handOver } from '../../../src/waitlist/delivery/handover.ts'
+import type { Loop } from '../../../src/waitlist/delivery/loop.ts'
+import { type Joined, join } from '../../../src/waitlist/join.ts'
+import type { Destination } from '../../../src/waitlist/ports/destination.ts'
+import type { Delivery, Settlement } from '../../../src/waitlist/ports/outbox.ts'
+import { StoreUnavailable } from '../../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../../src/waitlist/ports/store.ts'
+import type { Signup } from '../../../src/waitlist/rules/signup.ts'
+import { type Outside, TIMEOUT } from './outside.ts'
 import { type Time, turn } from './time.ts'
+
+/** A moment in the life of a process: a call is about to be made, or its answer was about to arrive. */
+type Call = 'admit' | 'claim' | 'settle' | 'create' | 'deliver'
+export type Moment = `${'before' | 'after'} ${Call}`
+const both = (...calls: readonly Call[]) => calls.flatMap((call): Moment[] => [`before ${call}`, `after ${call}`])
+
+/** What can happen to a process, and when. It sleeps when its machine does: longer, perhaps, than its leases. */
+export const fates = {
+  dies: both('admit', 'claim', 'settle', 'create', 'deliver'),
+  sleeps: ['before settle'],
+  'is refused by the store': both('admit', 'claim', 'settle'),
+} as const satisfies Record<string, readonly Moment[]>
+export interface Fate {
+  readonly what: keyof typeof fates
+  readonly at: Moment
+}
+
+interface Process {
+  visit(signup: Signup): Promise<Joined>
+  readonly handOvers: Loop
+  readonly outboxes: readonly Loop[]
+  state(): 'alive' | 'dead' | 'asleep'
+  wake(): void
+  /** Whatever it was about ends where it is. */
+  end(): void
+}
 
 /** What a process is about, and its end; of a process that died it never comes. */
 export interface Work {
@@ -8,22 +42,114 @@ export interface Work {
   readonly done: Promise<void>
 }
 
+export interface Parts {
+  readonly time: Time
+  readonly store: Store
+  readonly outside: Pick<Outside, 'provider' | 'destinations'>
+  readonly fault: (what: string) => void
+  /** Told once that a signup was stored. */
+  readonly stored: (signup: Signup) => void
+  /** Told of every outcome that was stored. */
+  readonly settled: (delivery: Delivery, settlement: Settlement) => void
+}
+
 /** All processes over one store: mostly one; more when some slept for a while. */
 export interface Processes {
-  /** Those that are alive and awake. Visitors meet the last. */
-  running(): readonly Process[]
   /** What happens to the next process that comes to this moment; null: nothing more. */
   destine(fate: Fate | null): void
-  isDestined(): boolean
+  /** A visitor comes. */
+  visit(signup: Signup, over: (told: Joined['is'] | 'failed') => void): Work
+  /** One step of these loops of every process, after this time. */
+  step(what: 'handOvers' | 'outboxes', after?: number): Work[]
   /** Lets time pass until this work is over, or whoever does it is dead or asleep. Somebody is running afterwards. */
   through(...work: readonly Work[]): Promise<void>
   pass(milliseconds: number): Promise<void>
   /** Ends all but those that sleep, and starts one. */
   restart(): void
-  /** Ends all, those that sleep as well, and starts one when this is done. */
-  replace(change: () => Promise<void>): Promise<void>
   /** Wakes every process that sleeps, after this time. They go on where they were. */
   wake(after: number): Work[]
+}
+
+const never = () => new Promise<never>(() => {})
+const leave = new AbortController().signal
+
+/** The business with the real store and everything that it keeps in memory. */
+function startProcess(
+  { time, store, outside, fault, stored, settled }: Parts,
+  fate: (at: Moment) => Fate['what'] | undefined,
+  leases: Map<number, string>,
+): Process {
+  let state: ReturnType<Process['state']> = 'alive'
+  let awake = Promise.withResolvers<void>()
+
+  async function live(at: Moment): Promise<void> {
+    if (state === 'dead') await never()
+    if (state === 'asleep') await awake.promise
+    const what = fate(at)
+    if (what === undefined) return
+    if (what === 'is refused by the store') throw new StoreUnavailable('as the history wants it')
+    state = what === 'dies' ? 'dead' : 'asleep'
+    await (what === 'dies' ? never() : awake.promise)
+  }
+
+  async function ask<Answer>(call: Call, make: () => Promise<Answer>): Promise<Answer> {
+    await live(`before ${call}`)
+    const answer = await make()
+    if (!Array.isArray(answer) || answer.length > 0) await live(`after ${call}`)
+    return answer
+  }
+  const given = ({ number, token }: Delivery) => void leases.set(number, token)
+
+  const seenByMe: Store = {
+    ...store,
+    admit: signup =>
+      ask('admit', async () => {
+        const admission = await store.admit(signup)
+        stored(signup)
+        if (admission.is === 'pending now') given(admission.delivery)
+        return admission
+      }),
+    claim: (...all) =>
+      ask('claim', async () => {
+        const claimed = await store.claim(...all)
+        claimed.forEach(given)
+        return claimed
+      }),
+    settle: (delivery, settlement) =>
+      ask('settle', async () => {
+        const wasHeld = await store.settle(delivery, settlement)
+        // Only the last to be given a lease may end it, and once.
+        if (wasHeld && leases.get(delivery.number) !== delivery.token) fault('a lease that was lost was ended')
+        if (wasHeld) settled(delivery, settlement)
+        if (wasHeld) leases.delete(delivery.number)
+        return wasHeld
+      }),
+  }
+  const log = { info() {}, warn() {}, error() {} }
+  const common = { store: seenByMe, log, clock: time.now, random: () => 0.5, announce() {} }
+  const { provider, destinations } = outside
+  const createContact: typeof provider.createContact = (...all) => ask('create', () => provider.createContact(...all))
+  const handing = handOver({ ...common, provider: { ...provider, createContact } })
+
+  return {
+    visit: signup =>
+      join(signup, { ...common, handOver: handing, timeout: TIMEOUT, inBackground: null, signal: leave }),
+    handOvers: handing.loop,
+    outboxes: destinations.map(destination => {
+      const deliver: Destination['deliver'] = (...all) => ask('deliver', () => destination.deliver(...all))
+      return events({ ...common, destination: { ...destination, deliver }, now: time.now }).loop
+    }),
+    state: () => state,
+    wake() {
+      if (state !== 'asleep') return
+      state = 'alive'
+      awake.resolve()
+      awake = Promise.withResolvers()
+    },
+    end() {
+      state = 'dead'
+    },
+  }
 }
 
 /** Turns that one command may take; it takes some dozens. */
@@ -35,34 +161,45 @@ const PATIENCE = 2_000
  */
 const asked = new Set<Promise<unknown>>()
 
-export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 'track' | 'fate'>): Processes {
+function tracked(store: Store): Store {
+  const track =
+    <Given extends unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+    (...given: Given): Promise<Answer> => {
+      const answer = ask(...given)
+      asked.add(answer)
+      const over = () => void asked.delete(answer)
+      answer.then(over, over)
+      return answer
+    }
+  return { ...store, admit: track(store.admit), claim: track(store.claim), settle: track(store.settle) }
+}
+
+/** The store owes no answer, and nothing more happens before time goes on. */
+async function quiet(): Promise<void> {
+  do {
+    await Promise.allSettled(asked)
+    await turn()
+  } while (asked.size > 0)
+}
+
+export function startProcesses(parts: Parts): Processes {
+  const { time, fault } = parts
+  const leases = new Map<number, string>()
   let destined: Fate | null = null
   let asleep: Work[] = []
 
-  const start = () =>
-    startProcess({
-      ...parts,
-      time,
-      track(answer) {
-        asked.add(answer)
-        const over = () => void asked.delete(answer)
-        answer.then(over, over)
-        return answer
-      },
-      fate(at) {
-        if (destined?.at !== at) return undefined
-        const { what } = destined
-        destined = null
-        return what
-      },
-    })
+  function fate(at: Moment): Fate['what'] | undefined {
+    if (destined?.at !== at) return undefined
+    const { what } = destined
+    destined = null
+    return what
+  }
+  const start = () => startProcess({ ...parts, store: tracked(parts.store) }, fate, leases)
+  let running = [start()]
 
-  /** The store owes no answer, and nothing more happens before time goes on. */
-  async function quiet(): Promise<void> {
-    do {
-      await Promise.allSettled(asked)
-      await turn()
-    } while (asked.size > 0)
+  /** The store refuses, now and then, since the history wants it. Everything else is a fault. */
+  const failed = (error: Error): void => {
+    if (!(error instanceof StoreUnavailable)) fault(String(error))
   }
 
   async function finish(work: readonly Work[]): Promise<void> {
@@ -73,21 +210,35 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
       if (left.size > 0 && time.next()) continue
       for (const each of left) {
         if (each.by.state() === 'alive') throw new Error('something waits for what never comes')
-        if (each.by.state() !== 'asleep') continue
-        asleep.push(each)
+        if (each.by.state() === 'asleep') asleep.push(each)
       }
       return
     }
     throw new Error('something does not come to an end')
   }
 
-  let running = [start()]
   return {
-    running: () => running,
     destine(fate) {
       destined = fate
     },
-    isDestined: () => destined !== null,
+    visit(signup, over) {
+      const by = running.at(-1)!
+      const notStored = (error: Error): void => {
+        over('failed')
+        failed(error)
+      }
+      return { by, done: by.visit(signup).then(({ is }) => over(is), notStored) }
+    },
+    step: (what, after = 0) =>
+      running.flatMap(by =>
+        [by[what]].flat().map(({ once }) => ({
+          by,
+          done: time
+            .pause(after)
+            .then(once)
+            .then(() => {}, failed),
+        })),
+      ),
     async through(...work) {
       await finish(work)
       running = running.filter(process => process.state() === 'alive')
@@ -97,14 +248,6 @@ export function startProcesses(time: Time, parts: Omit<ProcessParts, 'time' | 't
     restart() {
       // What one keeps, to be stored later, ends with it.
       for (const process of running) process.end()
-      running = [start()]
-    },
-    async replace(change) {
-      for (const process of [...running, ...asleep.map(({ by }) => by)]) process.end()
-      asleep = []
-      running = []
-      await quiet()
-      await change()
       running = [start()]
     },
     wake(after) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { summary } from '../../src/waitlist/quiet-log.ts'
+import { summary, throttle } from '../../src/waitlist/quiet-log.ts'
 
-test('the first is told at once, what follows within ten seconds is counted, and the count is told in any case', t => {
+test('a summary says the first at once, counts what follows within ten seconds, and says that count too', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let now = 0
   const pass = (milliseconds: number) => {
@@ -29,4 +29,14 @@ test('the first is told at once, what follows within ten seconds is counted, and
   assert.deepEqual(lines.splice(0), [[1, 'f']])
   pass(60_000)
   assert.deepEqual(lines, [])
+})
+
+test('a throttle lets the first line through, the next when the quiet time is over, and one after a long silence', () => {
+  let now = 5
+  const mayTell = throttle(60_000, () => now)
+  const told: number[] = []
+  for (; now < 200_000; now += 1_000) if (mayTell()) told.push(now)
+  assert.deepEqual(told, [5, 60_005, 120_005, 180_005])
+  now += 3_600_000
+  assert.deepEqual([mayTell(), mayTell()], [true, false])
 })
