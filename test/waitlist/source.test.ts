@@ -92,9 +92,9 @@ test('whatever the query is, nothing throws, and a source keeps its bounds', () 
       }
       assert.ok(!JSON.stringify(source).includes('\\u'), 'PostgreSQL refuses some escapes')
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   )
-  assert.ok(known > 100, `${known} sources`)
+  assert.ok(known > 30, `${known} sources`)
 })
 
 test('a source is counted by its utm_source, or else by its ref', () => {
