@@ -17,11 +17,12 @@ import type { ListOptions, ReplayOptions } from './cli/deliveries.ts'
 import type { ExportOptions } from './cli/export.ts'
 import { exportFormats, listFormats } from './cli/formats.ts'
 import type { DecideOptions, HeldOptions } from './cli/held.ts'
-import { settingsHelp } from './cli/help.ts'
 import type { ImportOptions } from './cli/import.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
-import { type Config, environment, keptByNpm, readConfig } from './config/config.ts'
+import { type Config, readConfig } from './config/config.ts'
+import { environment, keptByNpm } from './config/environment.ts'
+import { allVendors, type SettingsTable, settings } from './config/settings.ts'
 import { typed } from './invocation.ts'
 import { OperatorError } from './waitlist/ports/log.ts'
 import { contactStates, deliveryStates, holdReasons } from './waitlist/rules/contact.ts'
@@ -311,4 +312,21 @@ async function configured(): Promise<{ config: Config; warnings: readonly string
   }
   const { config } = result
   return { config, warnings: [...config.warnings, ...misnamed], file }
+}
+
+/** All settings, a line each, with the providers' settings under their names. */
+async function settingsHelp(): Promise<string> {
+  const ofVendors = Object.entries(await allVendors()).map(([vendor, { title, settings }]) => {
+    return `\nWith PROVIDER=${vendor} (${title}; docs/providers.md says where the values are found):\n${rows(settings)}`
+  })
+  return rows(settings) + ofVendors.join('')
+}
+
+function rows(table: SettingsTable): string {
+  return Object.entries(table)
+    .map(([name, { meaning, required, default: standard, unset }]) => {
+      const note = required ? 'required' : (standard ?? unset)
+      return `  ${name.padEnd(28)} ${meaning}${note === undefined ? '' : ` [${note}]`}\n`
+    })
+    .join('')
 }

@@ -202,9 +202,9 @@ describe('the import law', () => {
     assert.deepEqual([...new Set(used)].sort(), Object.keys(dependencies).sort())
   })
 
-  test('only config/config.ts reads the environment', () => {
+  test('only config/environment.ts reads the environment', () => {
     const readers = sources.filter(file => /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?env\b|node:process/.test(code(file)))
-    assert.deepEqual(readers, ['src/config/config.ts'])
+    assert.deepEqual(readers, ['src/config/environment.ts'])
   })
 
   test('only what composes names adapters, beside the tables of their settings', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { guessedColumns } from '../src/cli/import/columns.ts'
+import { guessedColumns } from '../src/cli/import/contacts.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { isSlow } from './harness/slow.ts'
 

@@ -10,8 +10,8 @@ import type { Channel } from '../waitlist/ports/channel.ts'
 import type { Destination, OwnDestination } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
-import type { Provider } from '../waitlist/ports/provider.ts'
-import type { Store } from '../waitlist/ports/store.ts'
+import type { Provider, Removal } from '../waitlist/ports/provider.ts'
+import type { Store } from '../waitlist/ports/signups.ts'
 
 /** The adapters that the settings name. Only the code that is used is loaded. */
 
@@ -99,7 +99,7 @@ export async function openDestinations(
     webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
     mail && (await import('../destinations/mail.ts')).mail(mail),
   ].filter(each => each !== null)
-  const shared = provider && redis && (await import('../limiters/redis-pace.ts')).redisPace(redis)
+  const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
   const chats = await openChannels(channels, service)
@@ -135,4 +135,11 @@ export async function announcementOf(config: Config): Promise<Announcement> {
   const { provider, names, close } = await openDestinations(config)
   await close()
   return { eventName: config.eventName, provider: provider?.name ?? null, destinations: names }
+}
+
+/** Removes a contact from the provider that is set. */
+export async function removeAtProvider(config: Config, email: string, signal: AbortSignal): Promise<Removal> {
+  const { provider, close } = await openDestinations({ ...config, webhook: null, mail: null, channels: {} })
+  if (provider === null) throw new Error('no provider is set')
+  return provider.remove(email, signal).finally(close)
 }

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { DomainList } from '../domains/list.ts'
-import type { DomainFiles } from '../domains/settings.ts'
+import type { DomainFiles, DomainList } from '../domains/list.ts'
 import { SEEN_SECRET } from '../http/routes/seen.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
 import { typed } from '../invocation.ts'
@@ -10,9 +9,9 @@ import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { challengeOf, openDestinations } from './adapters.ts'
-import type { CheckResult } from './check-result.ts'
 import { lateness } from './compose.ts'
 import { type Integrity, type Operator, operatorOf } from './database.ts'
+import type { CheckResult } from './public-address.ts'
 import { checkPublicAddress } from './public-address.ts'
 
 const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }

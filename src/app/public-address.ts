@@ -6,7 +6,6 @@ import { SOLUTION_FIELD } from '../http/routes/challenge.ts'
 import { clientAddress, connectionClient, forwardingAdvice } from '../http/routes/client-address.ts'
 import { ASKS, question, type Seen, TELLS } from '../http/routes/seen.ts'
 import { draining, unhealthy } from '../http/wire/refusals.ts'
-import type { CheckResult } from './check-result.ts'
 
 /** Milliseconds for one answer, and for finding out whether the service listens here. */
 const TIMEOUT = 5_000
@@ -248,3 +247,11 @@ function parsed(text: string | null): unknown {
 }
 
 const seenIn = ({ headers }: Answered) => parsed(headers.get(TELLS)) as Seen | null
+
+/** The result of trying one part of the configuration. */
+export interface CheckResult {
+  readonly what: string
+  /** `note`: it works, and its owner should know. */
+  readonly is: 'ok' | 'note' | 'wrong'
+  readonly why: string
+}

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { HttpServer } from '../http/server.ts'
 import type { HandOver } from '../waitlist/delivery/handover.ts'
 import type { Loop } from '../waitlist/delivery/loop.ts'
-import type { Store } from '../waitlist/ports/store.ts'
+import type { Store } from '../waitlist/ports/signups.ts'
 import type { InFlight } from './in-flight.ts'
 
 /** What a stop brings to an end. */

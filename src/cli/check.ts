@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty'
-import type { CheckResult } from '../app/check-result.ts'
 import { checkAll, checkMail } from '../app/checks.ts'
+import type { CheckResult } from '../app/public-address.ts'
 import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { paint, toJson } from './print.ts'

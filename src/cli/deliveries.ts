@@ -4,8 +4,7 @@ import { typed } from '../invocation.ts'
 import type { DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
-import { type Columns, counted, facts, MOST, moment, number, print, table, toJson } from './print.ts'
-import { progressOn } from './progress.ts'
+import { type Columns, counted, facts, MOST, moment, number, print, progressOn, table, toJson } from './print.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState

@@ -4,8 +4,7 @@ import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 import { fail, untilStopped } from './console.ts'
 import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
-import { counted, inChunks, print, toJson } from './print.ts'
-import { progressOn } from './progress.ts'
+import { counted, inChunks, print, progressOn, toJson } from './print.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat

@@ -5,8 +5,7 @@ import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
 import { confirmed, fail, mayAsk, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
-import { type Columns, counted, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
-import { progressOn } from './progress.ts'
+import { type Columns, counted, MOST, moment, moreThan, number, print, progressOn, table, toJson } from './print.ts'
 
 /** Which held signups a command is about. */
 export interface WhichHeld {

@@ -1,15 +1,23 @@
-import { rmSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { announcementOf } from '../app/adapters.ts'
 import { type Entry, type Imported, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import { fail, misused, untilStopped } from './console.ts'
-import { type Columns, guessedColumns, mappedColumns, ownColumns, type Unclear } from './import/columns.ts'
-import { csvReader, type Line, readJsonLine } from './import/contacts.ts'
+import { csvField } from './formats.ts'
+import type { BadLine, Given } from './import/contacts.ts'
+import {
+  type Columns,
+  csvReader,
+  guessedColumns,
+  type Line,
+  mappedColumns,
+  ownColumns,
+  readJsonLine,
+  type Unclear,
+} from './import/contacts.ts'
 import { nameOf, type Records, recordsOf, rowsOf, textOf } from './import/records.ts'
-import { type Reporting, reporting } from './import/report.ts'
-import { counted, number, print } from './print.ts'
-import { progressOn } from './progress.ts'
+import { counted, number, print, progressOn } from './print.ts'
 
 export interface ImportOptions {
   /** Column names by the members of a contact. */
@@ -139,3 +147,58 @@ async function tell(imported: Imported, report: Reporting, { json, dryRun, annou
   if (shown.length > 0 && more > 0) shown.push(`and ${number(more)} more; --report writes all of them to a file`)
   fail(`${counted(invalid, 'line is', 'lines are')} not valid${shown.length === 0 ? '.' : ':'}`, shown)
 }
+
+/** Bad lines that are kept for the report; the file of `--report` has all of them. */
+const KEPT = 1_000
+
+export interface Reporting {
+  /** How many lines are bad. */
+  readonly invalid: number
+  /** The first of them. */
+  readonly lines: readonly BadLine[]
+  note(bad: BadLine, given: Given): void
+  close(): void
+}
+
+/**
+ * Collects bad lines. With a file, all of them are written there with the names and addresses, readable by this user alone.
+ *
+ * @throws {OperatorError} when the file exists already or cannot be made.
+ */
+export function reporting(file: string | undefined): Reporting {
+  const descriptor = file === undefined ? undefined : created(file)
+  const write = (...fields: readonly string[]) => {
+    if (descriptor !== undefined) writeSync(descriptor, `${fields.map(csvField).join(',')}\r\n`)
+  }
+  write('line', 'reason', 'name', 'email')
+  let invalid = 0
+  const lines: BadLine[] = []
+  return {
+    get invalid() {
+      return invalid
+    },
+    lines,
+    note(bad, { name, email }) {
+      invalid++
+      if (lines.length < KEPT) lines.push(bad)
+      write(String(bad.line), bad.reason, written(name), written(email))
+    },
+    close() {
+      if (descriptor !== undefined) closeSync(descriptor)
+    },
+  }
+}
+
+function created(file: string): number {
+  try {
+    return openSync(file, 'wx', 0o600)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw new OperatorError(`${file} exists already. A report never overwrites a file.`)
+    throw new OperatorError(`${file} cannot be written: ${message}`)
+  }
+}
+
+/** Of what a file has in the place of a name. */
+const written = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)

@@ -2,8 +2,7 @@ import { type Moved, moveTo, storeName } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { fail, untilStopped } from './console.ts'
-import { counted, number, print } from './print.ts'
-import { progressOn } from './progress.ts'
+import { counted, number, print, progressOn } from './print.ts'
 
 /**
  * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is

@@ -1,5 +1,5 @@
+import { removeAtProvider } from '../app/adapters.ts'
 import { operatorOf, type Traces } from '../app/database.ts'
-import { removeAtProvider } from '../app/removal.ts'
 import type { Config } from '../config/config.ts'
 import { confirmed, fail, mayAsk, misused } from './console.ts'
 import { counted, moment, print } from './print.ts'

@@ -1,16 +1,13 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
 import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
-import type { DomainFiles } from '../domains/settings.ts'
+import type { DomainFiles } from '../domains/list.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
-import { allVendors, prefixOf, vendorNames, vendorOf } from '../providers/list.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
 import { type StoreLocation, storeName } from '../stores/location.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
-import { readEnvFile } from './env-file.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
-import { misnamed } from './misnamed.ts'
 import { settings } from './settings.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
@@ -53,57 +50,6 @@ export interface Config extends HttpSettings {
 
 /** Either a configuration or all mistakes in the settings, one sentence each. */
 export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
-
-/** Where the settings of this process come from. */
-export interface GivenSettings {
-  readonly env: Environment
-  /** The file `.env` that was read (absolute); null: there is none. */
-  readonly file: string | null
-  /** One sentence for each name that looks like a setting and is none. */
-  readonly misnamed: readonly string[]
-}
-
-/**
- * The process's environment, which takes precedence over the file `.env` in the working directory.
- *
- * @throws {OperatorError} when that file cannot be read.
- */
-export async function environment(): Promise<GivenSettings> {
-  const file = readEnvFile()
-  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''))
-  const env = { ...file?.values, ...given }
-  const inFile = Object.keys(file?.values ?? {})
-  const unassigned = file?.unassigned ?? []
-
-  const own = Object.keys(settings)
-  const chosen = vendorNames.find(vendor => vendor === env.PROVIDER?.trim())
-  const useful = chosen === undefined ? own : [...own, ...Object.keys((await vendorOf(chosen)).settings)]
-  const prefix = chosen && prefixOf(chosen)
-  const mayBeOfAnother = (name: string) => !useful.includes(name) && !(prefix && name.startsWith(prefix))
-  // Everything in the file is for this program; in the environment, what begins like a setting of a vendor.
-  const others = Object.keys(given).filter(name => vendorNames.some(vendor => name.startsWith(prefixOf(vendor))))
-  const known = [...inFile, ...unassigned, ...others].some(mayBeOfAnother)
-    ? [...own, ...Object.values(await allVendors()).flatMap(vendor => Object.keys(vendor.settings))]
-    : useful
-
-  const valueless = unassigned
-    .filter(name => known.includes(name))
-    .map(name => `.env has a line with ${name} that sets nothing; write ${name}=<value>`)
-  const names = { inFile, inEnvironment: given, known, useful, prefix }
-  return { env, file: file?.path ?? null, misnamed: [...misnamed(names), ...valueless] }
-}
-
-/**
- * Those of a command's options that npm has kept for itself, since no `--` came before them: `npm run waitlist import
- * --dry-run` would import. `--yes` may be meant for npm, and without it we only ask.
- */
-export function keptByNpm(options: readonly string[]): readonly string[] {
-  if (process.env.npm_lifecycle_event !== 'waitlist') return []
-  return options.filter(option => {
-    const value = process.env[`npm_config_${option.replace(/^--/, '').replaceAll('-', '_')}`]
-    return option !== '--yes' && ![undefined, '', 'false'].includes(value)
-  })
-}
 
 /** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
 export async function readConfig(env: Environment): Promise<ConfigResult> {

@@ -4,8 +4,7 @@ import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
 import type { Alert, Channel } from '../waitlist/ports/channel.ts'
-import type { DeliveryResult } from '../waitlist/ports/destination.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import { undirected, unlinked } from './names.ts'
 
 export interface ChatSettings {

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
+import type { DomainFiles } from './list.ts'
 import { type DomainList, readDomains } from './list.ts'
-import type { DomainFiles } from './settings.ts'
 
 export interface Domains {
   /** `email`: that of a signup. */

@@ -73,3 +73,10 @@ function keyOf(entry: string): string | undefined {
   if (domain.length > LONGEST || !DOMAIN.test(domain)) return undefined
   return below ? `.${domain}` : domain
 }
+
+/** Files with email domains. */
+export interface DomainFiles {
+  readonly blocked: string
+  /** What is in it is accepted, whatever the other one says. Null: there are no exceptions. */
+  readonly allowed: string | null
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as passes } from 'node:timers/promises'
 import { Agent } from 'undici'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'

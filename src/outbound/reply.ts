@@ -1,5 +1,4 @@
-import type { DeliveryResult } from '../waitlist/ports/destination.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 
 /** One event or contact is refused; the next may be accepted. */
 export type Refused = Extract<DeliveryResult, { is: 'refused' }>

@@ -1,5 +1,5 @@
 import * as replies from '../outbound/reply.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 
 export { idAt, inDoubt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 

@@ -1,5 +1,5 @@
 import { names, optional, page, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'

@@ -11,7 +11,7 @@ import {
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
 import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'

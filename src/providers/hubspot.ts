@@ -1,6 +1,6 @@
 import { assignment, line, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
 import { base, DAY, SECOND, type Vendor } from './vendor.ts'
 import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'

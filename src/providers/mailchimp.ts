@@ -13,7 +13,7 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import type { Failure } from '../waitlist/ports/failure.ts'
+import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
 import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'

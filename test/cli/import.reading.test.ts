@@ -4,8 +4,16 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { csvField, withoutApostrophe } from '../../src/cli/formats.ts'
-import { type Columns, guessedColumns, mappedColumns, ownColumns } from '../../src/cli/import/columns.ts'
-import { csvReader, entryOf, type Line, readJsonLine } from '../../src/cli/import/contacts.ts'
+import {
+  type Columns,
+  csvReader,
+  entryOf,
+  guessedColumns,
+  type Line,
+  mappedColumns,
+  ownColumns,
+  readJsonLine,
+} from '../../src/cli/import/contacts.ts'
 import { LONGEST, recordsOf, rowsOf, textOf } from '../../src/cli/import/records.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { progressOn } from '../../src/cli/progress.ts'
+import { progressOn } from '../../src/cli/print.ts'
 
 describe('the progress', () => {
   /** What stands on a screen after one look each second. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { misnamed } from '../../src/config/misnamed.ts'
+import { misnamed } from '../../src/config/environment.ts'
 import { allVendors, settings } from '../../src/config/settings.ts'
 
 const own = Object.keys(settings)

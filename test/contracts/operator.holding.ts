@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { HeldFilter } from '../../src/stores/operator/held.ts'
 import type { Announcement } from '../../src/stores/operator/imports.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import type { Desk } from './operator.erasure.ts'
 import { emailsOf, opened, signup } from './store.place.ts'
 

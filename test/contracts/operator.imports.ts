@@ -4,7 +4,7 @@ import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
 import type { Announcement, Entry, Imported, ImportWish } from '../../src/stores/operator/imports.ts'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { type RunSql, signup } from './store.place.ts'
 
 export interface Desk {

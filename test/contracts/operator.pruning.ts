@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import type { Settlement } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import type { Desk } from './operator.erasure.ts'
 import { DAY, handClock, opened, pendingNow } from './store.place.ts'
 

@@ -4,7 +4,7 @@ import type { DeliveryFilter } from '../../src/stores/operator/deliveries.ts'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
 import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql } from './store.place.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LONGEST_WAIT } from '../../src/waitlist/delivery/retry.ts'
 import { type Delivery, LEASE } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import {
   bare,
   DAY,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { handClock, instances, type MakePlace, numberOf, numbersOf, pendingNow, signup } from './store.place.ts'
 
 const provider = 'provider'

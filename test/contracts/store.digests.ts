@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Digest, type DigestSettlement, LEASE, NAMED } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { handClock, instances, type MakePlace, opened, pendingNow, signup } from './store.place.ts'
 
 const DISTANCE = 120_000

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Admission } from '../../src/waitlist/ports/signups.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
 import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
 import type { Proof, Signup } from '../../src/waitlist/rules/signup.ts'
 import { isSlow } from '../harness/slow.ts'

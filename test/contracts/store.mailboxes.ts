@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { instances, type MakePlace, opened, type Place, signup } from './store.place.ts'
 
 const holds = { above: null, window: 3_600_000, suspicious: true }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { parseSignup } from '../../src/waitlist/rules/signup.ts'
 import { parseSource } from '../../src/waitlist/rules/source.ts'

@@ -7,7 +7,7 @@ import type { HttpParts } from '../../src/http/settings.ts'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
 

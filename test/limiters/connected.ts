@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import type { Quota } from '../../src/limiters/gcra.ts'
+import type { Quota } from '../../src/limiters/memory.ts'
 import { redisLimiter } from '../../src/limiters/redis.ts'
 import { readRedisUrl } from '../../src/limiters/redis-url.ts'
 import type { Limiter } from '../../src/waitlist/ports/limiter.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
-import { redisPace } from '../../src/limiters/redis-pace.ts'
+import { redisPace } from '../../src/limiters/redis.ts'
 import { readRedisUrl } from '../../src/limiters/redis-url.ts'
 import { attempting } from '../../src/outbound/attempt.ts'
 import { caller } from '../../src/outbound/caller.ts'

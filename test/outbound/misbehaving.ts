@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import { type Attempt, attempting } from '../../src/outbound/attempt.ts'
 import { type Call, type CallerSettings, caller } from '../../src/outbound/caller.ts'
 import type { Reply } from '../../src/outbound/reply.ts'
-import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { Failure } from '../../src/waitlist/ports/destination.ts'
 
 export const KEY = 'sk_live_0123456789abcdef'
 

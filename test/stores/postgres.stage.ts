@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
 import type { PostgresServer } from '../harness/postgres.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/waitlist/ports/store.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 /** A store on a file of a test's own, closed once: by the test, or after it. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Breaker, breaker } from '../../src/waitlist/delivery/breaker.ts'
-import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
-import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { DeliveryResult, Failure } from '../../src/waitlist/ports/destination.ts'
 import { keptLog, type Line } from './log.ts'
 
 const SECOND = 1_000

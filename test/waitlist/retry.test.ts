@@ -11,7 +11,7 @@ import {
   untilOutageEnds,
   untilTurn,
 } from '../../src/waitlist/delivery/retry.ts'
-import type { Failure } from '../../src/waitlist/ports/failure.ts'
+import type { Failure } from '../../src/waitlist/ports/destination.ts'
 import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 
 const DAY = 86_400_000

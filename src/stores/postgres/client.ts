@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { asUnavailable, hadNoEffect, isStale, isTimeout, isUnprepared, passes } from './errors.ts'
-import { requireCommits } from './server.ts'
+import { requireCommits } from './schema.ts'
 
 /** Connections to a PostgreSQL server, or to a pooler in front of it. */
 export interface Postgres {

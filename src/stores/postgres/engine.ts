@@ -6,8 +6,7 @@ import { type Operator, operatorOn } from '../operator/operator.ts'
 import { type Engine, lend, type Opened } from '../sql.ts'
 import { type Postgres, postgres } from './client.ts'
 import { reasonOf } from './errors.ts'
-import { isCurrent } from './schema.ts'
-import { requireCreation, requireFit, requireRights } from './server.ts'
+import { isCurrent, requireCreation, requireFit, requireRights } from './schema.ts'
 import { postgresSql } from './sql.ts'
 
 /** The operator's side of a PostgreSQL database. Each call makes its own connection; services go on meanwhile. */

@@ -7,8 +7,7 @@ import type { Sql } from '../sql.ts'
 import type { Borrowed } from './client.ts'
 import { nameOf, open, STATEMENT } from './engine.ts'
 import { reasonOf } from './errors.ts'
-import { isCurrent, LOCK_SCHEMA, upgrade, upgradeWithin } from './schema.ts'
-import { requireFit, requireRights } from './server.ts'
+import { isCurrent, LOCK_SCHEMA, requireFit, requireRights, upgrade, upgradeWithin } from './schema.ts'
 import { within } from './sql.ts'
 
 /** A database that a move begins or ends with. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
-import type { Store } from '../../waitlist/ports/store.ts'
+import type { Store } from '../../waitlist/ports/signups.ts'
 import { type Bounds, groupCommit } from '../group-commit.ts'
 import {
   CONTACT_COLUMNS,

@@ -1,10 +1,10 @@
-import { existsSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { BackedUp } from '../operator/copies.ts'
 import { removeLeftovers, unfinishedName } from '../unfinished.ts'
-import { publish } from './publish.ts'
-import { createPrivately, openForReading } from './schema.ts'
+import { createPrivately, openForReading, sync } from './schema.ts'
 
 /**
  * Copies a snapshot of a database file to `target`, where it appears only when it is complete, checked and synced. Copying
@@ -39,6 +39,40 @@ function contactsIn(path: string): number {
   const database = openForReading(path)
   try {
     return (database.prepare('select count(*) as n from contact').get() as { n: number }).n
+  } finally {
+    database.close()
+  }
+}
+
+/**
+ * Renames a complete, closed database file. Before that it is checked, synced and made readable by this user alone.
+ *
+ * @throws when an earlier database of that name left its log: SQLite would apply it to this one.
+ */
+export function publish(unfinished: string, target: string): void {
+  requireNoLog(target)
+  complete(unfinished)
+  renameSync(unfinished, target)
+  sync(dirname(resolve(target)))
+}
+
+/** Checks a closed database file, makes it readable by this user alone, and syncs it. */
+export function complete(unfinished: string): void {
+  chmodSync(unfinished, 0o600)
+  requireIntact(unfinished)
+  sync(unfinished)
+}
+
+export function requireNoLog(target: string): void {
+  const left = ['-wal', '-journal'].map(ending => target + ending).find(existsSync)
+  if (left !== undefined) throw new Error(`${left} was left by another database of that name; remove it`)
+}
+
+function requireIntact(path: string): void {
+  const database = new DatabaseSync(path, { readOnly: true })
+  try {
+    const result = database.prepare('pragma integrity_check(1)').get() as { integrity_check: string }
+    if (result.integrity_check !== 'ok') throw new Error(`the copy is damaged: ${result.integrity_check}`)
   } finally {
     database.close()
   }

@@ -4,7 +4,7 @@ import { OperatorError } from '../../waitlist/ports/log.ts'
 import { storeName } from '../location.ts'
 import { type Movable, notEmpty, type SourceEnd, type TargetEnd } from '../operator/move.ts'
 import { tableNames } from '../rows.ts'
-import { publish, requireNoLog } from './publish.ts'
+import { publish, requireNoLog } from './backup.ts'
 import { holdPlace, openForReading, openSqliteFile, requireReleased, upgrade } from './schema.ts'
 import { sqliteSql } from './sql.ts'
 

@@ -15,7 +15,7 @@ import { OperatorError } from '../../waitlist/ports/log.ts'
 import { bringUpToDate, type Kept, type Restored } from '../operator/copies.ts'
 import { ERASURE } from '../operator/erasure.ts'
 import { secretOf } from '../secret.ts'
-import { complete } from './publish.ts'
+import { complete } from './backup.ts'
 import { createPrivately, holdPlace, isDamage, openForReading, sync } from './schema.ts'
 import { sqliteSql } from './sql.ts'
 

@@ -1,16 +1,13 @@
 import type { Outage } from '../ports/channel.ts'
-import type { DeliveryResult } from '../ports/destination.ts'
-import type { Failure } from '../ports/failure.ts'
+import type { DeliveryResult, Failure } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
 import type { Delivery, Leased, Settlement } from '../ports/outbox.ts'
 import type { Creation } from '../ports/provider.ts'
 import { StoreUnavailable } from '../ports/signups.ts'
 import { summary } from '../quiet-log.ts'
-import { abandonments } from './abandoned.ts'
 import { type Breaker, breaker } from './breaker.ts'
 import { type Claims, type Leases, leases } from './leases.ts'
 import { type Loop, loop } from './loop.ts'
-import { type Outcomes, outcomes } from './outcomes.ts'
 import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
 
 export interface DispatcherParts<Item extends Leased = Delivery> {
@@ -52,8 +49,8 @@ export interface Dispatcher<Result, Item extends Leased> {
   readonly loop: Loop
   readonly breaker: Breaker
   readonly claim: Leases<Item>['claim']
-  readonly settle: Outcomes<Item>['settle']
-  readonly settled: Outcomes<Item>['settled']
+  readonly settle: Leases<Item>['settle']
+  readonly settled: Leases<Item>['settled']
   /** Makes one attempt for a leased delivery. `stops`: of the loop; absent: it is for a visitor. Rejects only when the store does. */
   attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
 }
@@ -89,13 +86,11 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
 ): Dispatcher<Result, Item> {
   const { name: destination, concurrency } = kind
   const state = breaker({ ...kind, log, clock, onStateChange, closed: () => background.wake() })
-  const own = leases(store, clock)
-  const { claim } = own
-  const { settle, settled } = outcomes({ store: own, destination, log, announce })
+  const { begin, claim, settle, settled } = leases({ store, destination, log, announce, clock })
   const streak = abandonments(clock)
 
   async function attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
-    own.begin(delivery)
+    begin(delivery)
     const mayRepeat = kind.mayRepeat(delivery)
     // A stop may cut off what begins now, and not everything may be repeated.
     const mayBegin = () => mayRepeat || !stops?.()
@@ -211,4 +206,31 @@ export function judgeFailure<Item extends Leased>(
   }
   if (own === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
   return { is: 'waiting', wait: own, doubt, why }
+}
+
+/** After `MANY` deliveries abandoned in a row, `FEW` are attempted in each `INTERVAL` of milliseconds. */
+const MANY = 50
+const FEW = 10
+const INTERVAL = 1_000
+
+/**
+ * Slows down a destination whose deliveries are abandoned one after the other. It answers, so the breaker stays closed, but
+ * its operator may be about to repair it. The first delivery that arrives ends this.
+ */
+export function abandonments(clock: () => number) {
+  let inARow = 0
+  let nextAt = Number.NEGATIVE_INFINITY
+  return {
+    note({ is }: Settlement): void {
+      if (is === 'abandoned') inARow++
+      else if (is === 'delivered' || is === 'listed') inARow = 0
+    },
+    /** How many of `most` deliveries may be attempted now. */
+    permits(most: number): number {
+      if (inARow < MANY || most === 0) return most
+      if (clock() < nextAt) return 0
+      nextAt = clock() + INTERVAL
+      return Math.min(most, FEW)
+    },
+  }
 }

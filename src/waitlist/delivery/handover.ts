@@ -1,5 +1,5 @@
 import type { Outage } from '../ports/channel.ts'
-import type { Failure } from '../ports/failure.ts'
+import type { Failure } from '../ports/destination.ts'
 import type { Delivery, Settlement } from '../ports/outbox.ts'
 import type { Creation, Provider } from '../ports/provider.ts'
 import type { Breaker } from './breaker.ts'

@@ -1,4 +1,6 @@
+import type { Log } from '../ports/log.ts'
 import { LEASE, type Leased, type Settlement } from '../ports/outbox.ts'
+import { StoreUnavailable } from '../ports/signups.ts'
 
 /** What a store does with the deliveries to a destination (`Outbox`), or with the digests of a channel. */
 export interface Claims<Item extends Leased> {
@@ -6,22 +8,45 @@ export interface Claims<Item extends Leased> {
   settle(item: Item, settlement: Settlement): Promise<boolean>
 }
 
+export interface LeasesParts<Item extends Leased> {
+  readonly store: Claims<Item>
+  readonly destination: string
+  readonly log: Log
+  /** Called when an event was created. */
+  readonly announce: () => void
+  /** A monotonic clock, in milliseconds. */
+  readonly clock: () => number
+}
+
 /** The leases that one process holds of one destination's deliveries. */
 export interface Leases<Item extends Leased> extends Claims<Item> {
   /** An attempt for this delivery begins. */
   begin(delivery: Item): void
+  /**
+   * False: the lease was lost, and nothing was changed. Rejects with `StoreUnavailable` at once, so that no visitor
+   * waits; the outcome is then stored later.
+   */
+  settle(delivery: Item, settlement: Settlement): Promise<boolean>
+  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
+  settled(signal: AbortSignal): Promise<void>
 }
+
+/** Milliseconds until an outcome that the store refused is offered again. */
+const PAUSE = 1_000
 
 /**
  * The store believes its clock. If that is set, a lease may seem to have ended while the attempt is under way, and the
  * store gives the delivery out again. This process knows better, by its monotonic clock: it makes no second attempt, and
  * the first one goes on under the new lease. Only another process may make one; then the token decides.
  *
- * `clock` is monotonic, in milliseconds.
+ * A lost outcome would mean a second delivery, or one abandoned in doubt. So an outcome that the store refuses is offered
+ * again every second until its lease ends. After that the delivery is in doubt, as it should be.
  */
-export function leases<Item extends Leased>(store: Claims<Item>, clock: () => number): Leases<Item> {
+export function leases<Item extends Leased>(parts: LeasesParts<Item>): Leases<Item> {
+  const { store, destination, log, announce, clock } = parts
   /** Attempts under way by the number of their delivery, the oldest first. */
   const underWay = new Map<number, { readonly token: string; lease: Item; readonly until: number }>()
+  const refused = new Set<Promise<void>>()
 
   function forgetEnded(): void {
     const now = clock()
@@ -29,6 +54,36 @@ export function leases<Item extends Leased>(store: Claims<Item>, clock: () => nu
       if (until > now) return
       underWay.delete(number)
     }
+  }
+
+  /** The delivery under the lease that holds now. Its attempt has ended. */
+  function ended(delivery: Item): Item {
+    const own = underWay.get(delivery.number)
+    if (own?.token !== delivery.token) return delivery
+    underWay.delete(delivery.number)
+    return own.lease
+  }
+
+  async function offer(delivery: Item, settlement: Settlement): Promise<boolean> {
+    const stored = await store.settle(delivery, settlement)
+    if (stored && settlement.is === 'listed' && settlement.joined) announce()
+    return stored
+  }
+
+  async function keepTrying(delivery: Item, settlement: Settlement): Promise<void> {
+    let why: unknown
+    // A try may itself take seconds; after the lease the token guards the row.
+    for (let left = LEASE / PAUSE; left > 0; left--) {
+      await new Promise(resolve => setTimeout(resolve, PAUSE).unref())
+      try {
+        await offer(delivery, settlement)
+        return
+      } catch (error) {
+        why = error
+        if (!(error instanceof StoreUnavailable)) break
+      }
+    }
+    log.error({ destination, why: String(why) }, 'the outcome of an attempt was not stored')
   }
 
   return {
@@ -45,11 +100,22 @@ export function leases<Item extends Leased>(store: Claims<Item>, clock: () => nu
         return own === undefined
       })
     },
-    settle(delivery, settlement) {
-      const own = underWay.get(delivery.number)
-      if (own?.token !== delivery.token) return store.settle(delivery, settlement)
-      underWay.delete(delivery.number)
-      return store.settle(own.lease, settlement)
+    async settle(delivery, settlement) {
+      const lease = ended(delivery)
+      try {
+        return await offer(lease, settlement)
+      } catch (error) {
+        if (error instanceof StoreUnavailable) {
+          const later = keepTrying(lease, settlement).finally(() => refused.delete(later))
+          refused.add(later)
+        }
+        throw error
+      }
+    },
+    async settled(signal) {
+      if (refused.size === 0 || signal.aborted) return
+      const left = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+      await Promise.race([Promise.all(refused), left])
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Proof } from '../rules/signup.ts'
-import type { Failure } from './failure.ts'
+import type { Failure } from './destination.ts'
 
 /** What a solution is worth. */
 export type Verdict =

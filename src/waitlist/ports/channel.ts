@@ -1,6 +1,5 @@
 import type { Counts } from '../alerts/counts.ts'
-import type { DeliveryResult } from './destination.ts'
-import type { Failure } from './failure.ts'
+import type { DeliveryResult, Failure } from './destination.ts'
 
 /** What a channel is told. */
 export type Alert =

@@ -1,6 +1,5 @@
 import type { Contact } from '../rules/contact.ts'
-import type { Destination } from './destination.ts'
-import type { Failure } from './failure.ts'
+import type { Destination, Failure } from './destination.ts'
 
 /** The provider's answer to a contact. */
 export type Creation =

@@ -1,6 +1,7 @@
 import type { HoldReason } from '../rules/contact.ts'
 import type { Signup } from '../rules/signup.ts'
-import type { Delivery } from './outbox.ts'
+import type { Delivery, Outbox } from './outbox.ts'
+import type { Upkeep } from './upkeep.ts'
 
 /** What became of a signup in the store. */
 export type Admission =
@@ -46,4 +47,19 @@ export interface Signups {
 /** The store is overloaded, out of space, busy or gone. The visitor is told "temporarily unavailable". */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
+}
+
+/** Keeps contacts and their deliveries. */
+export interface Store extends Signups, Outbox, Upkeep {
+  /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */
+  readonly failure: Promise<Error>
+
+  /**
+   * Refuses every signup that waits for its commit, and every later one, since a stop cannot wait any longer. Those under
+   * way may yet be stored.
+   */
+  refuse(): void
+
+  /** Completes what was accepted, then releases every resource. Later calls of `admit` are refused. */
+  close(): Promise<void>
 }

@@ -1,5 +1,4 @@
-import type { DeliveryResult, Destination } from '../../../src/waitlist/ports/destination.ts'
-import type { Failure } from '../../../src/waitlist/ports/failure.ts'
+import type { DeliveryResult, Destination, Failure } from '../../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../../src/waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../../../src/waitlist/rules/contact.ts'
 import { emailKey } from '../../../src/waitlist/rules/signup.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { outcomes } from '../../src/waitlist/delivery/outcomes.ts'
+import { leases } from '../../src/waitlist/delivery/leases.ts'
 import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { keptLog } from './log.ts'
@@ -17,13 +17,14 @@ function bench(t: TestContext, answer: () => Promise<boolean>) {
   const { log, lines } = keptLog()
   let announced = 0
   const store = {
+    claim: async () => [],
     settle(...outcome: [Delivery, Settlement]) {
       offered.push(outcome)
       return says.answer()
     },
   }
   return {
-    ...outcomes({ store, destination: 'hook', log, announce: () => void announced++ }),
+    ...leases({ store, destination: 'hook', log, announce: () => void announced++, clock: () => 0 }),
     /** What the store says; may be changed at any time. */
     says,
     offered,
