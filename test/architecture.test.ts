@@ -101,7 +101,6 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
 /** What the configuration may know of the adapters: how their settings are read, never the adapters themselves. */
 const settingsOfAdapters = [
   'src/challenges/settings.ts',
-  'src/domains/settings.ts',
   'src/destinations/mail-settings.ts',
   'src/destinations/secret.ts',
   'src/limiters/redis-url.ts',
