@@ -35,7 +35,7 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result
 }
 
-/** The promises of `Store` (waitlist/ports/store.ts). */
+/** The promises of `Store` (waitlist/ports/signups.ts). */
 export function storeContract(name: string, place: MakePlace): void {
   describe(`signups, kept by ${name}`, () => {
     test('a new address is listed now under a UUIDv7, with its event; a known one is already listed', async t => {
