@@ -14,7 +14,7 @@ import { sqliteStore } from '../src/stores/sqlite/store.ts'
 import { handOverSchedule, untilNext } from '../src/waitlist/delivery/retry.ts'
 import { signup } from './contracts/store.ts'
 import { temporaryFolder } from './harness/folder.ts'
-import { startVendor } from './harness/vendor.ts'
+import { startReceiver } from './harness/receiver.ts'
 import { loopsFake, loopsSettings } from './providers/loops.fake.ts'
 
 const vendors = await allVendors()
@@ -188,7 +188,7 @@ test('the example of settings is accepted', async () => {
 test('the commands work as they stand there', { timeout: 120_000 }, async t => {
   const folder = temporaryFolder(t)
   for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(folder, each))
-  const { url } = await startVendor(t, loopsFake().answer)
+  const { url } = await startReceiver(t, loopsFake().answer)
   const type = (command: string, env: Record<string, string>) =>
     promisify(execFile)('sh', ['-c', command], {
       cwd: folder,

@@ -14,9 +14,9 @@ import { type Scraped, scrape } from '../harness/metrics.ts'
 import { until } from '../harness/program.ts'
 import { noPromtool, promtool } from '../harness/promtool.ts'
 import { exchange } from '../harness/raw.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
@@ -143,7 +143,7 @@ describe('the metrics of a service', { concurrency: 8, timeout: 30_000 }, () => 
 
   test('a revoked key is visible: the breaker is open, with its reason; signups are kept', async t => {
     const fake = loopsFake()
-    const vendor = await startVendor(t, fake.answer)
+    const vendor = await startReceiver(t, fake.answer)
     const settings = { PROVIDER: 'loops', PROVIDER_TIMEOUT: '20s', ...loopsSettings(vendor.url) }
     const { client, shows } = await watched(t, settings)
     const breaker = ({ value }: Scraped) =>

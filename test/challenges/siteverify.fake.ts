@@ -1,7 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { Siteverify } from '../../src/challenges/siteverify.ts'
-import type { Asked, Received, Said } from '../harness/vendor.ts'
-import { startVendor, type VendorServer } from '../harness/vendor.ts'
+import { type Received, type Receiver, type Said, startReceiver } from '../harness/receiver.ts'
 
 export type Kind = Siteverify['kind']
 export const kinds: readonly Kind[] = ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap']
@@ -29,7 +28,7 @@ interface Solved {
   verifiedWith?: string | null
 }
 
-export interface Verifier extends VendorServer {
+export interface Verifier extends Receiver {
   /** For CHALLENGE_URL. */
   readonly address: string
   /** A token as the widget makes it. */
@@ -53,7 +52,7 @@ const paths: Readonly<Record<Kind, string>> = {
 export async function startVerifier(t: Pick<TestContext, 'after'>, kind: Kind): Promise<Verifier> {
   const tokens = new Map<string, Solved>()
   let made = 0
-  const server = await startVendor(t, asked => {
+  const server = await startReceiver(t, asked => {
     if (asked.method !== 'POST') return { status: 405 }
     if (asked.path !== paths[kind]) return { status: 404, body: 'Not found' }
     return answers[kind](asked as Received, tokens)
@@ -160,7 +159,7 @@ const answers: Readonly<Record<Kind, (asked: Received, tokens: Tokens) => Said>>
     return { status: 200, body: { success: true, challenge_ts: AT, hostname: host || undefined, ...v3 } }
   },
 
-  cap({ json }: Asked, tokens) {
+  cap({ json }: Received, tokens) {
     const failed = (status: number, error: string): Said => ({ status, body: { success: false, error } })
     const { secret, response } = json
     if (response.split(':').length !== 3) return failed(400, 'Missing required parameters')

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { type Siteverify, type SiteverifyParts, siteverify } from '../../src/challenges/siteverify.ts'
 import type { Meaning } from '../../src/challenges/vendors.ts'
 import { SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
-import { misbehaviours, type Received, type Said, startVendor } from '../harness/vendor.ts'
+import { misbehaviours, type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { HOST, type Kind, kinds, members, SECRET, SITE_KEY, startVerifier, type Verifier } from './siteverify.fake.ts'
 
 const never = new AbortController().signal
@@ -66,7 +66,7 @@ for (const kind of kinds) {
       assert.deepEqual([challenge.name, challenge.member, challenge.issue], [kind, members[kind], null])
       const token = verifier.solve()
       assert.equal((await verify(token, '192.0.2.7')).is, 'solved')
-      const { method, headers, text, json } = verifier.asked[0] as Received
+      const { method, headers, text, json } = verifier.received[0] as Received
       const { idempotency_key: uuid, ...body } = json ?? Object.fromEntries(new URLSearchParams(text))
       assert.equal(method, 'POST')
       assert.deepEqual(body, { ...requests[kind].body, response: token })
@@ -83,7 +83,7 @@ for (const kind of kinds) {
       const later = await verify(token)
       assert.equal(first!.is, 'solved')
       for (const each of [...others, later]) assert.deepEqual(each, first)
-      assert.equal(verifier.asked.length, 1)
+      assert.equal(verifier.received.length, 1)
       const { nonce, expires } = (first as Extract<typeof first, { is: 'solved' }>).proof
       assert.match(nonce, /^[\w-]{1,100}$/)
       assert.ok(!nonce.includes(token))
@@ -114,10 +114,10 @@ for (const kind of kinds) {
       assert.equal((await verify('10000000-aaaa-bbbb-cccc-000000000001')).is, 'unsolved')
       const long = await verify('x'.repeat(SOLUTION_MAX))
       assert.equal(long.is, 'unsolved')
-      const asked = verifier.asked.length
+      const asked = verifier.received.length
       assert.equal(asked, kind === 'turnstile' ? 3 : 4, 'Turnstile documents 2,048 characters')
       await verify('made:up:token')
-      assert.equal(verifier.asked.length, asked + 1)
+      assert.equal(verifier.received.length, asked + 1)
       assert.equal(warned.length, ['hcaptcha', 'cap'].includes(kind) ? 1 : 0, 'what another site gave is logged once')
     })
 
@@ -215,7 +215,7 @@ describe('what a refusal means', { concurrency: true }, () => {
   for (const kind of kinds) {
     test(`${kind}: each refusal that it documents, to a visitor and to the check, which finds a wrong secret`, async t => {
       for (const [code, [meaning, said]] of Object.entries(documented[kind])) {
-        const { url } = await startVendor(t, () => said)
+        const { url } = await startReceiver(t, () => said)
         const { challenge, verify, warned } = another(t, { address: `${url}/key/siteverify` } as Verifier, kind)
         const failure = await challenge.check(never)
         const verdict = await verify('key:some:token')
@@ -264,7 +264,7 @@ test('Cap: its address may be given as its widget has it', async t => {
   const { verify } = another(t, verifier, 'cap', { url: `${verifier.url}/${SITE_KEY}` })
   assert.equal((await verify(verifier.solve())).is, 'solved')
   assert.deepEqual(
-    verifier.asked.map(({ path }) => path),
+    verifier.received.map(({ path }) => path),
     [`/${SITE_KEY}/siteverify`],
   )
 })
@@ -277,12 +277,12 @@ test('a verifier that is away is left alone for a second after three failures, a
   let verdict = await verify(verifier.solve())
   while (verdict.is !== 'solved') {
     assert.equal(verdict.is, 'unverified')
-    assert.equal(verifier.asked.length, 3)
+    assert.equal(verifier.received.length, 3)
     await new Promise(resolve => setTimeout(resolve, 50))
     verdict = await verify(verifier.solve())
   }
   assert.ok(performance.now() - since >= 1_000)
-  assert.equal(verifier.asked.length, 4)
+  assert.equal(verifier.received.length, 4)
   assert.equal((await verify(verifier.solve())).is, 'solved')
 })
 
@@ -301,7 +301,7 @@ test('a stop does not wait for it', async t => {
   const leaving = new AbortController()
   verifier.next('hang before')
   const verdict = verify(verifier.solve(), null, leaving.signal)
-  while (verifier.asked.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  while (verifier.received.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
   leaving.abort()
   assert.equal((await verdict).is, 'unverified')
 })

@@ -8,7 +8,7 @@ import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram } from '../harness/program.ts'
-import { startVendor } from '../harness/vendor.ts'
+import { startReceiver } from '../harness/receiver.ts'
 
 const HOUR = 3_600_000
 /** Bytes. */
@@ -87,7 +87,7 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
   test('says until when a receiver asks to wait', async t => {
     const { check } = await listed(t)
     const day = { 'retry-after': '86400' }
-    const { url } = await startVendor(t, () => ({ status: 429, headers: day }))
+    const { url } = await startReceiver(t, () => ({ status: 429, headers: day }))
     const webhook = { WEBHOOK_URL: url, WEBHOOK_SECRET: 'whsec_bm90aGluZy1pcy1zZWNyZXQtaW4tdGhpcy10ZXN0' }
     const { is, why } = (await check(webhook)).told('webhook')!
     assert.equal(is, 'wrong')

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { opened, signup } from '../contracts/store.place.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { runCommand as run, runProgram, until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const holds = { above: 0, window: 3_600_000, suspicious: false }

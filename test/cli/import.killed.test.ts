@@ -10,9 +10,8 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { signUp } from '../harness/load.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { runProgram, spawnProgram, until } from '../harness/program.ts'
-import { seedOf } from '../harness/seed.ts'
+import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { seeded } from '../harness/vendor.ts'
 
 const skip = !isSlow && 'it takes a minute; it runs in .ci/run'
 const LINES = 30_000

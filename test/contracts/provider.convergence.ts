@@ -6,9 +6,9 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { events } from '../../src/waitlist/delivery/events.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
 import { type Joined, join } from '../../src/waitlist/join.ts'
+import { type Misbehaviour, startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
 import { opened, type VendorUnderTest } from './provider.ts'
 import { signup } from './store.ts'
 
@@ -24,7 +24,7 @@ const TIMEOUT = 400
 // biome-ignore format: a list to be read as one
 const among: readonly Misbehaviour[] = [
   'hang after', 'reset before', 'reset after', '500 before', '500 after', '502 with HTML', '503', '429 with Retry-After',
-  'truncated JSON', 'cut in the middle', 'huge body', 'wrong types',
+  'truncated JSON', 'cut in the middle', 'wrong types',
 ]
 
 /**
@@ -39,7 +39,7 @@ export function convergence(under: VendorUnderTest): void {
     for (const seed of SEEDS) {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {
         const fake = under.fake()
-        const server = await startVendor(t, fake.answer)
+        const server = await startReceiver(t, fake.answer)
         const env = { ...under.settings(server.url), ...joining?.settings }
         const provider = await opened(t, under, env, TIMEOUT, TIMEOUT)
         const { automation } = provider

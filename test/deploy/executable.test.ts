@@ -19,9 +19,8 @@ import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn as contactsAt } from '../harness/postgres-contacts.ts'
 import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { redisProgram, startRedis } from '../harness/redis.ts'
-import { seedOf } from '../harness/seed.ts'
+import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { seeded } from '../harness/vendor.ts'
 import { commandsUnder } from './commands.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -11,9 +11,8 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { killUnderLoad } from '../harness/kill.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
-import { seedOf } from '../harness/seed.ts'
+import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { seeded } from '../harness/vendor.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const page = readFileSync(join(root, 'docs/litestream.md'), 'utf8')

@@ -3,9 +3,9 @@ import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { Alert } from '../../src/waitlist/ports/channel.ts'
 import type { HoldReason } from '../../src/waitlist/rules/contact.ts'
-import { type Received, startReceiver } from '../contracts/destination.receiver.ts'
 import { destinationContract } from '../contracts/destination.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Said } from '../harness/receiver.ts'
+import { type Received, startReceiver } from '../harness/receiver.ts'
 import { channelAt, discordFake, type Fake, fakes, joined, slackFake } from './chat.ts'
 
 const never = new AbortController().signal

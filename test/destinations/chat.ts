@@ -3,8 +3,7 @@ import { type Chat, chat } from '../../src/destinations/chat.ts'
 import { discord } from '../../src/destinations/discord.ts'
 import { slack } from '../../src/destinations/slack.ts'
 import type { Alert } from '../../src/waitlist/ports/channel.ts'
-import type { Received } from '../contracts/destination.receiver.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 
 export interface Fake {
   readonly chat: Chat

@@ -13,11 +13,11 @@ import { isSecret } from '../../src/destinations/secret.ts'
 import { webhook } from '../../src/destinations/webhook.ts'
 import { eventSchedule, untilNext } from '../../src/waitlist/delivery/retry.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { joined } from '../contracts/destination.ts'
 import { checkout } from '../harness/checkout.ts'
 import { startMailServer } from '../harness/mail-server.ts'
 import { runProgram, until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -4,9 +4,8 @@ import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { webhook } from '../../src/destinations/webhook.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
-import { type Received, refuse, startReceiver } from '../contracts/destination.receiver.ts'
 import { destinationContract, joined } from '../contracts/destination.ts'
-import type { Said } from '../harness/vendor.ts'
+import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text).toString('base64')}`
 const newSecret = secretOf('the new one of thirty-two bytes.')
@@ -183,7 +182,7 @@ describe('trying the webhook', { timeout: 60_000 }, () => {
   }
   for (const [status, is] of Object.entries(expected)) {
     test(`${status} is ${is}`, async t => {
-      const { url } = await startReceiver(t, () => refuse(Number(status)))
+      const { url } = await startReceiver(t, () => ({ status: Number(status) }))
       assert.equal((await opened(t, url).check(never))?.is, is)
     })
   }

@@ -1,4 +1,4 @@
-import { seeded } from '../harness/vendor.ts'
+import { seeded } from '../harness/seed.ts'
 
 /** One signup of the attack, or of a person in the middle of it. */
 export interface Visit {

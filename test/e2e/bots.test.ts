@@ -3,14 +3,13 @@ import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { textOf } from '../documents.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runProgram, until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 import { solved } from '../harness/solve.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { listmonkFake, listmonkSettings } from '../providers/listmonk.fake.ts'
 import { attack, type Kind, kinds, THROWAWAY, type Visit } from './bots.crowd.ts'
 
@@ -77,7 +76,7 @@ async function underAttack(
   const cwd = temporaryFolder(t)
   writeFileSync(join(cwd, 'blocked.txt'), THROWAWAY.join('\n'))
   const fake = listmonkFake()
-  const tool = await startVendor(t, fake.answer)
+  const tool = await startReceiver(t, fake.answer)
   const hook = await startReceiver(t, () => ({ status: 204 }))
   const { LISTMONK_TEMPLATE_ID: _, ...provider } = listmonkSettings(tool.url)
   const env = {

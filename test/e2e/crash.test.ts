@@ -8,9 +8,8 @@ import { killUnderLoad } from '../harness/kill.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { signUp } from '../harness/load.ts'
 import { logOf, runProgram } from '../harness/program.ts'
-import { seedOf } from '../harness/seed.ts'
+import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { seeded } from '../harness/vendor.ts'
 
 const KILLS = isSlow ? 20 : 4
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { never, startReceiver } from '../contracts/destination.receiver.ts'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
@@ -9,6 +8,7 @@ import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { rowsIn } from '../harness/postgres-contacts.ts'
 import { completedAt, endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, runProgram, until } from '../harness/program.ts'
+import { never, startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const server = await startPostgres({ settings: unsynced })

@@ -6,8 +6,8 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { startMailServer } from '../harness/mail-server.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { runProgram } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 /** Signups, half of them of new addresses. */
@@ -116,7 +116,7 @@ function taught(samples: readonly Sample[]): (of: Measures) => boolean {
 describe('what a visitor measures', { skip, timeout: 600_000 }, () => {
   /** Everything that follows a signup. */
   async function settings(t: TestContext, engine: string, hasProvider: boolean): Promise<Record<string, string>> {
-    const { url } = await startVendor(t, () => ({ status: 204 }))
+    const { url } = await startReceiver(t, () => ({ status: 204 }))
     const mail = await startMailServer(t)
     return {
       DISCLOSE_MEMBERSHIP: 'false',
@@ -126,7 +126,7 @@ describe('what a visitor measures', { skip, timeout: 600_000 }, () => {
       MAIL_FROM: 'hello@example.com',
       MAIL_RATE: '6000',
       ...(engine === 'PostgreSQL' && { DATABASE_URL: await server!.database() }),
-      ...(hasProvider && { PROVIDER: 'loops', ...loopsSettings((await startVendor(t, loopsFake().answer)).url) }),
+      ...(hasProvider && { PROVIDER: 'loops', ...loopsSettings((await startReceiver(t, loopsFake().answer)).url) }),
     }
   }
 
@@ -143,7 +143,7 @@ describe('what a visitor measures', { skip, timeout: 600_000 }, () => {
   }
 
   test('says it where membership is disclosed and visitors wait for a provider: this test can see it', async t => {
-    const { url } = await startVendor(t, loopsFake().answer)
+    const { url } = await startReceiver(t, loopsFake().answer)
     assert.ok((await told(t, { PROVIDER: 'loops', ...loopsSettings(url) }, 200)) > 0.65)
   })
 })

@@ -9,11 +9,11 @@ import { EMAIL_PATTERN, parseSignup } from '../../src/waitlist/rules/signup.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { listening } from '../harness/listening.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { pairIn } from '../harness/tls.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 import { type Example, landing, pathOf } from './landing.pages.ts'
 
@@ -258,7 +258,7 @@ for (const example of examples) {
     ] as const
     for (const [title, status, settings] of outages) {
       test(`saved but late is a success: ${status}, ${title}`, async t => {
-        const vendor = await startVendor(t, loopsFake().answer)
+        const vendor = await startReceiver(t, loopsFake().answer)
         if (status === 502) vendor.chaos(1, 1, ['503'])
         const { page, says, signUp, service } = await opened(t, { PROVIDER: 'loops', ...settings(vendor.url) })
         const answered = page.waitForResponse(response => response.request().method() === 'POST')
@@ -271,7 +271,7 @@ for (const example of examples) {
     }
 
     test('what only the service can tell is said at its field, and what was typed stays', async t => {
-      const vendor = await startVendor(t, loopsFake().answer)
+      const vendor = await startReceiver(t, loopsFake().answer)
       const { page, hints, signUp } = await opened(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
       await signUp('Ada\u0007', 'ada@example.com')
       await hints('Name', 'Name must not contain control characters.')

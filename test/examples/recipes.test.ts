@@ -13,7 +13,7 @@ import { webhook } from '../../src/destinations/webhook.ts'
 import { joined } from '../contracts/destination.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { listening } from '../harness/listening.ts'
-import { readRequest } from '../harness/vendor.ts'
+import { readRequest } from '../harness/receiver.ts'
 
 const example = (path: string) => fileURLToPath(new URL(`../../examples/${path}`, import.meta.url))
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type Deed, type Received, type Receiver, startReceiver } from '../contracts/destination.receiver.ts'
+import { type Deed, type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
 import type { Balancer } from './balancer.ts'
 import { assertDelivered } from './delivered.ts'
 import { temporaryFolder } from './folder.ts'
 import { contactsIn } from './postgres-contacts.ts'
 import { completedAt } from './postgres-database.ts'
 import { logOf, type Program, runProgram } from './program.ts'
+import type { Said } from './receiver.ts'
 import { redisProgram, startRedis } from './redis.ts'
-import type { Said } from './vendor.ts'
 
 /** Identical instances over one database, and the receiver of their webhooks. */
 export interface Instances {

@@ -1,7 +1,7 @@
 /** What the fakes of vendors have in common: an API whose calls are documented, and a list of contacts. */
 import assert from 'node:assert/strict'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { Asked, Said } from './vendor.ts'
+import type { Received, Said } from './receiver.ts'
 
 type Members = Readonly<Record<string, object | boolean>>
 
@@ -24,48 +24,43 @@ export const exactly = (required: Members, optional: Members = {}) => ({
 })
 
 /** A request, with the parts of its path that the route names. */
-export type Routed = Asked & { readonly at: Readonly<Record<string, string>> }
+export type Routed = Received & { readonly at: Readonly<Record<string, string>> }
 
-/** One call that we make: what the vendor's document says of it, and what the fake does. */
-export interface Route {
-  /** The body that it takes; absent, where there are answers: none. */
-  readonly takes?: object
-  /** The bodies that it answers with, by status; null: none or any. Absent: the vendor has no machine-readable document. */
-  readonly answers?: Readonly<Record<number, object | null>>
-  does(asked: Routed): Said
-}
+const ajv = new Ajv2020({ strict: false, allErrors: true, addUsedSchema: false })
+
+/** What the fake does when it gets a call that we make. */
+export type Route = (received: Routed) => Said
+
+/** The same, for a body that the vendor's document describes so. */
+export const taking =
+  (body: object, does: Route): Route =>
+  received => {
+    // Compiled once: Ajv knows a schema that it has seen.
+    const validate = ajv.compile(body)
+    assert.ok(validate(received.json), `${received.method} ${received.path}: ${JSON.stringify(validate.errors)}`)
+    return does(received)
+  }
 
 export interface Api {
   /** By method and path, such as "GET /people/{id}". */
   readonly routes: Readonly<Record<string, Route>>
-  /** What any call may be answered with. */
-  readonly always?: Readonly<Record<number, object | null>>
   /** The answer to a call that goes no further, such as one with a wrong key. */
-  refuses?(asked: Routed): Said | undefined
+  refuses?(received: Routed): Said | undefined
 }
 
-/** Answers as the routes say, and holds each request and each answer against the vendor's document. */
-export function vendorApi({ routes, always = {}, refuses }: Api): (asked: Asked) => Said {
-  return asked => {
-    const where = `${asked.method} ${asked.path}`
-    const called = Object.entries(routes).map(([name, route]) => ({ route, at: matched(name, asked) }))
-    const found = called.find(({ at }) => at !== null)
-    assert.ok(found !== undefined, `${where} is not documented`)
-    const { route, at } = found
-    const routed = { ...asked, at: at! }
-    const said = refuses?.(routed) ?? route.does(routed)
-    if (route.takes !== undefined) assertValid(route.takes, asked.json, where)
-    if (route.answers === undefined) return said
-    if (route.takes === undefined) assert.equal(asked.json, undefined, `${where} takes no body`)
-    const answer = { ...always, ...route.answers }[said.status]
-    assert.ok(answer !== undefined, `${where} is not documented to answer with ${said.status}`)
-    if (answer !== null) assertValid(answer, said.body, `the answer of ${where} (${said.status})`)
-    return said
+/** Answers as the routes say. There are no others. */
+export function vendorApi({ routes, refuses }: Api): (received: Received) => Said {
+  return received => {
+    for (const [name, route] of Object.entries(routes)) {
+      const at = matched(name, received)
+      if (at !== null) return refuses?.({ ...received, at }) ?? route({ ...received, at })
+    }
+    assert.fail(`${received.method} ${received.path} is not documented`)
   }
 }
 
 /** The parts of the path that the route names; null: it is another route. */
-function matched(name: string, { method, segments }: Asked): Readonly<Record<string, string>> | null {
+function matched(name: string, { method, segments }: Received): Readonly<Record<string, string>> | null {
   const [wanted, path = ''] = name.split(' ')
   const parts = path.split('/')
   if (method !== wanted || parts.length !== segments.length) return null
@@ -76,14 +71,6 @@ function matched(name: string, { method, segments }: Asked): Readonly<Record<str
     if (variable !== undefined) at[variable] = segments[i]!
   }
   return at
-}
-
-const ajv = new Ajv2020({ strict: false, allErrors: true, addUsedSchema: false })
-
-function assertValid(schema: object, value: unknown, what: string): void {
-  // Compiled once: Ajv knows a schema that it has seen.
-  const validate = ajv.compile(schema)
-  assert.ok(validate(value), `${what}: ${JSON.stringify(validate.errors)}`)
 }
 
 /** The contacts of a fake by their address, and how often the automation started for each. */

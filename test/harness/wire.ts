@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type Asked, type Said, startVendor } from './vendor.ts'
+import { type Received, type Said, startReceiver } from './receiver.ts'
 
 /** What two clients must have in common to mean the same to a vendor. */
 export interface Wire {
@@ -14,21 +14,21 @@ export interface Wire {
 /** Records what `use` sends, while the server answers as it is told. */
 export async function recorded(
   t: Pick<TestContext, 'after'>,
-  answer: (asked: Asked) => Said,
+  answer: (asked: Received) => Said,
   use: (url: string) => Promise<unknown>,
-): Promise<readonly Asked[]> {
-  const server = await startVendor(t, answer)
+): Promise<readonly Received[]> {
+  const server = await startReceiver(t, answer)
   await use(server.url)
-  return server.asked
+  return server.received
 }
 
 /** The requests of a vendor's official client and ours, equal in everything but fields that identify the client. */
 export function assertSameWire(
-  ours: readonly Asked[],
-  theirs: readonly Asked[],
+  ours: readonly Received[],
+  theirs: readonly Received[],
   headers: readonly string[] = ['content-type', 'authorization'],
 ): void {
-  const wire = ({ method, path, query, headers: all, json }: Asked): Wire => ({
+  const wire = ({ method, path, query, headers: all, json }: Received): Wire => ({
     method,
     path,
     query,

@@ -13,13 +13,12 @@ import {
   startVerifier,
   members as vendorMembers,
 } from '../challenges/siteverify.fake.ts'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { type Answer, assertRefused, clientOf, withoutScripts } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { until } from '../harness/program.ts'
+import { type Received, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { type Received, startVendor } from '../harness/vendor.ts'
 import { plunkFake, plunkSettings } from '../providers/plunk.fake.ts'
 
 const origin = `https://${HOST}`
@@ -88,7 +87,7 @@ test('every refusal has its sentence', async t => {
   for (const token of [7, true, {}, ['x'], 'two words', 'ü', ' x', 'x\n', 'x'.repeat(SOLUTION_MAX + 1), '\u0000']) {
     assertRefused(await withToken(ada, token), 400, refusals.challengeFailed.error)
   }
-  assert.equal(verifier.asked.length, 0, 'none of them is worth a call')
+  assert.equal(verifier.received.length, 0, 'none of them is worth a call')
   assertRefused(await withToken(ada, 'made-up'), 400, refusals.challengeFailed.error)
   assertRefused(await withToken(ada, verifier.solve({ host: 'shop.example' })), 400, refusals.challengeFailed.error)
   const old = verifier.solve()
@@ -116,7 +115,7 @@ test('it is asked for after name and email, and every try is an attempt', async 
   assertRefused(await signUp({ name: 'Ada', email: 'ada' }), 400, 'email must be a valid email address')
   assertRefused(await signUp(ada), 400, refusals.challengeMissing.error)
   assert.equal((await withToken(ada, verifier.solve())).status, 429)
-  assert.equal(verifier.asked.length, 0)
+  assert.equal(verifier.received.length, 0)
 })
 
 test('the verifier is told the address of the visitor, and never that of a private network', async t => {
@@ -124,7 +123,7 @@ test('the verifier is told the address of the visitor, and never that of a priva
   const told = async (forwarded: string) => {
     const token = verifier.solve()
     await signUp({ ...ada, [members.hcaptcha]: token }, { 'x-forwarded-for': forwarded })
-    return new URLSearchParams((verifier.asked.at(-1) as Received).text).get('remoteip')
+    return new URLSearchParams((verifier.received.at(-1) as Received).text).get('remoteip')
   }
   assert.equal(await told('203.0.113.9'), '203.0.113.9')
   assert.equal(await told('2001:DB8:0::7'), '2001:db8::7')
@@ -189,13 +188,13 @@ test('a wrong secret: 500, nothing stored, and the log says so once', async t =>
 })
 
 test('a signup that the provider has kept may be repeated with the same solution', async t => {
-  const plunk = await startVendor(t, plunkFake().answer)
+  const plunk = await startReceiver(t, plunkFake().answer)
   const { verifier, withToken } = await challenged(t, 'recaptcha', { PROVIDER: 'plunk', ...plunkSettings(plunk.url) })
   plunk.next('502 with HTML')
   const token = verifier.solve()
   assertRefused(await withToken(ada, token), 502, refusals.providerUnreachable.error)
   isNew(await withToken(ada, token))
-  assert.equal(verifier.asked.length, 1, 'reCAPTCHA would say that it was verified before')
+  assert.equal(verifier.received.length, 1, 'reCAPTCHA would say that it was verified before')
 })
 
 test('while a verifier is away, signups are stored and held; nobody is told, and a second try hears the same sentence', async t => {
@@ -258,7 +257,7 @@ test('a stop does not wait for a verifier that hangs, and the signup is held', {
   const { verifier, withToken, service } = await challenged(t)
   verifier.next('hang before')
   const answer = withToken(ada, verifier.solve())
-  await until(() => verifier.asked.length === 1)
+  await until(() => verifier.received.length === 1)
   const began = performance.now()
   const [visitor] = await Promise.all([answer, service.stop()])
   isHeld(visitor)

@@ -9,9 +9,9 @@ import { vendors } from '../../src/challenges/vendors.ts'
 import { type Kind, kinds, members, SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const forAll = { after: after as TestContext['after'] }
@@ -247,7 +247,7 @@ test('C-49, C-50, C-51: the form of the page works on a landing page of another 
 test('C-20, C-53: the form of the page tells a signup that is saved but late from one that failed, and sends it once', {
   skip: skipReading,
 }, async t => {
-  const vendor = await startVendor(t, loopsFake().answer)
+  const vendor = await startReceiver(t, loopsFake().answer)
   vendor.chaos(1, 1, ['503'])
   const { page, service, says } = await landed(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
   let sent = 0
@@ -371,7 +371,7 @@ for (const kind of kinds) {
     await page.waitForFunction('globalThis.solve')
     await fill('ada@example.com')
     await says('Please solve the challenge, or wait until it is solved.')
-    assert.equal(verifier.asked.length, 0)
+    assert.equal(verifier.received.length, 0)
     await page.evaluate('solve()')
     await fill('ada@example.com')
     await says('You are on the waitlist.')

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test'
 import { type Answer, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const NEUTRAL = { DISCLOSE_MEMBERSHIP: 'false' }
@@ -47,7 +47,7 @@ describe('C-60: where membership is not disclosed', { concurrency: true, timeout
 
   test('nobody waits for the provider, which is told in the background', async t => {
     const fake = loopsFake()
-    const vendor = await startVendor(t, fake.answer)
+    const vendor = await startReceiver(t, fake.answer)
     vendor.next('hang before')
     const service = await startService(t, { ...NEUTRAL, PROVIDER: 'loops', ...loopsSettings(vendor.url) })
     const { signUp } = await clientOf(service)

@@ -5,9 +5,9 @@ import { assertRefused, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
+import { type Misbehaviour, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
@@ -17,7 +17,7 @@ const outages: readonly Misbehaviour[] = ['hang after', '503', 'truncated JSON']
 
 async function started(t: TestContext, more: Record<string, string> = {}) {
   const fake = loopsFake()
-  const vendor = await startVendor(t, fake.answer)
+  const vendor = await startReceiver(t, fake.answer)
   const env = { PROVIDER: 'loops', PROVIDER_TIMEOUT: '1s', ...loopsSettings(vendor.url), ...more }
   const service = await startService(t, env)
   const stored = () => contactsIn(service.databasePath)
@@ -96,7 +96,7 @@ describe('a provider that does not answer well', { concurrency: 8, timeout: 120_
     const SIGNUPS = 1_000
     const { client, vendor, always, stored } = await started(t)
     await client.signUp(ada)
-    const before = vendor.asked.length
+    const before = vendor.received.length
     always('hang before')
     const crowd = Array.from({ length: SIGNUPS }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))
     const others = async () => {
@@ -108,7 +108,7 @@ describe('a provider that does not answer well', { concurrency: 8, timeout: 120_
     for (const answer of await Promise.all(crowd)) assertRefused(answer, 502, providerUnreachable.error)
     assert.equal(stored().filter(({ state }) => state === 'pending').length, SIGNUPS)
     // As many as Loops allows at once; whoever had no turn within the time was not sent, nor is anything sent later.
-    const reached = vendor.asked.length - before
+    const reached = vendor.received.length - before
     t.diagnostic(`${reached} requests reached it`)
     assert.ok(reached <= 20, `${reached} requests`)
   })

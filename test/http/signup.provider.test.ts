@@ -7,8 +7,8 @@ import { assertRefused, type Client, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { until } from '../harness/program.ts'
+import { type Received, type Receiver, type Said, startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
-import { type Asked, type Said, startVendor, type VendorServer } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
@@ -16,19 +16,19 @@ const options = { timeout: 60_000 }
 
 interface Started {
   readonly fake: VendorFake
-  readonly vendor: VendorServer
+  readonly vendor: Receiver
   readonly service: TestService
   readonly client: Client
 }
 
 async function started(t: TestContext, change = (fake: VendorFake) => fake.answer): Promise<Started> {
   const fake = loopsFake()
-  const vendor = await startVendor(t, change(fake))
+  const vendor = await startReceiver(t, change(fake))
   const service = await startService(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
   return { fake, vendor, service, client: await clientOf(service) }
 }
 
-const asked = ({ vendor }: Started, path: string) => vendor.asked.filter(request => request.path.endsWith(path))
+const asked = ({ vendor }: Started, path: string) => vendor.received.filter(request => request.path.endsWith(path))
 const eventSent = (started: Started) => until(() => asked(started, '/events/send').length > 0)
 
 test("a new address gets the provider's id, and its event is sent once", options, async t => {
@@ -76,14 +76,14 @@ test('a known address is answered without any call upstream, whatever the provid
   const { vendor, client } = all
   await client.signUp(ada)
   await eventSent(all)
-  const before = vendor.asked.length
+  const before = vendor.received.length
   vendor.chaos(1, 1, ['hang before'])
   for (const email of [ada.email, 'ADA@EXAMPLE.COM']) {
     const { status, json } = await client.signUp({ name: 'Somebody', email })
     assert.deepEqual([status, json.alreadyExisted, json.automationTriggered], [200, true, false])
     assert.equal('contactId' in json, false)
   }
-  assert.equal(vendor.asked.length, before)
+  assert.equal(vendor.received.length, before)
 })
 
 test('of many requests for one address at once one is new, and the provider is asked once', options, async t => {
@@ -105,7 +105,7 @@ test('an address that the provider refuses is a 400 with the reason, and can be 
   const all = await started(
     t,
     ({ answer }) =>
-      (one: Asked) =>
+      (one: Received) =>
         refuses ? no : answer(one),
   )
   const { fake, service, client } = all
@@ -124,7 +124,7 @@ test(
   options,
   async t => {
     const fake = loopsFake()
-    const vendor = await startVendor(t, fake.answer)
+    const vendor = await startReceiver(t, fake.answer)
     const path = join(temporaryFolder(t), 'waitlist.db')
     const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), DATABASE_URL: `sqlite:${path}` }
     const KEY = 'a-key-that-nobody-knows'

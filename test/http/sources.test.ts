@@ -4,12 +4,11 @@ import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { sourceOf } from '../../src/stores/rows.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { type Answer, clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { send } from '../harness/raw.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
-import { startVendor } from '../harness/vendor.ts'
 import { plunkFake, plunkSettings } from '../providers/plunk.fake.ts'
 
 const TRACKING = { TRACK_SOURCES: 'true' }
@@ -166,10 +165,10 @@ for (const [title, env, data] of [
   ['unless TRACK_SOURCES is set, the provider is told no source', {}, { firstName: 'Ada' }],
 ] as const) {
   test(title, async t => {
-    const server = await startVendor(t, plunkFake().answer)
+    const server = await startReceiver(t, plunkFake().answer)
     const { signUp } = await visitor(t, { ...env, PROVIDER: 'plunk', ...plunkSettings(server.url) })
     assert.equal((await signUp(QUERY)).json.alreadyExisted, false)
-    const creation = server.asked.find(({ path }) => path === '/contacts')
+    const creation = server.received.find(({ path }) => path === '/contacts')
     assert.deepEqual(creation?.json.data, data)
   })
 }

@@ -6,8 +6,8 @@ import { attempting } from '../../src/outbound/attempt.ts'
 import { caller } from '../../src/outbound/caller.ts'
 import type { SharedPace } from '../../src/waitlist/ports/limiter.ts'
 import { until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
-import { startVendor } from '../harness/vendor.ts'
 
 const skip = redisProgram === undefined ? noRedis : false
 const HOUR = 3_600_000
@@ -91,7 +91,7 @@ describe('the pace that instances share', { skip, timeout: 60_000 }, async () =>
   })
 
   test('three callers together send no more than the rate of the account allows; the rest is not sent', async t => {
-    const { url, asked } = await startVendor(t, () => ({ status: 200, body: {} }))
+    const { url, received } = await startReceiver(t, () => ({ status: 200, body: {} }))
     const rate = { calls: 4, per: 60_000, connections: 10 }
     const sendFrom = async (paces: readonly (SharedPace | undefined)[], key: string) => {
       const callers = paces.map(shared => caller({ base: url, headers: { authorization: key }, rate, shared }))
@@ -110,13 +110,13 @@ describe('the pace that instances share', { skip, timeout: 60_000 }, async () =>
       return outcomes
     }
     const outcomes = await sendFrom(await instances(t), 'one account')
-    assert.equal(asked.length, 4)
+    assert.equal(received.length, 4)
     assert.equal(outcomes.filter(({ is }) => is === 'answered').length, 4)
     assert.equal(outcomes.filter(each => each.is === 'unreached' && each.notSent === true).length, 8)
     const keys = (await server.command('KEYS', 'waitlist:pace:*')) as string[]
     assert.ok(!keys.join().includes('account'), 'the key of the account is not told to the server')
 
     await sendFrom([undefined, undefined, undefined], 'another account')
-    assert.equal(asked.length, 16, 'each by itself would have sent four')
+    assert.equal(received.length, 16, 'each by itself would have sent four')
   })
 })

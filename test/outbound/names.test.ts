@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { linux, root } from '../../torture/needs.ts'
-import { startReceiver } from '../contracts/destination.receiver.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const IN_A = 1

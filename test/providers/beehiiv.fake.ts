@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, exactly, listOf, taking, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
 
 const KEY = 'beehiiv-key-of-the-test'
 export const PUBLICATION = 'pub_00000000-0000-0000-0000-000000000000'
@@ -31,10 +31,6 @@ interface Subscription {
  * Facts of the OpenAPI document 1.0.0 of https://developers.beehiiv.com, as it was in 2026-08, as far as we send or read it.
  * Its servers answer a creation with 201, where the document says 200.
  */
-const data = (schema: object) => object({ data: schema })
-const errorBody = object({ status: whole, statusText: text, errors: listOf(object({ message: text, code: text })) })
-const status = { enum: ['validating', 'invalid', 'pending', 'active', 'inactive', 'needs_attention', 'paused'] }
-const subscription = data(object({ id: text, email: text, status, created: whole }))
 const campaign = { utm_source: text, utm_medium: text, utm_campaign: text, utm_term: text, utm_content: text }
 const creation = exactly(
   { email: text },
@@ -48,12 +44,6 @@ const creation = exactly(
     custom_fields: listOf(exactly({}, { name: text, value: { type: ['string', 'number', 'boolean', 'array'] } })),
   },
 )
-const automationBody = object({
-  id: text,
-  status: { enum: ['running', 'finishing', 'inactive', 'live', 'draft'] },
-  trigger_events: listOf(text),
-})
-const journeyStatus = { enum: ['in_progress', 'completed', 'exited_early', 'manually_removed'] }
 
 const error = (status: number, statusText: string, message: string): Said => ({
   status,
@@ -78,7 +68,7 @@ export function beehiivFake(): BeehiivFake {
   const shown = (found: Subscription | undefined, status = 200): Said =>
     found === undefined ? notFound : { status, body: { data: found } }
 
-  function create({ email, ...more }: Asked['json']): Said {
+  function create({ email, ...more }: Received['json']): Said {
     return contacts.has(email) ? shown(contacts.get(email)) : shown(keep(email, more, new Date()), 201)
   }
 
@@ -88,7 +78,7 @@ export function beehiivFake(): BeehiivFake {
     return shown(found)
   }
 
-  function begin(journey: string, { email, subscription_id: id }: Asked['json']): Said {
+  function begin(journey: string, { email, subscription_id: id }: Received['json']): Said {
     const found = find(each => each.id === id || each.email === email)
     if (found === undefined || journey !== AUTOMATION) return notFound
     start(found.email)
@@ -108,44 +98,25 @@ export function beehiivFake(): BeehiivFake {
         if (headers.authorization !== `Bearer ${KEY}`) return error(401, 'unauthorized', 'Invalid API key')
         return at.publication === PUBLICATION ? undefined : notFound
       },
-      always: { 400: errorBody, 401: errorBody, 404: errorBody },
       routes: {
-        'GET /publications/{publication}': {
-          answers: { 200: data(object({ id: text })) },
-          does: ({ at }) => ({ status: 200, body: { data: { id: at.publication } } }),
-        },
-        'GET /publications/{publication}/subscriptions/by_email/{email}': {
-          answers: { 200: subscription },
-          does: ({ at }) => shown(contacts.get(at.email!)),
-        },
-        'POST /publications/{publication}/subscriptions': {
-          takes: creation,
-          answers: { 200: subscription, 201: subscription },
-          does: ({ json }) => create(json),
-        },
-        'DELETE /publications/{publication}/subscriptions/{id}': {
-          answers: { 204: null },
-          does: ({ at }) => remove(at.id!),
-        },
-        'POST /publications/{publication}/subscriptions/{id}/tags': {
-          takes: exactly({ tags: listOf(text) }),
-          answers: { 200: subscription },
-          does: ({ at, json }) => addTags(at.id!, json.tags),
-        },
-        'GET /publications/{publication}/automations/{id}': {
-          answers: { 200: data(automationBody) },
-          does: ({ at }) =>
-            at.id === AUTOMATION ? { status: 200, body: { data: { id: at.id, ...automation } } } : notFound,
-        },
-        'POST /publications/{publication}/automations/{id}/journeys': {
-          takes: exactly({}, { email: text, subscription_id: text }),
-          answers: { 200: data(object({ id: text, automation_id: text, status: journeyStatus })) },
-          does: ({ at, json }) => begin(at.id!, json),
-        },
-        'GET /publications/{publication}/custom_fields': {
-          answers: { 200: data(listOf(object({}, { id: text, display: text }))) },
-          does: () => ({ status: 200, body: { data: [{ id: 'cf_1', kind: 'string', display: 'First Name' }] } }),
-        },
+        'GET /publications/{publication}': ({ at }) => ({ status: 200, body: { data: { id: at.publication } } }),
+        'GET /publications/{publication}/subscriptions/by_email/{email}': ({ at }) => shown(contacts.get(at.email!)),
+        'POST /publications/{publication}/subscriptions': taking(creation, ({ json }) => create(json)),
+        'DELETE /publications/{publication}/subscriptions/{id}': ({ at }) => remove(at.id!),
+        'POST /publications/{publication}/subscriptions/{id}/tags': taking(
+          exactly({ tags: listOf(text) }),
+          ({ at, json }) => addTags(at.id!, json.tags),
+        ),
+        'GET /publications/{publication}/automations/{id}': ({ at }) =>
+          at.id === AUTOMATION ? { status: 200, body: { data: { id: at.id, ...automation } } } : notFound,
+        'POST /publications/{publication}/automations/{id}/journeys': taking(
+          exactly({}, { email: text, subscription_id: text }),
+          ({ at, json }) => begin(at.id!, json),
+        ),
+        'GET /publications/{publication}/custom_fields': () => ({
+          status: 200,
+          body: { data: [{ id: 'cf_1', kind: 'string', display: 'First Name' }] },
+        }),
       },
     }),
     had(email) {

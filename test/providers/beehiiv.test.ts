@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Source } from '../../src/waitlist/rules/contact.ts'
 import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Said } from '../harness/receiver.ts'
 import { AUTOMATION, beehiivFake, beehiivSettings, PUBLICATION, tags } from './beehiiv.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -14,6 +14,7 @@ const beehiiv = {
   wrongSetting: { BEEHIIV_PUBLICATION_ID: 'pub_another' },
   fake: beehiivFake,
   joining: { settings: joining, members: ['tags'] },
+  sources: [{ contact: (name: string) => (name === 'ref' ? 'referral_code' : name) }],
   start: {
     path: /^\/publications\/[^/]+\/automations\/[^/]+\/journeys$/,
     done: { status: 200, body: { data: { id: 'aj_1', automation_id: 'aut_1', status: 'in_progress' } } },
@@ -162,7 +163,7 @@ for (const [source, refuses, ...sent] of referrals) {
       json?.referral_code === refuses ? error(400, 'X') : undefined,
     )
     assert.equal((await provider.createContact({ ...ada, source }, false, never)).is, 'created')
-    const said = server.asked.slice(1).map(({ json }) => [json.referral_code, json.referring_site])
+    const said = server.received.slice(1).map(({ json }) => [json.referral_code, json.referring_site])
     assert.deepEqual(said, sent)
   })
 }

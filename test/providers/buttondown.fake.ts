@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, exactly, listOf, object, taking, text, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'buttondown-key-of-the-test'
 export const EMAIL = 'em_01hz8q5x6v7w8y9z0a1b2c3d4e'
@@ -33,8 +33,6 @@ const creation = exactly(
     utm_source: upTo300,
   },
 )
-const subscriberBody = object({ id: text, creation_date: text, email_address: text, tags: listOf({}), type: text })
-const errorBody = object({ detail: text }, { code: text, metadata: object() })
 export const errorCodes = [
   'currency_mismatch',
   'email_already_exists',
@@ -54,8 +52,6 @@ export const errorCodes = [
   'subscriber_suppressed',
   'tag_invalid',
 ] as const
-const creationError = object({ detail: text }, { code: { enum: errorCodes } })
-const validationError = object({ detail: listOf(object({ type: text, loc: listOf({}), msg: text })) })
 
 const error = (status: number, code: string, detail: string): Said => ({ status, body: { code, detail, metadata: {} } })
 const invalid = (place: string): Said => ({
@@ -85,7 +81,10 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
     return kept
   }
 
-  function create({ json: { email_address: email, type, tags = [], metadata = {}, ...more }, headers }: Asked): Said {
+  function create({
+    json: { email_address: email, type, tags = [], metadata = {}, ...more },
+    headers,
+  }: Received): Said {
     if (!ADDRESS.test(email)) return invalid('email_address')
     if (email.startsWith('blocked')) return error(400, 'email_blocked', 'This address is blocked.')
     if (tags.includes('forbidden')) return error(400, 'tag_invalid', 'Your plan has no tags.')
@@ -125,46 +124,24 @@ export function buttondownFake(daily = Number.POSITIVE_INFINITY): VendorFake {
           : headers['x-api-version'] !== '2026-04-01' || (headers['x-idempotency-key'] ?? '').length > 200
             ? error(400, 'invalid_input', 'A header is not valid.')
             : undefined,
-      always: { 401: errorBody, 403: errorBody, 409: null, 429: errorBody },
       routes: {
-        'POST /v1/subscribers': {
-          takes: creation,
-          answers: { 201: subscriberBody, 400: creationError, 422: validationError },
-          does: create,
-        },
-        'GET /v1/subscribers/{id_or_email}': {
-          answers: { 200: subscriberBody, 404: errorBody },
-          does: ({ at }) => shown(find(at.id_or_email)),
-        },
+        'POST /v1/subscribers': taking(creation, create),
+        'GET /v1/subscribers/{id_or_email}': ({ at }) => shown(find(at.id_or_email)),
         // What is not sent stays; tags are replaced.
-        'PATCH /v1/subscribers/{id_or_email}': {
-          takes: exactly({}, { tags: listOf(text) }),
-          answers: { 200: subscriberBody, 400: errorBody, 404: errorBody, 422: validationError },
-          does({ at, json }) {
-            const found = find(at.id_or_email)
-            return shown(found && Object.assign(found, json))
-          },
-        },
-        'DELETE /v1/subscribers/{id_or_email}': {
-          answers: { 204: null, 404: errorBody },
-          does: ({ at }) => remove(at.id_or_email),
-        },
-        'POST /v1/subscribers/{id_or_email}/emails/{email_id}': {
-          answers: { 200: object(), 400: errorBody, 404: errorBody },
-          does: ({ at, headers }) => send(at.id_or_email, at.email_id, headers['x-idempotency-key']),
-        },
-        'GET /v1/emails/{id}': {
-          answers: { 200: object({ id: text, body: text }), 404: errorBody, 422: validationError },
-          does: ({ at }) => shown(at.id === EMAIL ? { id: EMAIL, body: 'Welcome! '.repeat(10_000) } : undefined),
-        },
-        'GET /v1/tags': {
-          answers: { 200: object({ results: listOf({}), count: whole }) },
-          does: () => ({ status: 200, body: { results: [], count: 0 } }),
-        },
-        'GET /v1/accounts/me': {
-          answers: { 200: object({ username: text, email_address: text }) },
-          does: () => ({ status: 200, body: { username: 'example', email_address: 'owner@example.com' } }),
-        },
+        'PATCH /v1/subscribers/{id_or_email}': taking(exactly({}, { tags: listOf(text) }), ({ at, json }) => {
+          const found = find(at.id_or_email)
+          return shown(found && Object.assign(found, json))
+        }),
+        'DELETE /v1/subscribers/{id_or_email}': ({ at }) => remove(at.id_or_email),
+        'POST /v1/subscribers/{id_or_email}/emails/{email_id}': ({ at, headers }) =>
+          send(at.id_or_email, at.email_id, headers['x-idempotency-key']),
+        'GET /v1/emails/{id}': ({ at }) =>
+          shown(at.id === EMAIL ? { id: EMAIL, body: 'Welcome! '.repeat(10_000) } : undefined),
+        'GET /v1/tags': () => ({ status: 200, body: { results: [], count: 0 } }),
+        'GET /v1/accounts/me': () => ({
+          status: 200,
+          body: { username: 'example', email_address: 'owner@example.com' },
+        }),
       },
     }),
     had(email) {

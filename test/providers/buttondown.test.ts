@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contactOf, eventOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { buttondownFake, buttondownMore, buttondownSettings, EMAIL, errorCodes } from './buttondown.fake.ts'
 import { ada, check, create, createAgain, never, start, vendorTable, waitAfter } from './table.ts'
 
@@ -13,10 +13,16 @@ const buttondown = {
   fake: () => buttondownFake(),
   joining: { settings: buttondownMore, members: ['tags'] },
   refused: 'blocked@example.com',
+  sources: [
+    {
+      contact: (name: string) =>
+        ['utm_source', 'utm_medium', 'utm_campaign'].includes(name) ? name : `metadata.${name}`,
+    },
+  ],
   start: {
     path: /^\/v1\/subscribers\/[^/]+\/emails\/[^/]+$/,
     done: { status: 200, body: {} },
-    id: ({ headers }: Asked) => headers['x-idempotency-key'],
+    id: ({ headers }: Received) => headers['x-idempotency-key'],
   },
 } as const
 providerContract(buttondown)
@@ -176,7 +182,7 @@ test('one mail is sent to the subscriber, under the id of the event; a creation 
   }
   const { id } = eventOf(ada)
   assert.deepEqual(
-    server.asked.map(({ path, headers }) => [path, headers['x-idempotency-key']]),
+    server.received.map(({ path, headers }) => [path, headers['x-idempotency-key']]),
     [
       ['/v1/subscribers', undefined],
       [`/v1/subscribers/ada@example.com/emails/${EMAIL}`, id],
@@ -193,7 +199,7 @@ test('what the firewall blocks is kept, and keeps nobody else waiting', async t 
 })
 
 test('over the daily limit a creation is kept for later, though that is a 400', async t => {
-  const server = await startVendor(t, buttondownFake(1).answer)
+  const server = await startReceiver(t, buttondownFake(1).answer)
   const provider = await opened(t, buttondown, buttondownSettings(server.url))
   assert.equal((await provider.createContact(ada, false, never)).is, 'created')
   const second = await provider.createContact(bob, false, never)
@@ -204,6 +210,6 @@ test('over the daily limit a creation is kept for later, though that is a 400', 
 test('in doubt, a lookup that fails leaves the doubt', async t => {
   const { fake, server, provider } = await started(t)
   fake.had(ada.email)
-  server.next('slow', '500 before')
+  server.next(null, '500 before')
   assert.equal((await provider.createContact(ada, true, never)).is, 'unreached')
 })

@@ -9,8 +9,8 @@ import { opened, PATIENT } from '../contracts/provider.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { type Misbehaviour, startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
-import { type Misbehaviour, startVendor } from '../harness/vendor.ts'
 import { loopsFake, loopsSettings } from './loops.fake.ts'
 import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
 
@@ -20,8 +20,8 @@ test('an attempt that took effect unheard is not forgotten while another provide
   const path = joinPath(temporaryFolder(t), 'waitlist.db')
   const loops = loopsFake()
   const mailchimp = mailchimpFake()
-  const atLoops = await startVendor(t, loops.answer)
-  const atMailchimp = await startVendor(t, mailchimp.answer)
+  const atLoops = await startReceiver(t, loops.answer)
+  const atMailchimp = await startReceiver(t, mailchimp.answer)
   const settings: Partial<Record<VendorName, Record<string, string>>> = {
     loops: loopsSettings(atLoops.url),
     mailchimp: mailchimpSettings(atMailchimp.url),

@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 export const SITE_ID = 'site-id-of-the-test'
 export const API_KEY = 'customerio-track-key'
@@ -34,27 +34,8 @@ const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
  * Facts of the documents at https://docs.customer.io/integrations/api/track, /cdp and /app (2026-08), as far as we send or
  * read it. What they leave open is an empty object.
  */
-const attribute = { type: ['string', 'integer', 'boolean'] }
-const empty = { type: 'object', maxProperties: 0 }
-const errors = object({}, { meta: object({}, { errors: listOf(text) }) })
-const event = exactly(
-  { name: { type: 'string', maxLength: 100 } },
-  {
-    id: { type: 'string', pattern: ULID.source },
-    // These would override who the mails of a campaign come from and go to.
-    data: object({}, { recipient: false, from_address: false, reply_to: false }),
-  },
-)
 // Any shape of traits would do; ours are plain.
-const traits = { ...object({}, { email: text }), additionalProperties: attribute }
-const person = { ...object({}, { email: text, created_at: whole }), additionalProperties: attribute }
-const ofMessages = { messageId: text, timestamp: text, integrations: object(), context: object() }
 // Our check is a message about nobody.
-const identification = { anyOf: [empty, exactly({ userId: text }, { ...ofMessages, traits })] }
-const ofSegments = object({ segment: object({ id: whole, type: { enum: ['dynamic', 'manual'] } }) })
-const textOrNull = { type: ['string', 'null'] }
-const found = object({ results: listOf(object({ cio_id: text, id: textOrNull, email: textOrNull })) })
-const attributes = { type: 'object', additionalProperties: textOrNull }
 
 const done: Said = { status: 200, body: {} }
 const wrong = (what: string): Said => ({ status: 400, body: { meta: { errors: [what] } } })
@@ -95,14 +76,14 @@ export function customerioFake(): VendorFake {
 
   /** A message that is wrong is dropped without a word, but in strict mode. */
   const piped =
-    (does: (json: Asked['json']) => Said) =>
-    ({ headers, json }: Asked): Said => {
+    (does: (json: Received['json']) => Said) =>
+    ({ headers, json }: Received): Said => {
       const refused = (status: number): Said => (headers['x-strict-mode'] === '1' ? { status, body: {} } : done)
       if (headers.authorization !== basic(`${WRITE_KEY}:`)) return refused(401)
       return json?.userId ? does(json) : refused(400)
     }
 
-  function addTo(segment: string | undefined, { id_type }: Asked['query'], ids: readonly string[]): Said {
+  function addTo(segment: string | undefined, { id_type }: Received['query'], ids: readonly string[]): Said {
     if (segment !== SEGMENT) return wrong('segment not found')
     if (id_type !== 'email') return wrong('ids')
     for (const id of ids) {
@@ -119,7 +100,7 @@ export function customerioFake(): VendorFake {
   }
 
   /** Attributes are all kept as texts. */
-  function attributesOf(id: string | undefined, { id_type }: Asked['query']): Said {
+  function attributesOf(id: string | undefined, { id_type }: Received['query']): Said {
     const found = find(({ cio_id }) => id_type === 'cio_id' && cio_id === id)
     if (found === undefined) return notFound
     const texts = Object.fromEntries(Object.entries(found).map(([name, value]) => [name, String(value)]))
@@ -134,55 +115,22 @@ export function customerioFake(): VendorFake {
         const key = path.startsWith('/v1/') ? `Bearer ${APP_KEY}` : basic(`${SITE_ID}:${API_KEY}`)
         return headers.authorization === key ? undefined : { status: 401, body: { meta: { error: 'Unauthorized' } } }
       },
-      always: { 401: null },
       routes: {
-        'PUT /api/v1/customers/{identifier}': {
-          takes: person,
-          answers: { 200: empty },
-          does: ({ at, json }) => identify(at.identifier!, json),
-        },
-        'DELETE /api/v1/customers/{identifier}': {
-          answers: { 200: object() },
-          does: ({ at }) => remove(at.identifier!),
-        },
-        'POST /api/v1/customers/{identifier}/events': {
-          takes: event,
-          answers: { 200: empty, 400: errors },
-          does: ({ at, json }) => track(at.identifier!, json),
-        },
-        'POST /api/v1/segments/{segment}/add_customers': {
-          takes: exactly({ ids: { ...listOf(text), minItems: 1, maxItems: 1_000 } }),
-          answers: { 200: empty, 400: errors },
-          does: ({ at, query, json }) => addTo(at.segment, query, json.ids),
-        },
-        'GET /api/v1/accounts/region': {
-          answers: { 200: object({ region: { enum: ['us', 'eu'] } }) },
-          does: () => ({ status: 200, body: { region: 'us' } }),
-        },
-        'POST /v1/identify': {
-          takes: identification,
-          answers: { 200: empty, 400: null },
-          does: piped(({ userId, traits = {} }) => identify(userId, traits)),
-        },
+        'PUT /api/v1/customers/{identifier}': ({ at, json }) => identify(at.identifier!, json),
+        'DELETE /api/v1/customers/{identifier}': ({ at }) => remove(at.identifier!),
+        'POST /api/v1/customers/{identifier}/events': ({ at, json }) => track(at.identifier!, json),
+        'POST /api/v1/segments/{segment}/add_customers': ({ at, query, json }) => addTo(at.segment, query, json.ids),
+        'GET /api/v1/accounts/region': () => ({ status: 200, body: { region: 'us' } }),
+        'POST /v1/identify': piped(({ userId, traits = {} }) => identify(userId, traits)),
         // And a type, which the document calls required, and says that it is set by the path.
-        'POST /v1/track': {
-          takes: exactly({ userId: text, event: text }, { ...ofMessages, properties: object() }),
-          answers: { 200: empty, 400: null },
-          does: piped(({ userId, event: name, messageId: id }) =>
-            name === 'User Deleted' ? remove(userId) : track(userId, { name, id }),
-          ),
-        },
-        'GET /v1/customers': { answers: { 200: found }, does: ({ query }) => lookUp(query.email) },
-        'GET /v1/customers/{id}/attributes': {
-          answers: { 200: object({ customer: object({ attributes }) }), 404: null },
-          does: ({ at, query }) => attributesOf(at.id, query),
-        },
-        'GET /v1/segments/{segment}': {
-          answers: { 200: ofSegments, 404: null },
-          does({ at: { segment } }) {
-            const type = segment === SEGMENT ? 'manual' : 'dynamic'
-            return segment === '9' ? notFound : { status: 200, body: { segment: { id: Number(segment), type } } }
-          },
+        'POST /v1/track': piped(({ userId, event: name, messageId: id }) =>
+          name === 'User Deleted' ? remove(userId) : track(userId, { name, id }),
+        ),
+        'GET /v1/customers': ({ query }) => lookUp(query.email),
+        'GET /v1/customers/{id}/attributes': ({ at, query }) => attributesOf(at.id, query),
+        'GET /v1/segments/{segment}': ({ at: { segment } }) => {
+          const type = segment === SEGMENT ? 'manual' : 'dynamic'
+          return segment === '9' ? notFound : { status: 200, body: { segment: { id: Number(segment), type } } }
         },
       },
     }),

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { APIClient, IdentifierType, PipelinesClient, TrackClient } from 'customerio-node'
 import { readConfig } from '../../src/config/config.ts'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked } from '../harness/vendor.ts'
+import type { Received } from '../harness/receiver.ts'
 import {
   API_KEY,
   APP_KEY,
@@ -27,24 +28,26 @@ const common = {
   wrongSetting: { CUSTOMERIO_APP_KEY: 'another-key' },
   fake: customerioFake,
   tellsId: false,
-  // Success is the status: the body says nothing.
-  exceptions: {
-    'truncated JSON': ['created'],
-    'cut in the middle': ['created'],
-    'huge body': ['created'],
-    'wrong types': ['created'],
-  },
+  statusAlone: true,
 } as const
-const joining = { settings: customerioSegment, members: ['segments'] }
+const joining = {
+  settings: customerioSegment,
+  members: ['segments'],
+  each: { setting: 'CUSTOMERIO_SEGMENT_ID', path: /^\/api\/v1\/segments\/(\d+)\/add_customers$/ },
+}
 const tracked = {
   ...common,
   settings: customerioSettings,
   joining,
+  sources: [
+    { contact: (name: string) => name, event: within('data'), givesWay: 'CUSTOMERIO_ATTRIBUTES' },
+    { settings: withoutAppKey, event: within('data') },
+  ],
   start: {
     path: /^\/api\/v1\/customers\/[^/]+\/events$/,
     done: { status: 200, body: {} },
     statusAlone: true,
-    id: ({ json }: Asked) => json.id,
+    id: ({ json }: Received) => json.id,
   },
 } as const
 const messages = {
@@ -52,11 +55,12 @@ const messages = {
   api: 'Pipelines API',
   settings: pipelinesSettings,
   promises: { repeatable: DAY },
+  sources: [{ contact: within('traits'), event: within('properties') }],
   start: {
     path: /^\/v1\/track$/,
     done: { status: 200, body: {} },
     statusAlone: true,
-    id: ({ json }: Asked) => json.messageId,
+    id: ({ json }: Received) => json.messageId,
   },
 } as const
 providerContract(tracked)
@@ -141,7 +145,7 @@ pipelines.sameRequests('messages of the Pipelines API', {
   headers: ['content-type', 'authorization', 'x-strict-mode'],
   // The client adds to every message where it comes from, when, and a random id where we choose none.
   become: (theirs, ours) =>
-    theirs.map((asked, i): Asked => {
+    theirs.map((asked, i): Received => {
       const { context: _, timestamp: __, messageId, ...json } = asked.json
       return { ...asked, json: ours[i]!.json.messageId === undefined ? json : { ...json, messageId } }
     }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { ARCHIVED, anotherSecret, DEFAULT, EARLY, ghostFake, ghostSettings, said } from './ghost.fake.ts'
 import { ada, check, create, createAgain, never, vendorTable } from './table.ts'
 
@@ -27,7 +27,7 @@ const least = { email: 'ada@example.com', name: 'Ada King Lovelace', note: `wait
 const long = contactOf(`${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(20)}.com`)
 const another = contactOf(ada.email, { id: '01981d4f-3c00-7c4e-9d0a-000000000000' })
 
-const payloadOf = ({ headers }: Asked) =>
+const payloadOf = ({ headers }: Received) =>
   JSON.parse(Buffer.from(headers.authorization!.split('.')[1]!, 'base64url').toString())
 
 rows({
@@ -143,7 +143,7 @@ test('its address may have a path, and slashes at the end', async t => {
   const below = await started(t, { GHOST_BASE_URL: `${server.url}/blog//` })
   await below.provider.createContact(ada, false, never)
   assert.deepEqual(
-    server.asked.map(({ path }) => path),
+    server.received.map(({ path }) => path),
     [PATH, `/blog${PATH}`],
   )
 })
@@ -156,10 +156,10 @@ test('every call has a token of its own, for five minutes from now, and the vers
   t.mock.timers.setTime((now + 301) * 1_000)
   assert.equal(await provider.check(never), null)
   assert.deepEqual(
-    server.asked.map(payloadOf),
+    server.received.map(payloadOf),
     [now, now + 301, now + 301].map(iat => ({ iat, exp: iat + 300, aud: '/admin/' })),
   )
-  assert.ok(server.asked.every(({ headers }) => headers['accept-version'] === 'v6.0'))
+  assert.ok(server.received.every(({ headers }) => headers['accept-version'] === 'v6.0'))
 })
 
 test('a clock that is less than five minutes slow, or fast, does no harm; a slower one is told by name', async t => {
@@ -221,7 +221,7 @@ test('an archived newsletter, which is left out without a word, is our mistake, 
   const newsletters = [{ id: EARLY }, { id: ARCHIVED }]
   assert.partialDeepStrictEqual(fake.kept(ada.email), { labels: [{ name: 'Early access' }], newsletters })
   // Only what it lacks, beside what it has of the same kind.
-  const { json } = server.asked.findLast(({ method }) => method === 'PUT')!
+  const { json } = server.received.findLast(({ method }) => method === 'PUT')!
   assert.deepEqual(Object.keys(json.members[0]), ['newsletters'])
 })
 
@@ -230,7 +230,7 @@ for (const [status, is] of [
   [503, 'unclear'],
 ] as const) {
   test(`an edit that fails with ${status} leaves doubt about one of ours`, async t => {
-    const failing = ({ method }: Asked) => (method === 'PUT' ? { status, body: {} } : undefined)
+    const failing = ({ method }: Received) => (method === 'PUT' ? { status, body: {} } : undefined)
     const { provider } = await started(t, { GHOST_NEWSLETTER_IDS: `${DEFAULT},${ARCHIVED}` }, failing)
     await provider.createContact(ada, false, never)
     const creation = await provider.createContact(ada, true, never)

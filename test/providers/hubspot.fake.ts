@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const TOKEN = 'hubspot-token-of-the-test'
 const EVENT = 'pe1234_joined'
@@ -35,20 +35,6 @@ interface HubspotContact {
  * as we send or read them. They name `associations` as required for a creation; the reference and the official client leave
  * it out.
  */
-const texts = { type: 'object', additionalProperties: text }
-const errorBody = object({ category: text, correlationId: text, message: text })
-const contact = object({
-  id: text,
-  properties: { type: 'object', additionalProperties: { type: ['string', 'null'] } },
-  createdAt: text,
-  updatedAt: text,
-  archived: yesOrNo,
-})
-const event = exactly(
-  { eventName: text, properties: texts },
-  { email: text, objectId: text, uuid: text, occurredAt: text },
-)
-const memberships = object({ recordsIdsAdded: listOf(text), recordIdsMissing: listOf(text) })
 
 export const hubspotError = (status: number, category: string, message: string, more: object = {}): Said => ({
   status,
@@ -85,7 +71,7 @@ export function hubspotFake(): VendorFake {
     return contact
   }
 
-  function create({ properties: values }: Asked['json']): Said {
+  function create({ properties: values }: Received['json']): Said {
     const all = Object.entries<string>(values)
     const wrong = (error: string, is: (name: string, value: string) => boolean) =>
       all.filter(([name, value]) => is(name, value)).map(([name]) => ({ name, error }))
@@ -129,7 +115,7 @@ export function hubspotFake(): VendorFake {
     return { status: 200, body: { recordsIdsAdded: added, recordIdsMissing: missing } }
   }
 
-  function get(id: string, { idProperty, properties: wanted = '', ...more }: Asked['query']): Said {
+  function get(id: string, { idProperty, properties: wanted = '', ...more }: Received['query']): Said {
     if (Object.keys(more).length > 0) return malformed
     const found = find(each => (idProperty === 'email' ? each.properties.email : each.id) === id)
     if (found === undefined) return notFound
@@ -139,14 +125,14 @@ export function hubspotFake(): VendorFake {
   }
 
   /** By an address that is not there, it would be blocked for good. */
-  function purge({ objectId }: Asked['json']): Said {
+  function purge({ objectId }: Received['json']): Said {
     const found = find(({ id }) => id === objectId)
     if (found === undefined) return notFound
     contacts.delete(String(found.properties.email).toLowerCase())
     return { status: 204 }
   }
 
-  function send({ eventName, email, objectId, uuid, occurredAt }: Asked['json']): Said {
+  function send({ eventName, email, objectId, uuid, occurredAt }: Received['json']): Said {
     if (eventName !== EVENT) return hubspotError(400, 'VALIDATION_ERROR', 'The event does not exist')
     const isUuid = uuid === undefined || /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(uuid)
     const isTime = occurredAt === undefined || !Number.isNaN(Date.parse(occurredAt))
@@ -167,43 +153,18 @@ export function hubspotFake(): VendorFake {
         headers.authorization === `Bearer ${TOKEN}`
           ? undefined
           : hubspotError(401, 'INVALID_AUTHENTICATION', 'Authentication credentials not found.'),
-      always: { 400: errorBody, 401: errorBody, 403: errorBody, 404: errorBody, 409: errorBody },
       routes: {
-        'POST /crm/objects/2026-09/contacts': {
-          takes: exactly({ properties: texts }),
-          answers: { 201: contact },
-          does: ({ json }) => create(json),
-        },
-        'GET /crm/objects/2026-09/contacts': {
-          answers: { 200: object({ results: listOf(contact) }) },
-          does: ({ query }) => ({
-            status: 200,
-            body: { results: [...contacts.values()].slice(0, Number(query.limit)) },
-          }),
-        },
-        'POST /crm/objects/2026-09/contacts/gdpr-delete': {
-          takes: exactly({ objectId: text }, { idProperty: text }),
-          answers: { 204: null },
-          does: ({ json }) => purge(json),
-        },
-        'GET /crm/objects/2026-09/contacts/{id}': {
-          answers: { 200: contact },
-          does: ({ at, query }) => get(at.id!, query),
-        },
-        'GET /crm/properties/2026-09/contacts/{name}': {
-          answers: { 200: object({ name: text, options: listOf(object({ label: text, value: text })) }) },
-          does: ({ at }) => property(at.name!),
-        },
-        'GET /crm/lists/2026-09/{id}': {
-          answers: { 200: object({ list: object({ listId: text, objectTypeId: text, processingType: text }) }) },
-          does: ({ at }) => list(at.id!),
-        },
-        'PUT /crm/lists/2026-09/{id}/memberships/add': {
-          takes: listOf(text),
-          answers: { 200: memberships },
-          does: ({ at, json }) => add(at.id!, json),
-        },
-        'POST /events/custom/2026-09/send': { takes: event, answers: { 204: null }, does: ({ json }) => send(json) },
+        'POST /crm/objects/2026-09/contacts': ({ json }) => create(json),
+        'GET /crm/objects/2026-09/contacts': ({ query }) => ({
+          status: 200,
+          body: { results: [...contacts.values()].slice(0, Number(query.limit)) },
+        }),
+        'POST /crm/objects/2026-09/contacts/gdpr-delete': ({ json }) => purge(json),
+        'GET /crm/objects/2026-09/contacts/{id}': ({ at, query }) => get(at.id!, query),
+        'GET /crm/properties/2026-09/contacts/{name}': ({ at }) => property(at.name!),
+        'GET /crm/lists/2026-09/{id}': ({ at }) => list(at.id!),
+        'PUT /crm/lists/2026-09/{id}/memberships/add': ({ at, json }) => add(at.id!, json),
+        'POST /events/custom/2026-09/send': ({ json }) => send(json),
       },
     }),
     had: email => void make({ email, firstname: 'Old' }, '2020-01-01T00:00:00.000Z'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Client } from '@hubspot/api-client'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { hubspotError, hubspotFake, hubspotMore, hubspotSettings, notValid } from './hubspot.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
@@ -12,11 +12,19 @@ const hubspot = {
   wrongSetting: { HUBSPOT_PROPERTY: 'no_property=1' },
   fake: hubspotFake,
   refused: 'refused@example.com',
-  joining: { settings: hubspotMore, members: ['lists'] },
+  joining: {
+    settings: hubspotMore,
+    members: ['lists'],
+    each: {
+      setting: 'HUBSPOT_LIST_IDS',
+      path: /^\/crm\/lists\/2026-09\/(\d+)\/memberships\/add$/,
+      added: () => ({ status: 200, body: { recordsIdsAdded: ['1001'], recordIdsMissing: [] } }),
+    },
+  },
   start: {
     path: /^\/events\/custom\/2026-09\/send$/,
     done: { status: 204 },
-    id: ({ json }: Asked) => json.uuid,
+    id: ({ json }: Received) => json.uuid,
   },
 } as const
 providerContract(hubspot)
@@ -29,7 +37,7 @@ const dated = (path: string): string =>
     .replace('/events/v3/send', '/events/custom/2026-09/send')
 const datedFake = () => {
   const fake = hubspotFake()
-  const answer = ({ path, ...asked }: Asked) =>
+  const answer = ({ path, ...asked }: Received) =>
     fake.answer({ ...asked, path: dated(path), segments: dated(path).split('/') })
   return { ...fake, answer }
 }
@@ -42,7 +50,7 @@ const names = { firstname: 'Ada', lastname: 'King Lovelace' }
 const CONTACTS = '/crm/objects/2026-09/contacts'
 const CREATE = `POST ${CONTACTS}`
 const conflict = hubspotError(409, 'CONFLICT', 'Contact already exists.')
-const vague = ({ method }: Asked) => (method === 'POST' ? conflict : undefined)
+const vague = ({ method }: Received) => (method === 'POST' ? conflict : undefined)
 
 vendorTable({ ...hubspot, fake: datedFake }).sameRequests('with every setting', {
   set: hubspotMore,

@@ -1,6 +1,16 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, type Routed, text, vendorApi, whole } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import {
+  contactBook,
+  exactly,
+  object,
+  type Route,
+  type Routed,
+  taking,
+  text,
+  vendorApi,
+  whole,
+} from '../harness/vendor-api.ts'
 
 const KEY = 'kit_key-of-the-test'
 const TAG = 175
@@ -40,10 +50,6 @@ const ofSubscribers = {
   created_at: text,
   fields: object(),
 }
-const one = (more: object = {}) => object({ subscriber: object({ ...ofSubscribers, ...more }) })
-const page = (what: string, item: object) => object({ [what]: listOf(item), pagination: object() })
-const some = page('subscribers', object(ofSubscribers))
-const errorBody = object({ errors: listOf(text) })
 const creation = exactly(
   { email_address: text },
   {
@@ -55,7 +61,6 @@ const creation = exactly(
 )
 /** The page that a subscriber comes from, whose query has the campaign. */
 const referrer = { referrer: textOrNull }
-const inForm = one({ added_at: text, referrer: text, referrer_utm_parameters: object() })
 
 const errors = (status: number, ...texts: readonly string[]): Said => ({ status, body: { errors: texts } })
 const notFound = errors(404, 'Not Found')
@@ -81,7 +86,7 @@ export function kitFake(): VendorFake {
   const placesOf = (subscriber: Subscriber | undefined) =>
     [...given].filter(each => each.endsWith(` ${subscriber?.id}`)).map(each => each.split(' ')[0])
 
-  function list({ email_address: addresses = '', status = 'active' }: Asked['query']): Said {
+  function list({ email_address: addresses = '', status = 'active' }: Received['query']): Said {
     const wanted = addresses.split(',').map(each => contacts.get(each))
     const found = wanted.filter(each => each !== undefined)
     return paged(
@@ -90,7 +95,7 @@ export function kitFake(): VendorFake {
     )
   }
 
-  function upsert({ email_address: email, first_name = null, state = 'active', fields = {} }: Asked['json']): Said {
+  function upsert({ email_address: email, first_name = null, state = 'active', fields = {} }: Received['json']): Said {
     if (!/^[^@\s,]+@[^@\s,]+$/.test(email) || email.startsWith('refused'))
       return errors(422, 'Email address is invalid')
     const unknown = Object.keys(fields).find(key => !FIELDS.includes(key))
@@ -124,15 +129,14 @@ export function kitFake(): VendorFake {
   }
 
   /** The calls of a kind of place. */
-  function place(kind: string, known: readonly number[], added: object, more: Record<string, object> = {}) {
-    const routed = (does: (asked: Routed) => Said) => (asked: Routed) =>
-      known.includes(Number(asked.at.place)) ? does(asked) : notFound
-    const adding = { answers: { 200: added, 201: added, 422: errorBody }, does: routed(asked => give(kind, asked)) }
+  function place(kind: string, known: readonly number[], more: Record<string, object> = {}) {
+    const routed = (does: Route) => (asked: Routed) => (known.includes(Number(asked.at.place)) ? does(asked) : notFound)
+    const giving = routed(asked => give(kind, asked))
     const path = `/v4/${kind}/{place}/subscribers`
     return {
-      [`GET ${path}`]: { answers: { 200: some }, does: routed(() => paged('subscribers', [])) },
-      [`POST ${path}`]: { takes: exactly({ email_address: text }, more), ...adding },
-      [`POST ${path}/{id}`]: { takes: exactly({}, more), ...adding },
+      [`GET ${path}`]: routed(() => paged('subscribers', [])),
+      [`POST ${path}`]: taking(exactly({ email_address: text }, more), giving),
+      [`POST ${path}/{id}`]: taking(exactly({}, more), giving),
     }
   }
 
@@ -141,29 +145,18 @@ export function kitFake(): VendorFake {
     answer: vendorApi({
       refuses: ({ headers }) =>
         headers['x-kit-api-key'] === KEY ? undefined : errors(401, 'The access token is invalid'),
-      always: { 401: errorBody, 404: errorBody },
       routes: {
-        'GET /v4/account': {
-          answers: { 200: object({ user: object(), account: object({ id: whole }) }) },
-          does: () => ({ status: 200, body: { user: {}, account: { id: 29 } } }),
-        },
-        'GET /v4/subscribers': { answers: { 200: some }, does: ({ query }) => list(query) },
-        'POST /v4/subscribers': {
-          takes: creation,
-          answers: { 200: one(), 201: one(), 202: one(), 422: errorBody },
-          does: ({ json }) => upsert(json),
-        },
-        'GET /v4/custom_fields': {
-          answers: { 200: page('custom_fields', object({ id: whole, key: text })) },
-          does: () =>
-            paged(
-              'custom_fields',
-              FIELDS.map((key, id) => ({ id, key })),
-            ),
-        },
-        ...place('tags', [TAG, ...TAGS], one({ tagged_at: text })),
-        ...place('sequences', [SEQUENCE, INACTIVE_SEQUENCE], one({ added_at: text })),
-        ...place('forms', [FORM, FORM_WITHOUT], inForm, referrer),
+        'GET /v4/account': () => ({ status: 200, body: { user: {}, account: { id: 29 } } }),
+        'GET /v4/subscribers': ({ query }) => list(query),
+        'POST /v4/subscribers': taking(creation, ({ json }) => upsert(json)),
+        'GET /v4/custom_fields': () =>
+          paged(
+            'custom_fields',
+            FIELDS.map((key, id) => ({ id, key })),
+          ),
+        ...place('tags', [TAG, ...TAGS]),
+        ...place('sequences', [SEQUENCE, INACTIVE_SEQUENCE]),
+        ...place('forms', [FORM, FORM_WITHOUT], referrer),
       },
     }),
     had(email) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import {
   kitFake,
   kitFields,
@@ -21,11 +21,20 @@ const kit = {
   wrongSetting: { KIT_FIELDS: 'sauce=landing page' },
   fake: kitFake,
   refused: 'refused@example.com',
-  joining: { settings: kitJoined, members: ['places'] },
+  joining: {
+    settings: kitJoined,
+    members: ['places'],
+    each: {
+      setting: 'KIT_TAG_IDS',
+      path: /^\/v4\/tags\/(\d+)\/subscribers\/1$/,
+      added: () => ({ status: 201, body: { subscriber: { id: 1 } } }),
+    },
+  },
+  sources: [{}, { settings: { ...kitFormWithout, ...kitReferrer }, contact: (name: string) => `referrer?${name}` }],
   start: {
     path: /^\/v4\/tags\/\d+\/subscribers$/,
     done: { status: 201, body: { subscriber: { id: 7 } } },
-    id: ({ json }: Asked) => json.email_address,
+    id: ({ json }: Received) => json.email_address,
   },
 } as const
 providerContract(kit)
@@ -219,7 +228,7 @@ for (const [contact, refuses, is, ...sent] of [
     )
     assert.equal((await provider.createContact(contact, false, never)).is, is)
     assert.deepEqual(
-      server.asked.slice(2).map(({ json }) => json.referrer),
+      server.received.slice(2).map(({ json }) => json.referrer),
       sent,
     )
   })
@@ -236,7 +245,7 @@ test('what our own pace keeps back after a creation leaves doubt, and says nothi
 
 test('what the first tag kept a new contact from is made up for', async t => {
   const { fake, server, provider } = await started(t, kitJoined)
-  server.next('slow', 'slow', '500 before')
+  server.next(null, null, '500 before')
   assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
   const second = await provider.createContact(ada, true, never)
   assert.deepEqual(second, { is: 'existing', providerId: '1', ours: true })
@@ -246,7 +255,7 @@ test('what the first tag kept a new contact from is made up for', async t => {
 test('what one step of a start had already done is not done twice when the other failed', async t => {
   const { fake, server, provider } = await started(t, kitSequence)
   await provider.createContact(ada, false, never)
-  server.next('slow', '500 before')
+  server.next(null, '500 before')
   assert.equal((await provider.automation!.deliver(eventOf(known), never)).is, 'unclear')
   assert.deepEqual(await provider.automation!.deliver(eventOf(known), never), { is: 'delivered' })
   assert.equal(fake.starts(ada.email), 2)

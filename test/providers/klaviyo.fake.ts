@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'klaviyo-key-of-the-test'
 const LIST = 'LiSt01'
@@ -41,50 +41,6 @@ export interface KlaviyoFake extends VendorFake {
  * shape there, without `meta`; that of the 409, `duplicate_profile_id`, is from
  * https://github.com/klaviyo/klaviyo-api-node/issues/75.
  */
-const data = (inner: object) => exactly({ data: inner })
-const resource = (type: string, required: Record<string, object>, optional: Record<string, object> = {}) =>
-  exactly({ type: { const: type }, ...required }, optional)
-const error = object({ id: text, code: text, title: text, detail: text }, { source: object({}, { pointer: text }) })
-const errorBody = object({ errors: listOf(error) })
-const identity = { email: text, first_name: text, last_name: text, properties: object() }
-const marketing = object({ can_receive_email_marketing: yesOrNo, consent: text })
-const profile = object({
-  type: { const: 'profile' },
-  id: text,
-  attributes: object({}, { created: text, subscriptions: exactly({}, { email: exactly({}, { marketing }) }) }),
-})
-const profileBody = object({ data: profile })
-const consenting = exactly({ consent: { const: 'SUBSCRIBED' } }, { consented_at: text })
-const subscriber = resource(
-  'profile',
-  { attributes: exactly({ subscriptions: exactly({ email: exactly({ marketing: consenting }) }) }, { email: text }) },
-  { id: text },
-)
-const subscription = resource(
-  'profile-subscription-bulk-create-job',
-  {
-    attributes: exactly(
-      { profiles: data({ ...listOf(subscriber), maxItems: 1_000 }) },
-      { custom_source: text, historical_import: yesOrNo },
-    ),
-  },
-  { relationships: exactly({}, { list: data(resource('list', { id: text })) }) },
-)
-const deletion = resource('data-privacy-deletion-job', {
-  attributes: exactly({
-    profile: data(resource('profile', { attributes: exactly({}, { email: text }) }, { id: text })),
-  }),
-})
-const event = resource('event', {
-  attributes: exactly(
-    {
-      properties: object(),
-      metric: data(resource('metric', { attributes: exactly({ name: text }) })),
-      profile: data(resource('profile', { attributes: exactly({}, identity) }, { id: text })),
-    },
-    { time: text, unique_id: text },
-  ),
-})
 
 export const klaviyoError = (status: number, code: string, pointer = '/data', meta: object = {}): Said => ({
   status,
@@ -105,7 +61,7 @@ export function klaviyoFake(): KlaviyoFake {
 
   const byId = (id: string | undefined) => findBy(each => each.id === id)
 
-  function shown({ id, attributes, marketing }: Profile, query: Asked['query'] = {}) {
+  function shown({ id, attributes, marketing }: Profile, query: Received['query'] = {}) {
     const more = { can_receive_email_marketing: marketing.suppression.length === 0, ...marketing }
     const wanted = query['additional-fields[profile]'] === 'subscriptions'
     const subscriptions = wanted && { subscriptions: { email: { marketing: more } } }
@@ -123,7 +79,7 @@ export function klaviyoFake(): KlaviyoFake {
     return made
   }
 
-  function create({ json, query }: Asked): Said {
+  function create({ json, query }: Received): Said {
     const { attributes } = json.data
     if (attributes.email.startsWith('refused')) return klaviyoError(400, 'invalid', '/data/attributes/email')
     const known = profiles.get(attributes.email)
@@ -138,7 +94,7 @@ export function klaviyoFake(): KlaviyoFake {
   }
 
   /** Lifts what somebody unsubscribed from, as documented. The job is done at once here. */
-  function subscribe({ attributes, relationships }: Asked['json']): Said {
+  function subscribe({ attributes, relationships }: Received['json']): Said {
     const list: string | undefined = relationships?.list.data.id
     if (list !== undefined && !lists.has(list)) return notFound
     for (const { id, attributes: each } of attributes.profiles.data) {
@@ -156,20 +112,20 @@ export function klaviyoFake(): KlaviyoFake {
   }
 
   /** One identifier. The job is done at once here. */
-  function erase({ profile: { data } }: Asked['json']): Said {
+  function erase({ profile: { data } }: Received['json']): Said {
     if (data.id === undefined || Object.keys(data.attributes).length > 0) return klaviyoError(400, 'invalid')
     profiles.delete(String(byId(data.id)?.attributes.email))
     return { status: 202 }
   }
 
-  function find({ filter, 'page[size]': size = '20' }: Asked['query']): Said {
+  function find({ filter, 'page[size]': size = '20' }: Received['query']): Said {
     const [, email] = /^equals\(email,"([^"\\]*)"\)$/.exec(filter ?? '') ?? []
     if (filter !== undefined && email === undefined) return klaviyoError(400, 'invalid', 'filter')
     const found = [...profiles.values()].filter(({ attributes }) => email === undefined || attributes.email === email)
     return { status: 200, body: { data: found.slice(0, Number(size)).map(each => shown(each)) } }
   }
 
-  function record({ metric, profile: { data }, unique_id: uniqueId }: Asked['json']): Said {
+  function record({ metric, profile: { data }, unique_id: uniqueId }: Received['json']): Said {
     const { id, attributes } = data
     const profile = id === undefined ? (profiles.get(attributes.email) ?? make(attributes)) : byId(id)
     if (profile === undefined) return notFound
@@ -179,7 +135,7 @@ export function klaviyoFake(): KlaviyoFake {
     return { status: 202 }
   }
 
-  function refuses({ method, query, headers }: Asked): Said | undefined {
+  function refuses({ method, query, headers }: Received): Said | undefined {
     if (headers.authorization !== `Klaviyo-API-Key ${KEY}`) return klaviyoError(401, 'not_authenticated')
     if (headers.revision !== '2026-07-15') return klaviyoError(400, 'invalid', '/headers/revision')
     const isJson = /^application\/(?:vnd\.api\+)?json/.test(headers['content-type'] ?? '')
@@ -201,45 +157,15 @@ export function klaviyoFake(): KlaviyoFake {
     listsOf,
     answer: vendorApi({
       refuses,
-      always: { 400: errorBody, 401: errorBody, 403: errorBody, 404: errorBody, 409: errorBody, 415: errorBody },
       routes: {
-        'POST /api/profiles': {
-          takes: data(resource('profile', { attributes: exactly({}, identity) })),
-          answers: { 201: profileBody },
-          does: create,
-        },
-        'GET /api/profiles': {
-          answers: { 200: object({ data: listOf(profile) }) },
-          does: ({ query }) => find(query),
-        },
-        'GET /api/profiles/{id}': {
-          answers: { 200: profileBody },
-          does: ({ at, query }) => one(200, byId(at.id) && shown(byId(at.id)!, query)),
-        },
-        'POST /api/lists/{id}/relationships/profiles': {
-          takes: data({ ...listOf(resource('profile', { id: text })), maxItems: 1_000 }),
-          answers: { 204: null },
-          does: ({ at, json }) => join(at.id!, json.data),
-        },
-        'GET /api/lists/{id}': {
-          answers: { 200: object({ data: object({ type: { const: 'list' }, id: text }) }) },
-          does: ({ at }) => one(200, lists.has(at.id!) ? { type: 'list', id: at.id } : undefined),
-        },
-        'POST /api/profile-subscription-bulk-create-jobs': {
-          takes: data(subscription),
-          answers: { 202: null },
-          does: ({ json }) => subscribe(json.data),
-        },
-        'POST /api/data-privacy-deletion-jobs': {
-          takes: data(deletion),
-          answers: { 202: null },
-          does: ({ json }) => erase(json.data.attributes),
-        },
-        'POST /api/events': {
-          takes: data(event),
-          answers: { 202: null },
-          does: ({ json }) => record(json.data.attributes),
-        },
+        'POST /api/profiles': create,
+        'GET /api/profiles': ({ query }) => find(query),
+        'GET /api/profiles/{id}': ({ at, query }) => one(200, byId(at.id) && shown(byId(at.id)!, query)),
+        'POST /api/lists/{id}/relationships/profiles': ({ at, json }) => join(at.id!, json.data),
+        'GET /api/lists/{id}': ({ at }) => one(200, lists.has(at.id!) ? { type: 'list', id: at.id } : undefined),
+        'POST /api/profile-subscription-bulk-create-jobs': ({ json }) => subscribe(json.data),
+        'POST /api/data-privacy-deletion-jobs': ({ json }) => erase(json.data.attributes),
+        'POST /api/events': ({ json }) => record(json.data.attributes),
       },
     }),
     consentOf: email => profiles.get(email)?.marketing.consent,

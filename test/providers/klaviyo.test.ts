@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ApiKeySession, DataPrivacyApi, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
 import { convergence } from '../contracts/provider.convergence.ts'
+import { within } from '../contracts/provider.sources.ts'
 import { eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { type KlaviyoFake, klaviyoError, klaviyoFake, klaviyoSettings } from './klaviyo.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -15,11 +16,16 @@ const klaviyo = {
   wrongSetting: { KLAVIYO_LIST_ID: 'NoList' },
   fake: klaviyoFake,
   refused: 'refused@example.com',
-  joining: { settings: { KLAVIYO_LIST_ID: 'LiSt01' }, members: ['lists'] },
+  joining: {
+    settings: { KLAVIYO_LIST_ID: 'LiSt01' },
+    members: ['lists'],
+    each: { setting: 'KLAVIYO_LIST_ID', path: /^\/api\/lists\/(\w+)\/relationships\/profiles$/ },
+  },
+  sources: [{ contact: within('data.attributes.properties'), event: within('data.attributes.properties') }],
   start: {
     path: /^\/api\/events$/,
     done: { status: 202 },
-    id: ({ json }: Asked) => json.data.attributes.unique_id,
+    id: ({ json }: Received) => json.data.attributes.unique_id,
   },
 } as const
 providerContract(klaviyo)
@@ -34,8 +40,8 @@ const CREATE_SHOWN = `${CREATE}?additional-fields[profile]=subscriptions`
 const JOB = 'POST /api/profile-subscription-bulk-create-jobs'
 const headers = ['authorization', 'revision', 'accept']
 const ours = { is: 'existing', providerId: ID, ours: true }
-const isListCall = ({ path }: Asked) => path.startsWith('/api/lists/')
-const isJob = ({ path }: Asked) => path.endsWith('-jobs')
+const isListCall = ({ path }: Received) => path.startsWith('/api/lists/')
+const isJob = ({ path }: Received) => path.endsWith('-jobs')
 
 function client(url: string) {
   const session = new ApiKeySession(klaviyoSettings('').KLAVIYO_API_KEY)
@@ -223,7 +229,7 @@ test('bodies are what the reference says, application/vnd.api+json; the client s
   const { server, provider } = await started(t, list)
   await provider.check(never)
   await provider.createContact(ada, false, never)
-  for (const { method, headers } of server.asked) {
+  for (const { method, headers } of server.received) {
     assert.equal(headers['content-type'], method === 'POST' ? 'application/vnd.api+json' : undefined)
   }
 })
@@ -254,7 +260,7 @@ describe('with consent', { timeout: 180_000 }, () => {
   test('without a list the job names none: the default of the account decides', async t => {
     const { fake, server, provider } = await started(t, { ...consent, KLAVIYO_LIST_ID: '' })
     assert.equal((await provider.createContact(ada, false, never)).is, 'created')
-    assert.ok(!('relationships' in server.asked[1]!.json.data))
+    assert.ok(!('relationships' in server.received[1]!.json.data))
     assert.equal(fake.consentOf(ada.email), 'SUBSCRIBED')
   })
 
@@ -273,7 +279,7 @@ describe('with consent', { timeout: 180_000 }, () => {
       fake.leaves(ada.email, { consent: 'UNSUBSCRIBED', suppression: [] })
       for (const doubt of [false, true]) assert.equal((await provider.createContact(ada, doubt, never)).is, 'existing')
       assert.equal(fake.consentOf(ada.email), 'UNSUBSCRIBED')
-      assert.ok(!server.asked.some(isJob))
+      assert.ok(!server.received.some(isJob))
       assert.deepEqual(fake.listsOf(ada.email), existing === 'join' ? ['LiSt01'] : [])
     })
   }
@@ -309,7 +315,7 @@ describe('with consent', { timeout: 180_000 }, () => {
       await provider.createContact(ada, false, never)
       fake.leaves(ada.email, left)
       assert.deepEqual(await provider.createContact(ada, true, never), ours)
-      assert.equal(server.asked.filter(isJob).length, 1)
+      assert.equal(server.received.filter(isJob).length, 1)
     })
   }
 })

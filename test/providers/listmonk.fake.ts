@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, exactly, listOf, object, taking, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
 
 export const listmonkSettings = (url: string) => ({
   LISTMONK_BASE_URL: url,
@@ -49,24 +49,6 @@ export interface ListmonkFake extends VendorFake {
  * parameter `search`, the profile, `optin` and the times of a subscription, and that errors are `{message}` with 400, 403, 409
  * and 500, are from the source and from 6.2.0 itself.
  */
-const errorBody = object({ message: text })
-const data = (inner: object) => object({ data: inner })
-const isDone = data({ const: true })
-const membership = object({
-  id: whole,
-  optin: { enum: ['single', 'double'] },
-  subscription_status: { enum: ['unconfirmed', 'confirmed', 'unsubscribed'] },
-  subscription_created_at: text,
-})
-const subscriber = exactly({
-  id: whole,
-  email: text,
-  name: text,
-  status: text,
-  created_at: text,
-  attribs: object(),
-  lists: listOf(membership),
-})
 const creation = exactly(
   { email: text, name: text, status: { enum: ['enabled', 'disabled', 'blocklisted'] }, lists: listOf(whole) },
   { attribs: object(), preconfirm_subscriptions: yesOrNo },
@@ -77,10 +59,6 @@ const addition = exactly({
   target_list_ids: listOf(whole),
   status: { enum: ['confirmed', 'unconfirmed', 'unsubscribed'] },
 })
-const role = object({ id: whole, permissions: listOf(text) })
-const profileBody = data(
-  object({ user_role: role, list_role: { anyOf: [{ type: 'null' }, object({ lists: listOf(role) })] } }),
-)
 const mail = {
   ...exactly({ template_id: whole }, { subscriber_email: text, subscriber_id: whole }),
   oneOf: [{ required: ['subscriber_email'] }, { required: ['subscriber_id'] }],
@@ -134,7 +112,14 @@ export function listmonkFake(): ListmonkFake {
   }
 
   /** Lists that do not exist, or that the API user may not manage, are left out without a word. */
-  function create({ email, name, status, lists: wanted, attribs = {}, preconfirm_subscriptions }: Asked['json']): Said {
+  function create({
+    email,
+    name,
+    status,
+    lists: wanted,
+    attribs = {},
+    preconfirm_subscriptions,
+  }: Received['json']): Said {
     const address = email.trim().toLowerCase()
     if (address.startsWith('refused')) return message(400, pack['subscribers.invalidEmail'])
     if (address.endsWith('@blocked.example')) return message(400, pack['subscribers.domainBlocklisted'])
@@ -148,7 +133,7 @@ export function listmonkFake(): ListmonkFake {
   }
 
   /** PostgreSQL's `~*` over name and address, the newest first; one row for each list that the API user may see. */
-  function search({ search = '', per_page: perPage = '20', ...more }: Asked['query']): Said {
+  function search({ search = '', per_page: perPage = '20', ...more }: Received['query']): Said {
     assert.deepEqual(more, {}, 'unknown parameters')
     const pattern = new RegExp(search, 'i')
     const all = [...contacts.values()]
@@ -158,7 +143,7 @@ export function listmonkFake(): ListmonkFake {
     return ok({ results: all.slice(0, Number(perPage)) })
   }
 
-  function join({ ids: wanted, action, target_list_ids: targets, status }: Asked['json']): Said {
+  function join({ ids: wanted, action, target_list_ids: targets, status }: Received['json']): Said {
     assert.equal(action, 'add')
     for (const id of wanted) if (!maySee(withId(id)!)) return denied(`subscriber: ${id}`)
     const granted: number[] = targets.filter(mayManage)
@@ -187,7 +172,7 @@ export function listmonkFake(): ListmonkFake {
     return ok()
   }
 
-  function send({ subscriber_id: id, subscriber_email: email, template_id: template }: Asked['json']): Said {
+  function send({ subscriber_id: id, subscriber_email: email, template_id: template }: Received['json']): Said {
     if (!templates.has(template)) return notFound(`template ${template}`)
     const found = id === undefined ? contacts.get(email) : withId(id)
     if (found === undefined) return notFound(`Abonnent (${id ?? 0}: ${email ?? ''})`)
@@ -218,35 +203,17 @@ export function listmonkFake(): ListmonkFake {
         headers.authorization === 'token waitlist:token-of-the-test'
           ? undefined
           : message(403, 'invalid API credentials'),
-      always: { 400: errorBody, 403: errorBody },
       routes: {
-        'POST /api/subscribers': {
-          takes: creation,
-          answers: { 200: data(subscriber), 409: errorBody },
-          does: ({ json }) => create(json),
-        },
-        'GET /api/subscribers': {
-          answers: { 200: data(object({ results: listOf(subscriber) })) },
-          does: ({ query }) => search(query),
-        },
-        'PUT /api/subscribers/lists': {
-          takes: addition,
-          answers: { 200: isDone, 500: errorBody },
-          does: ({ json }) => join(json),
-        },
-        'DELETE /api/subscribers/{id}': { answers: { 200: isDone }, does: ({ at }) => remove(Number(at.id)) },
-        'POST /api/subscribers/{id}/optin': { answers: { 200: isDone }, does: ({ at }) => ask(Number(at.id)) },
-        'POST /api/tx': { takes: mail, answers: { 200: isDone }, does: ({ json }) => send(json) },
-        'GET /api/lists/{id}': {
-          answers: { 200: data(object({ id: whole, optin: text })) },
-          does: ({ at }) => look(Number(at.id)),
-        },
-        'GET /api/profile': { answers: { 200: profileBody }, does: profile },
-        'GET /api/config': { answers: { 200: data(object({ lang: text })) }, does: () => ok({ lang: 'de' }) },
-        'GET /api/lang/de': {
-          answers: { 200: data({ type: 'object', additionalProperties: text }) },
-          does: () => ok(pack),
-        },
+        'POST /api/subscribers': taking(creation, ({ json }) => create(json)),
+        'GET /api/subscribers': ({ query }) => search(query),
+        'PUT /api/subscribers/lists': taking(addition, ({ json }) => join(json)),
+        'DELETE /api/subscribers/{id}': ({ at }) => remove(Number(at.id)),
+        'POST /api/subscribers/{id}/optin': ({ at }) => ask(Number(at.id)),
+        'POST /api/tx': taking(mail, ({ json }) => send(json)),
+        'GET /api/lists/{id}': ({ at }) => look(Number(at.id)),
+        'GET /api/profile': profile,
+        'GET /api/config': () => ok({ lang: 'de' }),
+        'GET /api/lang/de': () => ok(pack),
       },
     }),
     put(email, status, memberships = {}) {

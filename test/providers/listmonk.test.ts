@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as passes } from 'node:timers/promises'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, providerContract } from '../contracts/provider.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
 import { type ListmonkFake, listmonkFake, listmonkSettings } from './listmonk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
@@ -17,6 +18,7 @@ const listmonk = {
   joining: { members: ['lists'] },
   // A mail to nobody, which listmonk refuses after it has found the template.
   harmless: 'POST /api/tx',
+  sources: [{ contact: within('attribs'), givesWay: 'LISTMONK_ATTRIBUTES' }],
   start: { path: /^\/api\/tx$/, done: { status: 200, body: { data: true } } },
 } as const
 providerContract(listmonk)
@@ -205,7 +207,7 @@ test('its address may have a path', async t => {
   const { server } = await started(t, {}, { status: 404 })
   const below = await started(t, { LISTMONK_BASE_URL: `${server.url}/lists/` })
   await below.provider.createContact(ada, false, never)
-  assert.equal(server.asked[0]?.path, '/lists/api/subscribers')
+  assert.equal(server.received[0]?.path, '/lists/api/subscribers')
 })
 
 test('in doubt, one that the API user may not see is not ours', async t => {
@@ -243,7 +245,7 @@ for (const [what, change] of breaks) {
     assert.deepEqual(await provider.createContact(ada, true, never), ours)
     assert.deepEqual([fake.joined!(ada.email), fake.confirmations(ada.email)], [true, 1])
     const added = { ids: [1], action: 'add', target_list_ids: [2], status: 'unconfirmed' }
-    assert.deepEqual(server.asked.findLast(({ method }) => method === 'PUT')?.json, added)
+    assert.deepEqual(server.received.findLast(({ method }) => method === 'PUT')?.json, added)
   })
 
   test(`for one that it knew, a list that is ${what} is our mistake, and leaves no doubt`, async t => {
@@ -270,7 +272,7 @@ for (const [what, is, mails] of [
     await provider.createContact(ada, false, never)
     fake.lists.set(2, 'double')
     // Create, find, look, add, and then the mail.
-    server.next('slow', 'slow', 'slow', 'slow', what)
+    server.next(null, null, null, null, what)
     assert.equal((await provider.createContact(ada, true, never)).is, is)
     if (is !== 'existing') while ((await provider.createContact(ada, true, never)).is !== 'existing') await passes(200)
     assert.equal(fake.confirmations(ada.email), mails)
@@ -291,7 +293,7 @@ for (const [status, is] of [
   [503, 'unclear'],
 ] as const) {
   test(`an addition to a list that is answered with ${status} leaves doubt`, async t => {
-    const failing = ({ method }: Asked) => (method === 'PUT' ? saying(status, 'No') : undefined)
+    const failing = ({ method }: Received) => (method === 'PUT' ? saying(status, 'No') : undefined)
     const { fake, provider } = await started(t, {}, failing)
     fake.lists.delete(2)
     await provider.createContact(ada, false, never)
@@ -322,9 +324,9 @@ test('confirmed on behalf of its owner, nobody is asked; attributes go beside ou
   fake.had(old.email)
   await provider.createContact(old, false, never)
   const attribs = { source: 'landing page', plan: 'a=b', waitlist: ada.id }
-  assert.deepEqual(server.asked[0]?.json, { ...body, attribs, preconfirm_subscriptions: true })
+  assert.deepEqual(server.received[0]?.json, { ...body, attribs, preconfirm_subscriptions: true })
   // It would ask for other lists too.
-  assert.ok(server.asked.every(({ path }) => !path.endsWith('/optin')))
+  assert.ok(server.received.every(({ path }) => !path.endsWith('/optin')))
   for (const email of [ada.email, old.email]) assert.deepEqual(fake.on(email), { 1: 'confirmed', 2: 'confirmed' })
 })
 
@@ -335,7 +337,7 @@ describe('who was there before and joins', () => {
     assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
     assert.deepEqual(fake.on(ada.email), { 1: 'confirmed', 2: 'unconfirmed' })
     assert.equal(fake.confirmations(ada.email), 1)
-    assert.equal(server.asked.length, 5)
+    assert.equal(server.received.length, 5)
   })
 
   for (const [status, lists] of [
@@ -351,7 +353,7 @@ describe('who was there before and joins', () => {
       fake.put(ada.email, status, lists)
       for (const doubt of [false, true]) assert.equal((await provider.createContact(ada, doubt, never)).is, 'existing')
       assert.deepEqual(fake.on(ada.email), lists)
-      assert.ok(server.asked.every(({ method, path }) => method === 'GET' || path === '/api/subscribers'))
+      assert.ok(server.received.every(({ method, path }) => method === 'GET' || path === '/api/subscribers'))
     })
   }
 
@@ -366,7 +368,7 @@ describe('who was there before and joins', () => {
       fake.put(ada.email, 'enabled', { 7: 'unconfirmed' })
       assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
       assert.deepEqual(fake.on(ada.email), { 7: 'unconfirmed' })
-      assert.equal(server.asked.at(-1)?.method, sees ? 'PUT' : 'GET')
+      assert.equal(server.received.at(-1)?.method, sees ? 'PUT' : 'GET')
     })
   }
 })

@@ -1,5 +1,5 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'loops-key-of-the-test'
@@ -24,7 +24,7 @@ export function loopsFake(): VendorFake {
   const usedKeys = new Set<string>()
   let ids = 0
 
-  function create({ email, ...more }: Asked['json']): Said {
+  function create({ email, ...more }: Received['json']): Said {
     if (!/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) return failed(400, 'Invalid email address.')
     if (contacts.has(email)) return failed(409, 'Email or userId is already on list.')
     const id = `cll${++ids}`
@@ -33,21 +33,21 @@ export function loopsFake(): VendorFake {
   }
 
   /** Makes the contact if there is none. Only `subscribed: true` resubscribes. */
-  function update({ email, mailingLists, ...more }: Asked['json']): Said {
+  function update({ email, mailingLists, ...more }: Received['json']): Said {
     const kept = contacts.get(email) ?? { id: `cll${++ids}`, email, source: 'API', subscribed: true, mailingLists: {} }
     const lists = { ...(kept.mailingLists as object), ...mailingLists }
     contacts.set(email, { ...kept, ...more, mailingLists: lists })
     return ok({ success: true, id: kept.id })
   }
 
-  function remove({ email, userId }: Asked['json']): Said {
+  function remove({ email, userId }: Received['json']): Said {
     if (typeof email !== 'string' || userId !== undefined) return failed(400, 'Only one of email or userId.')
     return contacts.delete(email)
       ? ok({ success: true, message: 'Contact deleted.' })
       : failed(404, 'Contact not found.')
   }
 
-  function send({ headers, json: { email, eventName } }: Asked): Said {
+  function send({ headers, json: { email, eventName } }: Received): Said {
     if (typeof email !== 'string' || typeof eventName !== 'string') {
       return failed(400, 'email and eventName are required.')
     }
@@ -67,20 +67,16 @@ export function loopsFake(): VendorFake {
       refuses: ({ headers }) =>
         headers.authorization === `Bearer ${KEY}` ? undefined : { status: 401, body: { error: 'Invalid API key' } },
       routes: {
-        'GET /api/v1/api-key': { does: () => ok({ success: true, teamName: 'Example' }) },
-        'POST /api/v1/contacts/create': { does: ({ json }) => create(json) },
-        'PUT /api/v1/contacts/update': { does: ({ json }) => update(json) },
-        'POST /api/v1/contacts/delete': { does: ({ json }) => remove(json) },
-        'GET /api/v1/lists': {
-          does: () => ok(LISTS.map(id => ({ id, name: id, description: '', isPublic: true }))),
-        },
-        'GET /api/v1/contacts/properties': {
-          does: () => ok(Object.entries(PROPERTIES).map(([key, type]) => ({ key, label: key, type }))),
-        },
-        'GET /api/v1/contacts/find': {
-          does: ({ query }) => ok([contacts.get(query.email ?? '')].filter(found => found !== undefined)),
-        },
-        'POST /api/v1/events/send': { does: send },
+        'GET /api/v1/api-key': () => ok({ success: true, teamName: 'Example' }),
+        'POST /api/v1/contacts/create': ({ json }) => create(json),
+        'PUT /api/v1/contacts/update': ({ json }) => update(json),
+        'POST /api/v1/contacts/delete': ({ json }) => remove(json),
+        'GET /api/v1/lists': () => ok(LISTS.map(id => ({ id, name: id, description: '', isPublic: true }))),
+        'GET /api/v1/contacts/properties': () =>
+          ok(Object.entries(PROPERTIES).map(([key, type]) => ({ key, label: key, type }))),
+        'GET /api/v1/contacts/find': ({ query }) =>
+          ok([contacts.get(query.email ?? '')].filter(found => found !== undefined)),
+        'POST /api/v1/events/send': send,
       },
     }),
     had(email) {

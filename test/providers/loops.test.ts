@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LoopsClient } from 'loops'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked } from '../harness/vendor.ts'
+import type { Received } from '../harness/receiver.ts'
 import { withFetchTo } from '../harness/wire.ts'
 import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
@@ -13,11 +14,12 @@ const loops = {
   wrongKey: { LOOPS_API_KEY: 'another-key' },
   fake: loopsFake,
   joining: { settings: loopsMore, members: ['mailingLists'] },
+  sources: [{ event: within('eventProperties'), givesWay: 'LOOPS_EVENT_PROPERTIES' }],
   refused: 'refused@example.com',
   start: {
     path: /^\/api\/v1\/events\/send$/,
     done: { status: 200, body: { success: true } },
-    id: ({ headers }: Asked) => headers['idempotency-key'],
+    id: ({ headers }: Received) => headers['idempotency-key'],
   },
 } as const
 providerContract(loops)
@@ -121,6 +123,6 @@ test('a visitor goes before the backlog, in what it leaves free of the rate', as
   assert.equal((await provider.createContact(ada, false, never)).is, 'created')
   stop.abort()
   await Promise.all(backlog)
-  const place = server.asked.findIndex(({ json }) => json.email === ada.email)
+  const place = server.received.findIndex(({ json }) => json.email === ada.email)
   assert.ok(place >= 0 && place <= 2, String(place))
 })

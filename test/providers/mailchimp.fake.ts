@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, type Routed, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, type Routed, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = '0123456789abcdef0123456789abcdef-us21'
 const AUDIENCE = 'a1b2c3d4e5'
@@ -37,29 +37,6 @@ interface Member {
  * Facts of Mailchimp's own Swagger document (Marketing API 3.0.55), as far as we send or read it. It allows further members
  * nowhere that we send any, and has one error for all statuses.
  */
-const problemBody = object({ type: text, title: text, status: { type: 'integer' }, detail: text, instance: text })
-const interests = { type: 'object', additionalProperties: yesOrNo }
-const statuses = ['subscribed', 'unsubscribed', 'cleaned', 'pending', 'transactional']
-const creation = exactly(
-  { email_address: text, status: { enum: statuses } },
-  { merge_fields: object(), interests, language: text, timestamp_signup: text, tags: listOf(text) },
-)
-const memberBody = object(
-  {},
-  {
-    id: text,
-    contact_id: text,
-    status: { enum: [...statuses, 'archived'] },
-    interests,
-    timestamp_signup: text,
-    timestamp_opt: text,
-  },
-)
-const listed = (name: string) => object({ [name]: listOf(object({ id: text })) })
-const tagging = exactly(
-  { tags: listOf(exactly({ name: text, status: { enum: ['inactive', 'active'] } })) },
-  { is_syncing: yesOrNo },
-)
 
 /** https://mailchimp.com/developer/marketing/docs/errors */
 const problem = (status: number, title: string, detail: string): Said => ({
@@ -104,7 +81,7 @@ export function mailchimpFake(): VendorFake {
     return unknown === undefined ? undefined : invalid(`Invalid interest ID: '${unknown}'.`)
   }
 
-  function create(body: Asked['json']): Said {
+  function create(body: Received['json']): Said {
     const { email_address: email, status, timestamp_signup = '', tags = [], interests = {}, ...more } = body
     if (email.startsWith('refused')) {
       return invalid(`${email} looks fake or invalid, please enter a real email address.`)
@@ -132,13 +109,13 @@ export function mailchimpFake(): VendorFake {
   }
 
   /** The owner requires merge fields that a waitlist does not know. */
-  function update(member: Member, { json, query }: Asked): Said {
+  function update(member: Member, { json, query }: Received): Said {
     if (query.skip_merge_validation !== 'true') return invalid('Your merge fields were invalid.')
     return unknownInterest(json.interests ?? {}) ?? { status: 200, body: change(member, json) }
   }
 
   /** A tag starts what the owner has for it, unless it is only synchronised. */
-  function tag(member: Member, { json: { tags, is_syncing } }: Asked): Said {
+  function tag(member: Member, { json: { tags, is_syncing } }: Received): Said {
     if (is_syncing !== true) start(member)
     const names = new Set([...member.tags, ...tags].map(({ name }) => name))
     change(member, { tags: [...names].map(name => ({ name })) })
@@ -152,7 +129,7 @@ export function mailchimpFake(): VendorFake {
   }
 
   /** Ten at a time, unless more are asked for. */
-  const list = (name: string, ids: readonly string[] | undefined, { count = '10' }: Asked['query']): Said =>
+  const list = (name: string, ids: readonly string[] | undefined, { count = '10' }: Received['query']): Said =>
     ids === undefined ? notFound : { status: 200, body: { [name]: ids.slice(0, Number(count)).map(id => ({ id })) } }
 
   /** What is done with the member that the path names. */
@@ -173,41 +150,23 @@ export function mailchimpFake(): VendorFake {
         if (password !== KEY) return problem(401, 'API Key Invalid', 'Your API key may be invalid.')
         return (at.list ?? AUDIENCE) === AUDIENCE ? undefined : notFound
       },
-      always: { 400: problemBody, 401: problemBody, 404: problemBody },
       routes: {
-        'GET /3.0/lists/{list}': {
-          answers: { 200: object({}, { id: text }) },
-          does: () => ({ status: 200, body: { id: AUDIENCE } }),
-        },
-        [`POST ${members}`]: { takes: creation, answers: { 200: memberBody }, does: ({ json }) => create(json) },
-        [`GET ${one}`]: { answers: { 200: memberBody }, does: of(body => ({ status: 200, body })) },
-        [`PATCH ${one}`]: { takes: exactly({}, { interests }), answers: { 200: memberBody }, does: of(update) },
-        [`POST ${one}/tags`]: { takes: tagging, answers: { 204: null }, does: of(tag) },
-        [`POST ${one}/events`]: {
-          takes: exactly({ name: text }),
-          answers: { 204: null },
-          does: of((member, { json: { name } }) =>
-            /^.{2,30}$/.test(name) ? start(member) : invalid('Name must be 2-30 characters.'),
-          ),
-        },
-        [`POST ${one}/actions/delete-permanent`]: {
-          answers: { 204: null },
-          does: of(({ email_address: email }) => ({ status: contacts.delete(email) ? 204 : 404 })),
-        },
-        'GET /3.0/lists/{list}/interest-categories': {
-          answers: { 200: listed('categories') },
-          does: ({ query }) => list('categories', Object.keys(CATEGORIES), query),
-        },
-        'GET /3.0/lists/{list}/interest-categories/{category}/interests': {
-          answers: { 200: listed('interests') },
-          does: ({ at, query }) => list('interests', CATEGORIES[at.category!], query),
-        },
-        'POST /3.0/customer-journeys/journeys/{journey}/steps/{step}/actions/trigger': {
-          takes: exactly({ email_address: text }),
-          answers: { 204: null },
-          does: ({ at, json }) =>
-            at.journey === JOURNEY && at.step === STEP ? start(contacts.get(json.email_address)) : notFound,
-        },
+        'GET /3.0/lists/{list}': () => ({ status: 200, body: { id: AUDIENCE } }),
+        [`POST ${members}`]: ({ json }) => create(json),
+        [`GET ${one}`]: of(body => ({ status: 200, body })),
+        [`PATCH ${one}`]: of(update),
+        [`POST ${one}/tags`]: of(tag),
+        [`POST ${one}/events`]: of((member, { json: { name } }) =>
+          /^.{2,30}$/.test(name) ? start(member) : invalid('Name must be 2-30 characters.'),
+        ),
+        [`POST ${one}/actions/delete-permanent`]: of(({ email_address: email }) => ({
+          status: contacts.delete(email) ? 204 : 404,
+        })),
+        'GET /3.0/lists/{list}/interest-categories': ({ query }) => list('categories', Object.keys(CATEGORIES), query),
+        'GET /3.0/lists/{list}/interest-categories/{category}/interests': ({ at, query }) =>
+          list('interests', CATEGORIES[at.category!], query),
+        'POST /3.0/customer-journeys/journeys/{journey}/steps/{step}/actions/trigger': ({ at, json }) =>
+          at.journey === JOURNEY && at.step === STEP ? start(contacts.get(json.email_address)) : notFound,
       },
     }),
     had(email) {

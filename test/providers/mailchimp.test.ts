@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { CallerSettings } from '../../src/outbound/caller.ts'
 import { mailchimp as vendor } from '../../src/providers/mailchimp.ts'
 import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Said } from '../harness/vendor.ts'
+import type { Said } from '../harness/receiver.ts'
 import { mailchimpFake, mailchimpForm, mailchimpJourney, mailchimpSettings } from './mailchimp.fake.ts'
 import { check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 

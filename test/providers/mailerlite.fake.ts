@@ -1,5 +1,5 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'mailerlite-key-of-the-test'
@@ -51,7 +51,7 @@ export function mailerliteFake(): VendorFake {
   const shown = ({ groups, ...more }: Subscriber) => ({ ...more, groups: groups.map(id => ({ id })) })
 
   /** 201 for a new one, 200 for one that is changed. */
-  function upsert(wish: Asked['json']): Said {
+  function upsert(wish: Received['json']): Said {
     const { email, fields = {}, groups = [], status, opted_in_at: at } = wish
     const other = Object.keys(wish).find(name => !MEMBERS.includes(name))
     if (other !== undefined) return invalid(other, 'It is not for us to send.')
@@ -95,17 +95,15 @@ export function mailerliteFake(): VendorFake {
         return isJson ? undefined : { status: 406, body: {} }
       },
       routes: {
-        'GET /api/groups': { does: () => ok([]) },
-        'GET /api/groups/{group}/subscribers': { does: ({ at }) => (ALL.includes(at.group!) ? ok([]) : notFound) },
-        'POST /api/subscribers': { does: ({ json }) => upsert(json) },
-        'GET /api/subscribers/{email}': {
-          does({ at }) {
-            const found = contacts.get(at.email!)
-            return found === undefined ? notFound : ok(shown(found))
-          },
+        'GET /api/groups': () => ok([]),
+        'GET /api/groups/{group}/subscribers': ({ at }) => (ALL.includes(at.group!) ? ok([]) : notFound),
+        'POST /api/subscribers': ({ json }) => upsert(json),
+        'GET /api/subscribers/{email}': ({ at }) => {
+          const found = contacts.get(at.email!)
+          return found === undefined ? notFound : ok(shown(found))
         },
-        'POST /api/subscribers/{id}/groups/{group}': { does: ({ at }) => join(at.id, at.group!) },
-        'POST /api/subscribers/{id}/forget': { does: ({ at }) => forget(at.id) },
+        'POST /api/subscribers/{id}/groups/{group}': ({ at }) => join(at.id, at.group!),
+        'POST /api/subscribers/{id}/forget': ({ at }) => forget(at.id),
       },
     }),
     had: email => void keep(email, new Date('2020-01-01'), { fields: { name: 'Old', last_name: null } }),

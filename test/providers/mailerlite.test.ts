@@ -1,6 +1,6 @@
 import * as imported from '@mailerlite/mailerlite-nodejs'
 import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
+import type { Received, Said } from '../harness/receiver.ts'
 import { GROUP, GROUPS, mailerliteFake, mailerliteGroups, mailerliteSettings, timeOf } from './mailerlite.fake.ts'
 import { check, create, createAgain, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -11,11 +11,20 @@ const mailerlite = {
   wrongSetting: { MAILERLITE_GROUP_IDS: `${GROUPS[0]},1` },
   fake: mailerliteFake,
   refused: 'refused@example.com',
-  joining: { settings: mailerliteGroups, members: ['groups'] },
+  joining: {
+    settings: mailerliteGroups,
+    members: ['groups'],
+    each: {
+      setting: 'MAILERLITE_GROUP_IDS',
+      path: /^\/api\/subscribers\/\d+\/groups\/(\d+)$/,
+      added: (id: string) => ({ status: 200, body: { data: { id } } }),
+      atCreation: true,
+    },
+  },
   start: {
     path: /^\/api\/subscribers\/[^/]+\/groups\/[^/]+$/,
     done: { status: 200, body: { data: { id: GROUP } } },
-    id: ({ path }: Asked) => path.split('/')[3],
+    id: ({ path }: Received) => path.split('/')[3],
   },
 } as const
 providerContract(mailerlite)

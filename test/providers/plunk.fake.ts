@@ -1,6 +1,6 @@
 import type { VendorFake } from '../contracts/provider.ts'
-import type { Asked, Said } from '../harness/vendor.ts'
-import { contactBook, exactly, listOf, object, text, vendorApi, whole, yesOrNo } from '../harness/vendor-api.ts'
+import type { Received, Said } from '../harness/receiver.ts'
+import { contactBook, exactly, listOf, object, taking, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
 
 const SECRET = 'sk_of-the-test'
 const PUBLIC = 'pk_of-the-test'
@@ -24,27 +24,7 @@ interface Kept {
  * Facts of https://docs.useplunk.com/openapi.json (1.0.0). The look-up is not in it: its facts, and that 402 and 422 exist
  * for contacts, are from the source (apps/api).
  */
-const contact = {
-  id: text,
-  email: text,
-  subscribed: yesOrNo,
-  data: { type: ['object', 'null'] },
-  createdAt: text,
-  updatedAt: text,
-}
-const upserted = (isNew: boolean) =>
-  object({ ...contact, _meta: object({ isNew: { const: isNew }, isUpdate: yesOrNo }) })
-const field = object({ field: text, message: text, code: text })
-const errorBody = object({
-  success: { const: false },
-  error: object(
-    { code: text, message: text, statusCode: whole, requestId: text },
-    { errors: listOf(field), details: object() },
-  ),
-  timestamp: text,
-})
 const addresses = { ...listOf(text), minItems: 1, maxItems: 500 }
-const started = object({ success: { const: true }, data: object({ contact: text, event: text, timestamp: text }) })
 
 export const plunkError = (statusCode: number, code: string, more: object = {}): Said => ({
   status: statusCode,
@@ -74,14 +54,14 @@ export function plunkFake(): VendorFake {
     return kept
   }
 
-  function create({ email, data, subscribed }: Asked['json']): Said {
+  function create({ email, data, subscribed }: Received['json']): Said {
     if (email.startsWith('refused')) return plunkInvalid('email')
     const isUpdate = contacts.has(email)
     const _meta = { isNew: !isUpdate, isUpdate }
     return { status: isUpdate ? 200 : 201, body: { ...upsert(email, data, subscribed), _meta } }
   }
 
-  function track({ headers, json: { event, email } }: Asked): Said {
+  function track({ headers, json: { event, email } }: Received): Said {
     if (/^(?:email\..*|contact\.(?:un)?subscribed|segment\..*\.(?:entry|exit))$/.test(event))
       return plunkInvalid('event')
     const key = headers['idempotency-key']
@@ -98,7 +78,7 @@ export function plunkFake(): VendorFake {
   }
 
   /** The newest first. */
-  function search({ search = '', limit }: Asked['query']): Said {
+  function search({ search = '', limit }: Received['query']): Said {
     const found = [...contacts.values()].reverse().filter(({ email }) => email.includes(search))
     const data = found.slice(0, Number(limit))
     return { status: 200, body: { data, total: found.length, hasMore: found.length > data.length } }
@@ -112,34 +92,17 @@ export function plunkFake(): VendorFake {
         headers.authorization === `Bearer ${path === '/v1/track' ? PUBLIC : SECRET}`
           ? undefined
           : plunkError(401, 'INVALID_API_KEY'),
-      always: { 401: errorBody, 402: errorBody, 403: errorBody, 404: errorBody, 422: errorBody },
       routes: {
-        'GET /contacts': {
-          answers: { 200: object({ data: listOf(object(contact)), hasMore: yesOrNo, total: whole }) },
-          does: ({ query }) => search(query),
+        'GET /contacts': ({ query }) => search(query),
+        'POST /contacts/lookup': taking(exactly({ emails: addresses }), ({ json }) => look(json)),
+        'POST /contacts': taking(exactly({ email: text }, { subscribed: yesOrNo, data: object() }), ({ json }) =>
+          create(json),
+        ),
+        'DELETE /contacts/{id}': ({ at }) => {
+          const kept = find(({ id }) => id === at.id)
+          return kept !== undefined && contacts.delete(kept.email) ? { status: 204 } : plunkError(404, 'NOT_FOUND')
         },
-        'POST /contacts/lookup': {
-          takes: exactly({ emails: addresses }),
-          answers: { 200: object({ found: listOf(text), notFound: listOf(text) }) },
-          does: ({ json }) => look(json),
-        },
-        'POST /contacts': {
-          takes: exactly({ email: text }, { subscribed: yesOrNo, data: object() }),
-          answers: { 200: upserted(false), 201: upserted(true) },
-          does: ({ json }) => create(json),
-        },
-        'DELETE /contacts/{id}': {
-          answers: { 204: null },
-          does: ({ at }) => {
-            const kept = find(({ id }) => id === at.id)
-            return kept !== undefined && contacts.delete(kept.email) ? { status: 204 } : plunkError(404, 'NOT_FOUND')
-          },
-        },
-        'POST /v1/track': {
-          takes: exactly({ email: text, event: text }, { subscribed: yesOrNo, data: object() }),
-          answers: { 200: started, 409: errorBody },
-          does: track,
-        },
+        'POST /v1/track': taking(exactly({ email: text, event: text }, { subscribed: yesOrNo, data: object() }), track),
       },
     }),
     had(email) {

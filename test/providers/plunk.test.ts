@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Asked } from '../harness/vendor.ts'
+import type { Received } from '../harness/receiver.ts'
 import { plunkError, plunkFake, plunkInvalid, plunkSettings, plunkUsedKey } from './plunk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
@@ -12,10 +13,11 @@ const plunk = {
   wrongKey: { PLUNK_SECRET_KEY: 'sk_another', PLUNK_PUBLIC_KEY: 'pk_another' },
   fake: plunkFake,
   refused: 'refused@example.com',
+  sources: [{ contact: within('data') }],
   start: {
     path: /^\/v1\/track$/,
     done: { status: 200, body: { success: true, data: { contact: 'c', event: 'e', timestamp: 't' } } },
-    id: ({ headers }: Asked) => headers['idempotency-key'],
+    id: ({ headers }: Received) => headers['idempotency-key'],
   },
 } as const
 providerContract(plunk)
@@ -94,7 +96,7 @@ test('each of the two keys is for its own calls, and an event has its own id', a
   await provider.automation!.deliver(eventOf(ada), never)
   const [secret, key] = ['Bearer sk_of-the-test', undefined]
   assert.deepEqual(
-    server.asked.map(({ headers }) => [headers.authorization, headers['idempotency-key']]),
+    server.received.map(({ headers }) => [headers.authorization, headers['idempotency-key']]),
     [
       [secret, key],
       [secret, key],

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Resend } from 'resend'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, opened, providerContract } from '../contracts/provider.ts'
-import { type Said, startVendor } from '../harness/vendor.ts'
+import { type Said, startReceiver } from '../harness/receiver.ts'
 import { OTHER_SEGMENT, resendFake, resendMore, resendSendingKey, resendSettings, TOPIC } from './resend.fake.ts'
 import { ada, check, create, createAgain, remove, start, vendorTable, waitAfter } from './table.ts'
 
@@ -14,6 +15,7 @@ const resend = {
   fake: resendFake,
   joining: { settings: resendMore, members: ['segments'] },
   refused: 'refused@example.com',
+  sources: [{ event: within('payload') }],
   start: {
     path: /^\/events\/send$/,
     done: { status: 202, body: { object: 'event', event: 'waitlist.joined' } },
@@ -196,7 +198,7 @@ for (const set of [{}, withoutSegment]) {
 answers('a start', start(), [[{ status: 200, body: {} }, 'unclear']])
 
 test('a start is waited for when it takes longer than a visitor would wait', async t => {
-  const server = await startVendor(t, resendFake().answer)
+  const server = await startReceiver(t, resendFake().answer)
   const provider = await opened(t, resend, resendSettings(server.url), 20)
   server.next('slow')
   assert.deepEqual(await start()(provider), { is: 'delivered' })

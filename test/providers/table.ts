@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 import type { Provider } from '../../src/waitlist/ports/provider.ts'
 import { contactOf, eventOf, opened, type VendorFake, type VendorUnderTest } from '../contracts/provider.ts'
-import { type Asked, type Said, startVendor } from '../harness/vendor.ts'
+import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { assertSameWire, recorded } from '../harness/wire.ts'
 
 type Settings = Readonly<Record<string, string>>
@@ -50,7 +50,7 @@ interface Row<Fake> {
   /** An address, or several, that the vendor had before. */
   readonly had?: string | readonly string[]
   /** Answers in the fake's place: to everything, or to what it chooses. */
-  readonly says?: Said | ((asked: Asked) => Said | undefined)
+  readonly says?: Said | ((asked: Received) => Said | undefined)
   readonly calls: readonly Call[]
   /** Some of what the vendor keeps of her in the end. */
   readonly keeps?: object
@@ -64,7 +64,7 @@ interface Same<Fake> extends Pick<Row<Fake>, 'set' | 'had'> {
   readonly ours: readonly Call[]
   theirs(url: string): Promise<unknown>
   readonly headers?: readonly string[]
-  become?(theirs: readonly Asked[], ours: readonly Asked[]): readonly Asked[]
+  become?(theirs: readonly Received[], ours: readonly Received[]): readonly Received[]
 }
 
 /** An answer, and what our client makes of it. */
@@ -75,7 +75,7 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
   async function started(t: TestContext, set: Settings = {}, says?: Row<Fake>['says']) {
     const fake = under.fake()
     const instead = typeof says === 'function' ? says : () => says
-    const server = await startVendor(t, asked => instead(asked) ?? fake.answer(asked))
+    const server = await startReceiver(t, asked => instead(asked) ?? fake.answer(asked))
     const provider = await opened(t, under, { ...under.settings(server.url), ...set })
     return { fake, server, provider }
   }
@@ -87,9 +87,9 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
     const { fake, server, provider } = await started(t, set, says)
     for (const email of [had].flat()) fake.had(email)
     for (const [act, outcome, ...sent] of calls) {
-      const before = server.asked.length
+      const before = server.received.length
       assertOutcome(await act(provider), outcome)
-      if (sent.length > 0) assertSent(server.asked.slice(before), sent)
+      if (sent.length > 0) assertSent(server.received.slice(before), sent)
     }
     if (keeps !== undefined) assert.partialDeepStrictEqual(fake.kept(ada.email), keeps)
     if (joined !== undefined) assert.equal(fake.joined!(ada.email), joined)
@@ -109,7 +109,7 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
       const { to, ...row } = more
       for (const [said, outcome] of table) {
         const is = outcome instanceof RegExp || typeof outcome === 'string' ? String(outcome) : JSON.stringify(outcome)
-        const says = (asked: Asked) => (to === undefined || asked.method === to ? said : undefined)
+        const says = (asked: Received) => (to === undefined || asked.method === to ? said : undefined)
         test(`${what} that is answered with ${JSON.stringify(said)} is ${is}`, t =>
           hold(t, { ...row, says, calls: [[act, outcome]] }))
       }
@@ -122,7 +122,7 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
         for (const email of [had].flat()) for (const each of [fake, other]) each.had(email)
         for (const [act, outcome] of ours) assertOutcome(await act(provider), outcome)
         const others = await recorded(t, other.answer, theirs)
-        assertSameWire(server.asked, become(others, server.asked), headers)
+        assertSameWire(server.received, become(others, server.received), headers)
       })
     },
 
@@ -151,7 +151,7 @@ function assertOutcome(said: unknown, outcome: Outcome): void {
   else assert.deepEqual(said, outcome)
 }
 
-function assertSent(asked: readonly Asked[], sent: readonly Sent[]): void {
+function assertSent(asked: readonly Received[], sent: readonly Sent[]): void {
   const expected = sent.map(one => (typeof one === 'string' ? [one] : one))
   const calls = asked.map(one => callOf(one))
   assert.deepEqual(
@@ -163,7 +163,7 @@ function assertSent(asked: readonly Asked[], sent: readonly Sent[]): void {
   }
 }
 
-export function callOf({ method, path, query }: Asked): string {
+export function callOf({ method, path, query }: Received): string {
   const asked = Object.entries(query).map(([name, value]) => `${name}=${value}`)
   return `${method} ${path}${asked.length === 0 ? '' : `?${asked.join('&')}`}`
 }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { startReceiver } from '../../test/contracts/destination.receiver.ts'
 import { withDatabase } from '../../test/harness/database.ts'
 import { webhookSecret } from '../../test/harness/instances.ts'
 import { killUnderLoad } from '../../test/harness/kill.ts'
 import { spawnProgram, until } from '../../test/harness/program.ts'
+import { startReceiver } from '../../test/harness/receiver.ts'
 import { assertKept } from '../checker.ts'
 import type { Scenario } from '../scenario.ts'
 

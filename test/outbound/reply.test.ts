@@ -2,10 +2,87 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { excerpt } from '../../src/outbound/excerpt.ts'
+import { judge, retryAfter } from '../../src/outbound/reply.ts'
+
+describe('what a status means where nothing more is known', () => {
+  const reply = { is: 'answered', safe: false, fields: {}, json: undefined, summary: 'told' } as const
+  const meant = { 200: 'unclear', 204: 'unclear', 400: 'misconfigured', 401: 'misconfigured', 404: 'misconfigured' }
+  for (const [status, is] of Object.entries({ ...meant, 408: 'unreached', 410: 'misconfigured', 425: 'unreached' })) {
+    test(`${status}: ${is}`, () => {
+      const outcome = judge({ ...reply, status: Number(status) })
+      assert.equal(outcome.is, is)
+      assert.match(outcome.why, /^told/)
+    })
+  }
+
+  test('a look that makes no sense, or fails, has changed nothing in any case', () => {
+    assert.equal(judge({ ...reply, safe: true, status: 200 }).is, 'unreached')
+  })
+})
+
+const now = Date.parse('2026-11-21T12:00:00.250Z')
+const YEAR = 365 * 86_400_000
+
+const waits: readonly [text: string, milliseconds: number | undefined][] = [
+  ['0', 0],
+  ['5', 5_000],
+  [' 120 ', 120_000],
+  ['1.5', 1_500],
+  ['0.0001', 1],
+  ['86401', 86_401_000],
+  ['31536001', YEAR],
+  ['999999999', YEAR],
+  ['Sat, 21 Nov 2026 12:00:10 GMT', 9_750],
+  ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
+  ['Saturday, 21-Nov-26 12:00:10 GMT', 9_750],
+  ['2026-11-21T12:00:10Z', 9_750],
+  ['Wed, 21 Oct 2060 07:28:00 GMT', YEAR],
+  ['1795262410', 9_750],
+  ['1795262410.5', 10_250],
+  ['1000000001', 0],
+  ['', undefined],
+  ['-5', undefined],
+  ['+5', undefined],
+  ['5, 5', undefined],
+  ['5 seconds', undefined],
+  ['1e3', undefined],
+  ['0x10', undefined],
+  ['12345678901', undefined],
+  ['soon', undefined],
+  ['soon: 5', undefined],
+  ['NaN', undefined],
+  ['Infinity', undefined],
+]
+
+describe('how long an answer asks us to wait', () => {
+  for (const [text, milliseconds] of waits) {
+    test(`${JSON.stringify(text)}: ${milliseconds} ms`, () => {
+      assert.equal(retryAfter({ 'retry-after': text }, ['retry-after'], now), milliseconds)
+    })
+  }
+
+  test('the first field that makes sense counts', () => {
+    const answer = { 'retry-after': 'soon', 'ratelimit-reset': '7', 'x-reset': '9' }
+    assert.equal(retryAfter(answer, ['missing', 'retry-after', 'ratelimit-reset', 'x-reset'], now), 7_000)
+    assert.equal(retryAfter(answer, [], now), undefined)
+    assert.equal(retryAfter({}, ['retry-after'], now), undefined)
+  })
+
+  test('whatever stands there, it is nothing or whole milliseconds, at most a year', () => {
+    const text = fc.oneof(fc.string(), fc.double().map(String), fc.date().map(String), fc.nat().map(String))
+    fc.assert(
+      fc.property(text, value => {
+        const wait = retryAfter({ a: value }, ['a'])
+        assert.ok(wait === undefined || (Number.isInteger(wait) && wait >= 0 && wait <= YEAR), String(wait))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
 
 const sent = { email: 'ada@example.com', name: 'Ada  Lovelace', nick: 'Li' }
 
-const cases: readonly [what: string, json: unknown, line: string][] = [
+const excerpts: readonly [what: string, json: unknown, line: string][] = [
   ['nothing', undefined, ''],
   ['no JSON of use', 42, ''],
   ['a text', 'no', 'no'],
@@ -20,7 +97,7 @@ const cases: readonly [what: string, json: unknown, line: string][] = [
 ]
 
 describe('what an error answer says, for the log', () => {
-  for (const [what, json, line] of cases) test(what, () => assert.equal(excerpt(json, sent), line))
+  for (const [what, json, line] of excerpts) test(what, () => assert.equal(excerpt(json, sent), line))
 
   test('a body that was sent as a text of JSON hides its parts', () => {
     assert.equal(excerpt('no Lovelace', JSON.stringify({ data: { name: 'Ada Lovelace' } })), 'no …')
