@@ -1,34 +1,33 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { ContactFilter } from '../../src/stores/operator/contacts.ts'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
 import { type Contact, eventId as eventIdOf } from '../../src/waitlist/rules/contact.ts'
-import type { Desk } from './operator.ts'
+import { type MakeDesk, type OpenDesk, openDesk } from './operator.desk.ts'
 import { bare, pendingNow, signup } from './store.place.ts'
 
 const listed = { is: 'listed', joined: true } as const
 const emails = (contacts: Iterable<Contact>) => [...contacts].map(({ email }) => email)
 
 /** Puts contacts on the list of a store with a provider, in this order. */
-async function list({ store }: Desk, people: readonly (readonly [name: string, email: string])[]): Promise<void> {
+async function list({ store }: OpenDesk, people: readonly (readonly [name: string, email: string])[]): Promise<void> {
   const deliveries = []
   for (const [name, email] of people) deliveries.push(await pendingNow(store, email, name))
   await Promise.all(deliveries.map(each => store.settle(each, { ...listed, providerId: `id-${each.number}` })))
 }
 
-/** `longAgo`: 1970-01-01T00:00Z, as the engine keeps it. */
-export function contactsContract(name: string, open: (t: TestContext) => Promise<Desk>, longAgo: string): void {
+export function contactsContract(name: string, make: MakeDesk): void {
   describe(`contacts that an operator finds in ${name}`, { timeout: 180_000 }, () => {
     test('by state, time and source; those who joined first come first, or last', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       await list(desk, [
         ['Ada', 'ada@example.com'],
         ['Bob', 'bob@example.com'],
         ['Cyd', 'cyd@example.com'],
       ])
       await pendingNow(desk.store, 'dot@example.com')
-      const { operator, sql } = desk
-      await sql(`update contact set created_at = ${longAgo} where email = 'bob@example.com'`)
+      const { operator, sql, time } = desk
+      await sql(`update contact set created_at = ${time(0)} where email = 'bob@example.com'`)
       const sources = { ada: { ref: 'x' }, bob: { utm_source: 'x', ref: 'y' }, cyd: { utm_medium: 'x' } }
       for (const [who, source] of Object.entries(sources)) {
         await sql(`update contact set source = '${JSON.stringify(source)}' where email = '${who}@example.com'`)
@@ -55,7 +54,7 @@ export function contactsContract(name: string, open: (t: TestContext) => Promise
     })
 
     test('by a part of the name or the address, case-insensitive for ASCII letters; nothing in it is a pattern', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       const names = ['Zoë Eclair', 'Иван Петров', '李小龍', '100 % [a-z]*?^_.\\']
       await list(
         desk,
@@ -86,7 +85,7 @@ export function contactsContract(name: string, open: (t: TestContext) => Promise
     })
 
     test('a page at a time: who was removed meanwhile is missing, and who joined meanwhile is not among them', async t => {
-      const { store, operator, sql } = await open(t)
+      const { store, operator, sql } = await openDesk(make, t)
       const crowd = Array.from({ length: 5_100 }, (_, i) => signup('Visitor', `visitor-${i}@example.com`))
       await Promise.all(crowd.map(each => store.admit(each)))
       const before = emails(await Array.fromAsync(await operator.contacts()))
@@ -102,10 +101,10 @@ export function contactsContract(name: string, open: (t: TestContext) => Promise
     })
 
     test('a person: all that is in the row, their deliveries, and whether they were erased', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       await list(desk, [['Ada', 'Ada@Example.com']])
       await pendingNow(desk.store, 'bob@example.com')
-      const { store, operator, sql } = desk
+      const { store, operator, sql, time } = desk
       const source = { utm_source: 'news', ref: 'x' }
       await sql(`update contact set source = '${JSON.stringify(source)}' where name = 'Ada'`)
       const [delivery] = await store.claim('webhook', 1)
@@ -139,7 +138,7 @@ export function contactsContract(name: string, open: (t: TestContext) => Promise
       const secret = 'ab'.repeat(32)
       await sql(`insert into secret (name, value) values ('${ERASURE}', '${secret}')`)
       for (const who of ['gone@example.com', 'ada@example.com']) {
-        await sql(`insert into erased (hash, erased_at) values ('${erasureHash(secret, who)}', ${longAgo})`)
+        await sql(`insert into erased (hash, erased_at) values ('${erasureHash(secret, who)}', ${time(0)})`)
       }
       assert.deepEqual(await operator.person('Gone@example.com'), { ...nobody, erasedAt: new Date(0) })
       const back = await operator.person('ada@example.com')

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Counts, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/alerts/counts.ts'
-import type { Desk } from './operator.ts'
+import { type Desk, type MakeDesk, type OpenDesk, openDesk } from './operator.desk.ts'
 import { DAY, pendingNow } from './store.place.ts'
 
 /** What the store and the operator count, which must be the same but for the moment. */
-async function counted({ store, operator }: Desk): Promise<Counts> {
+async function counted({ store, operator }: OpenDesk): Promise<Counts> {
   const [one, other] = [await store.counts(), await operator.counts()]
   const apart = other.at.getTime() - one.at.getTime()
   assert.ok(apart >= 0 && apart < MINUTE, `${apart} ms apart`)
@@ -29,15 +29,10 @@ const contact = ({ sql }: Desk, time: string, source = 'null', state = 'listed')
   )
 }
 
-export function countingContract(
-  name: string,
-  open: (t: TestContext) => Promise<Desk>,
-  /** A time in milliseconds since 1970, as the engine keeps it. */
-  timeOf: (milliseconds: number) => string,
-): void {
+export function countingContract(name: string, make: MakeDesk): void {
   describe(`what is counted in ${name}`, { timeout: 180_000 }, () => {
     test('nothing in an empty list', async t => {
-      const { at, ...counts } = await counted(await open(t))
+      const { at, ...counts } = await counted(await openDesk(make, t))
       assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)
       const none = {
         contacts: { pending: 0, listed: 0, held: 0 },
@@ -51,20 +46,20 @@ export function countingContract(
     })
 
     test('all who ask the store at the same time share one count; the next one counts anew', async t => {
-      const { store } = await open(t)
+      const { store } = await openDesk(make, t)
       const [one, other] = await Promise.all([store.counts(), store.counts()])
       assert.equal(one, other)
       assert.notEqual(await store.counts(), one)
     })
 
     test('contacts by their state, and each in the minute or quarter of an hour in which it signed up', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       await pendingNow(desk.store)
       const now = Date.now()
       const ages = [5 * MINUTE, 5 * MINUTE, 100 * MINUTE, 3 * 60 * MINUTE, 31 * DAY]
-      for (const age of ages) await contact(desk, timeOf(now - age))
+      for (const age of ages) await contact(desk, desk.time(now - age))
       // Neither old nor future ones are in reach, but all are contacts.
-      for (const age of [40 * DAY, -DAY]) await contact(desk, timeOf(now - age))
+      for (const age of [40 * DAY, -DAY]) await contact(desk, desk.time(now - age))
       const { contacts, signups, at } = await counted(desk)
       assert.deepEqual(contacts, { pending: 1, listed: 7, held: 0 })
       const froms = signups.map(({ from }) => from.getTime())
@@ -88,11 +83,11 @@ export function countingContract(
     })
 
     test('who is held is counted apart: by reason, and among neither signups nor sources', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       const now = Math.floor(Date.now() / MINUTE) * MINUTE
-      for (const age of [0, 5, 9]) await contact(desk, timeOf(now - age * MINUTE), `'{"ref": "friend"}'`)
+      for (const age of [0, 5, 9]) await contact(desk, desk.time(now - age * MINUTE), `'{"ref": "friend"}'`)
       await desk.sql(
-        `update contact set state = 'held', reason = 'same-mailbox' where created_at <= ${timeOf(now - 5 * MINUTE)}`,
+        `update contact set state = 'held', reason = 'same-mailbox' where created_at <= ${desk.time(now - 5 * MINUTE)}`,
       )
       const { contacts, held, signups, sources, sourced } = await counted(desk)
       assert.deepEqual(contacts, { pending: 0, listed: 1, held: 2 })
@@ -103,8 +98,8 @@ export function countingContract(
     })
 
     test(`the ${SOURCES} largest sources, by their label, whatever was written by hand`, async t => {
-      const desk = await open(t)
-      const time = timeOf(Date.now())
+      const desk = await openDesk(make, t)
+      const time = desk.time(Date.now())
       for (let i = 1; i <= SOURCES + 3; i++) await contact(desk, time, `'{"utm_source": "small-${i}", "ref": "no"}'`)
       for (let i = 1; i <= 3; i++) await contact(desk, time, `'{"utm_source": "large", "utm_term": "${i}"}'`)
       for (let i = 1; i <= 2; i++) await contact(desk, time, `'{"ref": "friend"}'`)
@@ -122,13 +117,13 @@ export function countingContract(
     })
 
     test('deliveries by destination and state, since when the oldest waits, and why', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       const { store, sql } = desk
       for (const who of ['ada', 'bob', 'cyd', 'dot']) {
         await store.settle(await pendingNow(store, `${who}@example.com`), { is: 'listed', joined: true })
       }
       const then = Date.now() - 5 * DAY
-      await sql(`update contact set event_at = ${timeOf(then)} where email = 'bob@example.com'`)
+      await sql(`update contact set event_at = ${desk.time(then)} where email = 'bob@example.com'`)
       const [ada, bob, cyd] = await store.claim('webhook', 3)
       await store.settle(ada!, { is: 'delivered' })
       await store.settle(bob!, { is: 'waiting', wait: MINUTE, doubt: false, why: 'HTTP 503' })
@@ -153,12 +148,12 @@ export function countingContract(
     })
 
     test('of very many destinations, which somebody wrote by hand, those of the most deliveries', async t => {
-      const desk = await open(t)
+      const desk = await openDesk(make, t)
       await desk.store.settle(await pendingNow(desk.store), { is: 'listed', joined: true })
       await pendingNow(desk.store, 'bob@example.com')
       await desk.sql(
         'with recursive many (n) as (select 1 union all select n + 1 from many where n < 100)' +
-          ` insert into delivery (contact, destination, due_at) select contact.number, 'by-hand-' || n, ${timeOf(0)} from many` +
+          ` insert into delivery (contact, destination, due_at) select contact.number, 'by-hand-' || n, ${desk.time(0)} from many` +
           " join contact on contact.state = 'listed' or n = 7",
       )
       const { deliveries } = await counted(desk)

@@ -1,26 +1,17 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
-import type { Operator } from '../../src/stores/operator/operator.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import { emailsOf, only, opened, type Place, pendingNow, type RunSql } from './store.place.ts'
-
-/** A place, with what an operator sees of it. */
-export interface Desk {
-  readonly place: Place
-  readonly operator: Operator
-  readonly sql: RunSql
-}
+import { type MakeDesk, openDesk } from './operator.desk.ts'
+import { emailsOf, only, opened, pendingNow } from './store.place.ts'
 
 const parts = { provider: 'provider', destinations: ['webhook', 'crm', 'mail'] }
 const joined = { is: 'listed', joined: true } as const
 
-/** `longAgo`: a moment as the engine keeps it. */
-export function erasureContract(name: string, make: (t: TestContext) => Promise<Desk>, longAgo: string): void {
+export function erasureContract(name: string, make: MakeDesk): void {
   describe(`erasing people from ${name}`, { timeout: 180_000 }, () => {
     test('the contact goes with all deliveries, in any spelling; nobody else does; a keyed hash stays', async t => {
-      const { place, operator, sql } = await make(t)
-      const store = await opened(place, t, parts)
+      const { store, operator, sql } = await openDesk(make, t, parts)
       for (const who of ['ada', 'bob']) await store.settle(await pendingNow(store, `${who}@example.com`), joined)
       assert.deepEqual((await operator.traces('ada@example.com'))?.deliveries, {
         waiting: 3,
@@ -48,8 +39,7 @@ export function erasureContract(name: string, make: (t: TestContext) => Promise<
     })
 
     test('it says who was told, where attempts were made, and which are under way', async t => {
-      const { place, operator, sql } = await make(t)
-      const store = await opened(place, t, parts)
+      const { store, operator, sql, time } = await openDesk(make, t, parts)
       await store.settle(await pendingNow(store), joined)
       await store.settle(await only(store, 'webhook'), { is: 'delivered' })
       await store.settle(await only(store, 'crm'), { is: 'abandoned', why: 'HTTP 404' })
@@ -57,7 +47,7 @@ export function erasureContract(name: string, make: (t: TestContext) => Promise<
       const { deliveries, told, tried, underWay } = (await operator.traces('ada@example.com'))!
       assert.deepEqual(deliveries, { waiting: 1, delivered: 1, abandoned: 1 })
       assert.deepEqual([told, tried, underWay], [['webhook'], ['crm'], ['mail']])
-      await sql(`update delivery set due_at = ${longAgo} where token is not null`)
+      await sql(`update delivery set due_at = ${time(0)} where token is not null`)
       const died = await operator.traces('ada@example.com')
       assert.deepEqual([died?.tried, died?.underWay], [['crm', 'mail'], []], 'who had it died')
       assert.deepEqual(await operator.erase('ada@example.com'), died)
@@ -65,8 +55,7 @@ export function erasureContract(name: string, make: (t: TestContext) => Promise<
     })
 
     test('a hand-over under way comes to nothing, and who signs up again is new, with an event of their own', async t => {
-      const { place, operator, sql } = await make(t)
-      const store = await opened(place, t, parts)
+      const { store, operator, sql } = await openDesk(make, t, parts)
       const handOver = await pendingNow(store)
       assert.deepEqual((await operator.erase('ada@example.com'))?.underWay, ['provider'])
       assert.equal(await store.settle(handOver, joined), false)
@@ -97,22 +86,21 @@ export function erasureContract(name: string, make: (t: TestContext) => Promise<
     })
 
     test('the time of an erasure is not before that of the signup, and grows with the next one', async t => {
-      const { place, operator, sql } = await make(t)
       const ahead = Date.now() + LEASE
-      const store = await opened(place, t, { ...parts, clock: () => ahead })
+      const { store, operator, sql, time } = await openDesk(make, t, { ...parts, clock: () => ahead })
       await pendingNow(store)
       await operator.erase('ada@example.com')
-      const time = async () => {
+      const erasedAt = async () => {
         const [row, ...more] = await sql('select erased_at from erased')
         assert.deepEqual(more, [])
         return Number(row?.erased_at)
       }
-      const first = await time()
+      const first = await erasedAt()
       assert.ok(first >= ahead - 1)
       await pendingNow(store)
-      await sql(`update contact set created_at = ${longAgo}`)
+      await sql(`update contact set created_at = ${time(0)}`)
       await operator.erase('ada@example.com')
-      assert.equal(await time(), first, 'an earlier one does not bring anybody back')
+      assert.equal(await erasedAt(), first, 'an earlier one does not bring anybody back')
     })
   })
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { HeldFilter } from '../../src/stores/operator/held.ts'
 import type { Announcement } from '../../src/stores/operator/imports.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
-import type { Desk } from './operator.erasure.ts'
+import { course, type Desk, type MakeDesk, openDesk } from './operator.desk.ts'
 import { emailsOf, opened, signup } from './store.place.ts'
 
 /** Everybody is held. */
@@ -12,7 +12,6 @@ const destinations = ['webhook', 'crm']
 const alone: Announcement = { eventName: 'waitlist.joined', provider: null, destinations }
 const behind: Announcement = { ...alone, provider: 'provider' }
 
-const course = { progress() {}, signal: new AbortController().signal }
 const visitors = (count: number) => Array.from({ length: count }, (_, i) => `visitor-${i}@example.com`)
 
 async function hold(store: Store, emails: readonly string[]): Promise<void> {
@@ -24,16 +23,12 @@ async function hold(store: Store, emails: readonly string[]): Promise<void> {
 const heldIn = async ({ operator }: Desk) =>
   (await Array.fromAsync(await operator.contacts({ state: 'held' }))).map(({ email }) => email)
 
-/** What an operator can do with held contacts. `moment`: milliseconds since 1970, in the engine's SQL. */
-export function holdingContract(
-  name: string,
-  make: (t: TestContext) => Promise<Desk>,
-  moment: (milliseconds: number) => string,
-): void {
+/** What an operator can do with held contacts. */
+export function holdingContract(name: string, make: MakeDesk): void {
   describe(`held contacts in ${name}`, { timeout: 180_000 }, () => {
     test('without a provider, who is released is listed like a new signup: with an event, told to all, in order', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds, destinations })
+      const desk = await openDesk(make, t, { holds, provider: null, destinations })
+      const { store } = desk
       for (const email of visitors(5)) await hold(store, [email])
       assert.deepEqual(await desk.operator.release({}, alone, course), { done: 5, missing: [] })
       for (const destination of destinations) {
@@ -50,8 +45,8 @@ export function holdingContract(
     })
 
     test('with one, they are pending and handed over in order; a signup of one of them finds its hand-over', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds, destinations, provider: 'provider' })
+      const desk = await openDesk(make, t, { holds, destinations })
+      const { store } = desk
       for (const email of visitors(5)) await hold(store, [email])
       assert.deepEqual(await desk.operator.release({}, behind, course), { done: 5, missing: [] })
       assert.deepEqual(await store.claim('webhook', 10), [])
@@ -67,13 +62,13 @@ export function holdingContract(
     })
 
     test('addresses in any spelling, a reason and a time say which; who is not held is named', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds })
+      const desk = await openDesk(make, t, { holds, provider: null })
+      const { store } = desk
       for (const email of visitors(6)) await hold(store, [email])
       await desk.sql(
         "update contact set reason = 'same-mailbox' where email in ('visitor-1@example.com', 'visitor-4@example.com')",
       )
-      await desk.sql(`update contact set created_at = ${moment(Date.now() - 7_200_000)} where email < 'visitor-3'`)
+      await desk.sql(`update contact set created_at = ${desk.time(Date.now() - 7_200_000)} where email < 'visitor-3'`)
       const release = (which: HeldFilter) => desk.operator.release(which, alone, course)
       const until = new Date(Date.now() - 3_600_000)
       const wish = { until, reason: 'same-mailbox', addresses: visitors(6) } as const
@@ -96,8 +91,8 @@ export function holdingContract(
     })
 
     test('a domain says which, case-insensitive and without those below it', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds })
+      const desk = await openDesk(make, t, { holds, provider: null })
+      const { store } = desk
       const emails = ['a@Mail.Example', 'b@mail.example', 'c@sub.mail.example', 'd@mail.example.org']
       for (const email of emails) await hold(store, [email])
       assert.deepEqual((await desk.operator.countHeld({ domain: 'sub.mail.example' })).domains, [
@@ -119,8 +114,10 @@ export function holdingContract(
       const store = await opened(desk.place, t, { holds })
       await hold(store, [...visitors(3), 'a@Mail.Example', 'b@mail.example', 'c@mail.example', 'd@mail.example'])
       const noon = Date.UTC(2026, 0, 1, 12)
-      await desk.sql(`update contact set created_at = ${moment(noon + 59 * 60_000)}`)
-      await desk.sql(`update contact set created_at = ${moment(noon - 1)} where email like 'c@%' or email like 'd@%'`)
+      await desk.sql(`update contact set created_at = ${desk.time(noon + 59 * 60_000)}`)
+      await desk.sql(
+        `update contact set created_at = ${desk.time(noon - 1)} where email like 'c@%' or email like 'd@%'`,
+      )
       await desk.sql("update contact set reason = 'unverified' where email like 'd@%'")
       assert.deepEqual(await desk.operator.countHeld({}), {
         total: 7,
@@ -144,8 +141,8 @@ export function holdingContract(
     })
 
     test('who is discarded is gone, but not erased: the same address signs up anew', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds })
+      const desk = await openDesk(make, t, { holds, provider: null })
+      const { store } = desk
       await hold(store, visitors(3))
       const addresses = ['visitor-1@example.com']
       assert.deepEqual(await desk.operator.discard({ addresses }, course), { done: 1, missing: [] })
@@ -197,8 +194,8 @@ export function holdingContract(
     })
 
     test('it is stopped between two steps: what was done stays, the rest is held, and the next call does it', async t => {
-      const desk = await make(t)
-      const store = await opened(desk.place, t, { holds, destinations: ['webhook'] })
+      const desk = await openDesk(make, t, { holds, provider: null, destinations: ['webhook'] })
+      const { store } = desk
       await hold(store, visitors(300))
       const order = await heldIn(desk)
       const leaving = new AbortController()

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
-import type { Announcement, Entry, Imported, ImportWish } from '../../src/stores/operator/imports.ts'
+import type { Entry, Imported, ImportWish } from '../../src/stores/operator/imports.ts'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
+import { course, type MakeDesk, type OpenDesk, openDesk } from './operator.desk.ts'
 import { type RunSql, signup } from './store.place.ts'
-
-export interface Desk {
-  readonly store: Store
-  readonly operator: Operator
-  readonly sql: RunSql
-}
 
 const entry = (name: string, email: string, more: Partial<Entry> = {}): Entry => ({
   signup: signup(name, email),
@@ -19,18 +13,12 @@ const entry = (name: string, email: string, more: Partial<Entry> = {}): Entry =>
   ...more,
 })
 
-interface Wish {
-  readonly announcement?: Announcement | null
-  readonly keepsMailboxes?: boolean
-  readonly dryRun?: boolean
-  readonly progress?: (soFar: Imported) => void
-  readonly made?: ImportWish['made']
-  readonly signal?: AbortSignal
-}
-
-async function add({ operator }: Pick<Desk, 'operator'>, entries: readonly Entry[], wish: Wish = {}) {
-  const { signal } = new AbortController()
-  const none = { announcement: null, keepsMailboxes: false, dryRun: false, progress() {}, made() {}, signal }
+async function add(
+  { operator }: Pick<OpenDesk, 'operator'>,
+  entries: readonly Entry[],
+  wish: Partial<ImportWish> = {},
+) {
+  const none = { ...course, announcement: null, keepsMailboxes: false, dryRun: false, made() {} }
   const batches = async function* () {
     for (let i = 0; i < entries.length; i += 700) yield entries.slice(i, i + 700)
   }
@@ -42,17 +30,14 @@ const stored = (sql: RunSql) =>
     Record<string, unknown>[]
   >
 
-/** The stores take no clock here: what was erased is written past them, at a moment as the engine keeps it. */
 export function importContract(
   name: string,
-  /** Without a provider and destinations. */
-  open: (t: TestContext) => Promise<Desk>,
+  make: MakeDesk,
   nowhere: (t: TestContext) => Promise<Operator>,
-  /** Whether an import makes the store, instead of asking for a first start. */
   isMade: boolean,
-  /** A moment in milliseconds since 1970, in the engine's SQL. */
-  moment: (milliseconds: number) => string,
 ): void {
+  const open = (t: TestContext) => openDesk(make, t, { provider: null, destinations: [] })
+
   describe(`imports into ${name}`, { timeout: 180_000 }, () => {
     test('ids, times to the millisecond, states and sources are kept, in the order of the entries; nobody is told', async t => {
       const desk = await open(t)
@@ -118,7 +103,7 @@ export function importContract(
       await desk.sql(`insert into secret (name, value) values ('${ERASURE}', 'abc')`)
       for (const who of ['eve', 'fay', 'gus', 'hal']) {
         const hash = erasureHash('abc', `${who}@example.com`)
-        await desk.sql(`insert into erased (hash, erased_at) values ('${hash}', ${moment(at)})`)
+        await desk.sql(`insert into erased (hash, erased_at) values ('${hash}', ${desk.time(at)})`)
       }
       await desk.store.admit(signup('Hal', 'hal@example.com'))
       const entries = [

@@ -3,10 +3,9 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import type { Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
-import type { Desk } from './operator.erasure.ts'
+import { type MakeDesk, openDesk } from './operator.desk.ts'
 import { DAY, handClock, opened, pendingNow } from './store.place.ts'
 
-const parts = { provider: 'provider', destinations: ['webhook', 'crm'] }
 const delivered = { is: 'delivered' } as const
 const abandoned = { is: 'abandoned', why: 'HTTP 404' } as const
 
@@ -19,13 +18,13 @@ async function end(store: Store, destination: string, most: number, settlement: 
   for (const each of await store.claim(destination, most)) await store.settle(each, settlement)
 }
 
-export function pruningContract(name: string, make: (t: TestContext) => Promise<Desk>): void {
+export function pruningContract(name: string, make: MakeDesk): void {
   describe(`pruning ${name}`, { timeout: 180_000 }, () => {
     /** Six deliveries of three contacts: two delivered and one abandoned ten days ago, one delivered today, two waiting. */
     async function history(t: TestContext) {
-      const desk = await make(t)
       const clock = handClock()
-      const store = await opened(desk.place, t, { ...parts, clock: clock.read })
+      const desk = await openDesk(make, t, { clock: clock.read })
+      const { store } = desk
       await join(store, 'ada', 'bob', 'cyd')
       await end(store, 'webhook', 2, delivered)
       await end(store, 'webhook', 1, abandoned)
@@ -33,7 +32,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
       await store.settle(await pendingNow(store, 'dot@example.com'), abandoned)
       clock.pass(10 * DAY)
       await end(store, 'crm', 1, delivered)
-      return { ...desk, store, clock }
+      return { ...desk, clock }
     }
     const left = async (operator: Operator) =>
       (await operator.deliveries({ limit: 50 })).map(({ destination, state }) => `${destination}: ${state}`).sort()
@@ -69,8 +68,8 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
     test('whose deliveries were pruned is told once and no more, and after a restart too', async t => {
       const { operator, place, store, clock } = await history(t)
       await operator.prune(new Date(clock.read()))
-      const options = { ...parts, clock: clock.read }
       await store.close()
+      const options = { provider: 'provider', destinations: ['webhook', 'crm'], clock: clock.read }
       const next = await opened(place, t, options)
       assert.deepEqual(await next.claim('webhook', 50), [])
       assert.equal((await next.claim('crm', 50)).length, 2)
@@ -79,8 +78,7 @@ export function pruningContract(name: string, make: (t: TestContext) => Promise<
     })
 
     test('very many go in several steps, and signups meanwhile', async t => {
-      const { place, operator } = await make(t)
-      const store = await opened(place, t, parts)
+      const { store, operator } = await openDesk(make, t)
       await join(store, ...Array.from({ length: 2_000 }, (_, i) => `v${i}`))
       const claimed = await store.claim('webhook', 2_000)
       await Promise.all(claimed.map(each => store.settle(each, delivered)))

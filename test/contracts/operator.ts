@@ -4,45 +4,46 @@ import type { DeliveryFilter } from '../../src/stores/operator/deliveries.ts'
 import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
-import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow, type RunSql } from './store.place.ts'
-
-/** An open store with a provider that tells two destinations, `webhook` and `crm`, and what an operator sees of it. */
-export interface Desk {
-  readonly store: Store
-  readonly operator: Operator
-  readonly sql: RunSql
-}
+import { contactsContract } from './operator.contacts.ts'
+import { countingContract } from './operator.counting.ts'
+import { course, type Desk, type MakeDesk, type OpenDesk, openDesk } from './operator.desk.ts'
+import { erasureContract } from './operator.erasure.ts'
+import { holdingContract } from './operator.holding.ts'
+import { importContract } from './operator.imports.ts'
+import { pruningContract } from './operator.pruning.ts'
+import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow } from './store.place.ts'
 
 const provider = 'provider'
 const abandoned = { is: 'abandoned', why: 'HTTP 404' } as const
 const later = (wait: number, doubt: boolean) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
 
 /** Three contacts are listed, so there are six deliveries; a fourth is pending, and being handed over. */
-async function busy({ store }: Desk): Promise<void> {
+async function busyDesk(make: MakeDesk, t: TestContext): Promise<OpenDesk> {
+  const desk = await openDesk(make, t)
+  const { store } = desk
   for (const who of ['ada', 'bob', 'cyd']) {
     const listed = { is: 'listed', joined: true, providerId: `id-${who}` } as const
     await store.settle(await pendingNow(store, `${who}@example.com`), listed)
   }
   await pendingNow(store, 'dot@example.com')
+  return desk
 }
 
 /** What a process that died leaves behind is due: a lease that has ended. */
-const endLeases = (sql: RunSql, due: string) => sql(`update delivery set due_at = ${due} where token is not null`)
+const endLeases = ({ sql, time }: Desk) => sql(`update delivery set due_at = ${time(0)} where token is not null`)
 
+/** The promises of `Operator` (stores/operator/operator.ts). `nowhere`: where the first start has yet to make a list. */
 export function operatorContract(
   name: string,
-  open: (t: TestContext) => Promise<Desk>,
+  make: MakeDesk,
   nowhere: (t: TestContext) => Promise<Operator>,
-  /** A moment long ago, and one in a year, as the engine keeps them. */
-  longAgo: string,
-  nextYear: string,
+  /** Whether an import makes the store, instead of asking for a first start. */
+  isMade: boolean,
 ): void {
   describe(`what an operator asks, of ${name}`, { timeout: 180_000 }, () => {
     test('deliveries: the newest first; state, destination and limit say which; and one with its contact', async t => {
-      const { store, operator, sql } = await open(t)
-      await busy({ store, operator, sql })
+      const { store, operator } = await busyDesk(make, t)
       const [claimed] = await store.claim('webhook', 1)
       await store.settle(claimed!, abandoned)
       const [told] = await store.claim('crm', 1)
@@ -53,16 +54,18 @@ export function operatorContract(
         all.map(({ number }) => number).toSorted((a, b) => b - a),
       )
       assert.equal(all.length, 7)
-      const count = async (filter: Partial<DeliveryFilter>) =>
-        (await operator.deliveries({ limit: 50, ...filter })).length
       assert.deepEqual(await operator.deliveries({ limit: 2 }), all.slice(0, 2))
-      assert.equal(await count({ destination: 'crm' }), 3)
-      assert.equal(await count({ state: 'waiting' }), 5)
-      assert.equal(await count({ state: 'waiting', destination: 'crm' }), 2)
-      assert.equal(await count({ state: 'waiting', destination: 'crm', limit: 1 }), 1)
-      assert.equal(await count({ state: 'delivered' }), 1)
-      assert.equal(await count({ state: 'abandoned', destination: 'crm' }), 0)
-      assert.equal(await count({ destination: 'nobody' }), 0)
+      for (const [expected, filter] of [
+        [3, { destination: 'crm' }],
+        [5, { state: 'waiting' }],
+        [2, { state: 'waiting', destination: 'crm' }],
+        [1, { state: 'waiting', destination: 'crm', limit: 1 }],
+        [1, { state: 'delivered' }],
+        [0, { state: 'abandoned', destination: 'crm' }],
+        [0, { destination: 'nobody' }],
+      ] satisfies [number, Partial<DeliveryFilter>][]) {
+        assert.equal((await operator.deliveries({ limit: 50, ...filter })).length, expected, JSON.stringify(filter))
+      }
       const [given, ...more] = await operator.deliveries({ state: 'abandoned', destination: 'webhook', limit: 50 })
       assert.deepEqual(more, [])
       const { due, settledAt, ...record } = given!
@@ -82,7 +85,7 @@ export function operatorContract(
     })
 
     test('hand-overs that wait are listed, and why; they have no event', async t => {
-      const { store, operator } = await open(t)
+      const { store, operator } = await openDesk(make, t)
       const delivery = await pendingNow(store)
       const { number, contact } = delivery
       const wish = { destination: provider, limit: 50 }
@@ -113,8 +116,7 @@ export function operatorContract(
     })
 
     test('what is replayed is as new, and due now, whatever came of it before', async t => {
-      const { store, operator, sql } = await open(t)
-      await busy({ store, operator, sql })
+      const { store, operator } = await busyDesk(make, t)
       const [one, two, three] = await store.claim('webhook', 3)
       await store.settle(one!, abandoned)
       await store.settle(two!, { is: 'delivered' })
@@ -144,7 +146,8 @@ export function operatorContract(
     })
 
     test('the doubt about a hand-over stays when it is replayed, since the provider can be asked', async t => {
-      const { store, operator, sql } = await open(t)
+      const desk = await openDesk(make, t)
+      const { store, operator, sql } = desk
       const doubts = { abandoned: true, doubtful: true, clear: false, died: true }
       const deliveries = await Promise.all(Object.keys(doubts).map(who => pendingNow(store, `${who}@example.com`)))
       const [given, doubtful, clear] = deliveries
@@ -153,7 +156,7 @@ export function operatorContract(
       await store.settle(given!, later(0, true))
       await store.settle(await only(store, provider), abandoned)
       await sql("update delivery set doubt = (1 = 1) where state = 'abandoned'")
-      await endLeases(sql, longAgo)
+      await endLeases(desk)
       const { replayed } = await operator.replay({ numbers: numbersOf(deliveries) })
       assert.equal(replayed, 4)
       const again = await store.claim(provider, 9)
@@ -165,8 +168,8 @@ export function operatorContract(
     })
 
     test('one that is under way is left alone, and told; so is what does not exist', async t => {
-      const { store, operator, sql } = await open(t)
-      await busy({ store, operator, sql })
+      const desk = await busyDesk(make, t)
+      const { store, operator } = desk
       const [first, second] = await store.claim('webhook', 2)
       const [handed] = await operator.deliveries({ destination: provider, limit: 1 })
       const handOver = handed!.number
@@ -179,7 +182,7 @@ export function operatorContract(
 
       // Its lease has ended: the process that had it died, and what came of it is the operator's decision.
       const died = (await store.claim('webhook', 9)).find(({ number }) => number === first!.number)
-      await endLeases(sql, longAgo)
+      await endLeases(desk)
       assert.equal((await operator.replay({ numbers: [died!.number] })).replayed, 1)
       assert.equal(await store.settle(died!, { is: 'delivered' }), false)
       const again = (await store.claim('webhook', 9)).find(({ number }) => number === died!.number)
@@ -187,19 +190,19 @@ export function operatorContract(
     })
 
     test('what is due next year, or leased until then, as the clock was set back since, is replayed', async t => {
-      const { store, operator, sql } = await open(t)
-      await busy({ store, operator, sql })
+      const desk = await busyDesk(make, t)
+      const { store, operator, sql } = desk
       const [held, waits] = await store.claim('webhook', 2)
       await store.settle(waits!, later(DAY, false))
       const numbers = numbersOf([held!, waits!])
-      await sql(`update delivery set due_at = ${nextYear} where number in (${numbers})`)
+      await sql(`update delivery set due_at = ${desk.time(Date.now() + 365 * DAY)} where number in (${numbers})`)
       assert.deepEqual(await operator.replay({ numbers }), { replayed: 2, underWay: [], unknown: [] })
       assert.equal(await store.settle(held!, { is: 'delivered' }), false)
       assert.equal((await store.claim('webhook', 9)).length, 3)
     })
 
     test('very many are replayed in several steps', async t => {
-      const { store, operator } = await open(t)
+      const { store, operator } = await openDesk(make, t)
       const handOvers = await Promise.all(
         Array.from({ length: 250 }, (_, i) => pendingNow(store, `visitor-${i}@example.com`)),
       )
@@ -213,8 +216,7 @@ export function operatorContract(
     })
 
     test('all that are abandoned, or those to one destination; nothing else', async t => {
-      const { store, operator, sql } = await open(t)
-      await busy({ store, operator, sql })
+      const { store, operator } = await busyDesk(make, t)
       for (const destination of ['webhook', 'crm']) {
         const [one, ...rest] = await store.claim(destination, 9)
         await store.settle(one!, { is: 'delivered' })
@@ -231,9 +233,7 @@ export function operatorContract(
     })
 
     test('the backlog counts what has not come to its end, and says why; a look says what is there', async t => {
-      const { store, operator, sql } = await open(t)
-      assert.deepEqual(await operator.backlog(), { pending: 0, waiting: {}, abandoned: 0 })
-      await busy({ store, operator, sql })
+      const { store, operator } = await busyDesk(make, t)
       const [one, two] = await store.claim('webhook', 2)
       await store.settle(one!, abandoned)
       await store.settle(two!, later(DAY, false))
@@ -253,8 +253,8 @@ export function operatorContract(
     for (const how of [undefined, 'unchecked'] as const) {
       const title = how === undefined ? 'with their deliveries' : 'leaving their deliveries behind'
       test(`rows that were deleted by hand, ${title}, or listed, trouble no question`, async t => {
-        const { store, operator, sql } = await open(t)
-        await busy({ store, operator, sql })
+        const desk = await busyDesk(make, t)
+        const { store, operator, sql } = desk
         const [given] = await store.claim('webhook', 1)
         await store.settle(given!, abandoned)
         await pendingNow(store, 'eve@example.com')
@@ -262,7 +262,7 @@ export function operatorContract(
         for (const who of [given!.contact.email, 'eve@example.com']) {
           await sql(`delete from contact where email = '${who}'`, how)
         }
-        await endLeases(sql, longAgo)
+        await endLeases(desk)
         const left = (await operator.deliveries({ limit: 50 })).map(({ number }) => number)
         assert.equal(left.length, 5, 'two each of two contacts, and the hand-over of the one that was listed')
         assert.equal(await operator.delivery(given!.number), undefined)
@@ -282,7 +282,6 @@ export function operatorContract(
     test('where there is no list it says so', async t => {
       const operator = await nowhere(t)
       const email = 'ada@example.com'
-      const course = { progress() {}, signal: new AbortController().signal }
       const announcement = { eventName: 'waitlist.joined', provider: null, destinations: [] }
       for (const asked of [
         () => operator.contacts(),
@@ -308,5 +307,42 @@ export function operatorContract(
       assert.equal(await operator.checkIntegrity(), null)
       assert.match(await operator.look(), /made at the first start/)
     })
+
+    test('the integrity check finds nothing in a list that is sound', async t => {
+      const { store, operator } = await openDesk(make, t)
+      await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
+      await pendingNow(store, 'bob@example.com')
+      const { size, free, ...found } = (await operator.checkIntegrity())!
+      assert.deepEqual(found, { damage: null, orphans: 0, unrecognised: 0, staleLeases: 0 })
+      assert.ok(size > 10_000)
+      assert.ok(free === null || free.bytes > 0)
+    })
+
+    test('it finds what was edited by hand, and what a dead process has left', async t => {
+      const { store, operator, sql, time } = await openDesk(make, t)
+      for (const who of ['ada', 'bob', 'cyd']) await pendingNow(store, `${who}@example.com`)
+      await sql("update contact set email = 'Else@example.com' where email = 'ada@example.com'")
+      await sql(`update delivery set due_at = ${time(0)} where token is not null`)
+      await sql(
+        'insert into delivery (contact, destination, due_at)' +
+          ` select max(number) + 10, 'webhook', ${time(0)} from contact`,
+        'unchecked',
+      )
+      const { orphans, unrecognised, staleLeases } = (await operator.checkIntegrity())!
+      assert.deepEqual({ orphans, unrecognised, staleLeases }, { orphans: 1, unrecognised: 1, staleLeases: 3 })
+    })
+
+    test('a secret of the services is read, once they have made it', async t => {
+      const { store, operator } = await openDesk(make, t)
+      assert.equal(await operator.secret('check'), null)
+      const made = await store.secret('check')
+      assert.equal(await operator.secret('check'), made)
+    })
   })
+  contactsContract(name, make)
+  countingContract(name, make)
+  erasureContract(name, make)
+  holdingContract(name, make)
+  pruningContract(name, make)
+  importContract(name, make, nowhere, isMade)
 }

@@ -6,7 +6,7 @@ import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { signUp } from '../harness/load.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
+import { contactsIn } from '../harness/postgres-database.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const server = await startPostgres({ settings: unsynced })

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { shareUnpacked } from './browser-unpacked.ts'
+import { sharePostgres } from './postgres.ts'
 import { prepareForAll } from './postgres-prepared.ts'
 
 /** What `npm test` does once, before all files (`--test-global-setup`). A file that runs without it does well too. */
@@ -10,4 +11,5 @@ export async function globalSetup(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
   shareUnpacked()
   await prepareForAll()
+  await sharePostgres()
 }

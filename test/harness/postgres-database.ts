@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { RunSql, StoredContact } from '../contracts/store.place.ts'
 import { until } from './program.ts'
 
 /** Lends a connection of its own to a database. */
@@ -45,3 +46,28 @@ export function endedAt(url: string): Promise<void> {
     ' and pid <> pg_backend_pid()'
   return withPostgresDatabase(url, client => until(async () => (await client.query(others)).rows.length === 0))
 }
+
+/** Reads a database beside whoever writes it, by a connection of its own. */
+export async function contactsIn(url: string): Promise<StoredContact[]> {
+  return rowsIn(
+    url,
+    'select id, name, email, state, provider_id as "providerId", (event_at is not null)::int as events,' +
+      ' (select count(*)::int from delivery where contact = contact.number) as deliveries from contact order by number',
+  )
+}
+
+export const rowsIn = <Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+  withPostgresDatabase(url, async client => (await client.query(text, [...values])).rows)
+
+/** Runs statements as the owner does in a shell. */
+export const sqlOn =
+  (url: string): RunSql =>
+  (statement, how) =>
+    withPostgresDatabase(url, async client => {
+      if (how === 'unchecked') await client.query('set session_replication_role = replica')
+      return (await client.query(statement)).rows
+    })
+
+/** Deletes all rows, and numbers begin with 1 again: that takes less than another database. */
+export const emptyAt = (url: string) =>
+  rowsIn(url, 'truncate contact, delivery, turn, erased, spent, arrival, secret restart identity')

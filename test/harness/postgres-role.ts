@@ -2,7 +2,9 @@
 export const ROLE = 'waitlist_service'
 export const PASSWORD = "p@ss:w/o?rd#%'&"
 
-export const makeRole = `create role ${ROLE} login password '${PASSWORD.replaceAll("'", "''")}'`
+/** Another file may have made it on the same server. */
+export const makeRole = `do $do$ begin create role ${ROLE} login password '${PASSWORD.replaceAll("'", "''")}';
+  exception when duplicate_object or unique_violation then null; end $do$`
 
 /** All that the service needs once the tables are there. Identity columns need no right to their sequences. */
 export const grants = (role: string): readonly string[] => [

@@ -1,6 +1,8 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { endedWithUs } from './ended-with-us.ts'
@@ -8,13 +10,17 @@ import { freePort } from './port.ts'
 import { identity, initialize, own, prepared, programsIn } from './postgres-prepared.ts'
 import { until } from './program.ts'
 
-/** A PostgreSQL server of this process's own. Its role `owner` needs no password, every other one does. */
-export interface PostgresServer {
+/** What a server gives to a test. Its role `owner` needs no password, every other one does. */
+export interface PostgresDatabases {
   readonly port: number
   /** The URL of a database that nobody else has: empty, or a copy of another one. */
   database(template?: string): Promise<string>
   /** Runs statements as `owner`, on the connections of this URL. */
   run(url: string, ...statements: readonly string[]): Promise<void>
+}
+
+/** A PostgreSQL server of this process's own. */
+export interface PostgresServer extends PostgresDatabases {
   /** As an operator would do it: `immediate` ends it like a crash. `kill` ends all its processes where they are. */
   stop(mode: 'fast' | 'immediate' | 'kill'): Promise<void>
   start(): Promise<void>
@@ -25,6 +31,8 @@ export interface PostgresServer {
   goOn(): void
   /** Stops it and removes all of it. */
   remove(): Promise<void>
+  /** Lets this process end, and ends with it. */
+  unref(): void
 }
 
 export interface PostgresServerOptions {
@@ -45,6 +53,61 @@ const defaults = {
 
 /** For a server that does not outlive the machine: to make a database takes half the processor time, and a fifth of the time. */
 export const unsynced = { fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: '0' } as const
+
+/** The port of the server that all files of a run share. */
+const SHARED = 'WAITLIST_TEST_POSTGRES_PORT'
+const startShared = () => startPostgres({ settings: { ...unsynced, max_connections: '300' } })
+
+/** Starts it for all processes that this one starts, and until it ends. */
+export async function sharePostgres(): Promise<void> {
+  const server = await startShared()
+  server.unref()
+  process.env[SHARED] = String(server.port)
+}
+
+/**
+ * The server for tests that neither stop it nor set anything for all of it. The databases of this file are dropped when it
+ * has run. Without `npm test`'s setup the file has a server of its own.
+ */
+export async function sharedPostgres(): Promise<PostgresDatabases> {
+  const port = process.env[SHARED]
+  if (port === undefined) {
+    const server = await startShared()
+    after(() => server.remove())
+    return server
+  }
+  const { made, ...shared } = databasesAt(Number(port), ' strategy file_copy')
+  after(() => shared.run(urlAt(shared.port, 'postgres'), ...made.map(name => `drop database ${name} with (force)`)))
+  return shared
+}
+
+const urlAt = (port: number, database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
+
+async function run(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+function databasesAt(port: number, strategy: string) {
+  const made: string[] = []
+  return {
+    port,
+    made,
+    run,
+    async database(template?: string) {
+      const name = `list_${process.pid}_${made.length}`
+      made.push(name)
+      const from = template === undefined ? '' : ` template ${new URL(template).pathname.slice(1)}`
+      await run(urlAt(port, 'postgres'), `create database ${name}${from}${strategy}`)
+      return urlAt(port, name)
+    },
+  }
+}
 
 const ACCESS = `
 host all owner 127.0.0.1/32 trust
@@ -91,16 +154,14 @@ export async function startPostgres({
       .join(''),
   )
 
-  let running = run()
+  let running = spawned()
   end = () => {
     if (running.child.exitCode !== null || running.child.signalCode !== null) return
     signalAll('SIGCONT')
     running.child.kill('SIGQUIT')
   }
-  const urlOf = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
-  let databases = 0
 
-  function run() {
+  function spawned() {
     const child = spawn(postgres, ['-D', data], { ...identity, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
     const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
     let log = ''
@@ -129,31 +190,13 @@ export async function startPostgres({
     return processes
   }
 
-  async function runAs(url: string, ...statements: readonly string[]): Promise<void> {
-    const client = new pg.Client(url)
-    await client.connect()
-    try {
-      for (const statement of statements) await client.query(statement)
-    } finally {
-      await client.end()
-    }
-  }
-
   await running.ready.catch(error => {
     remove()
     throw error
   })
   return {
-    port,
-    async database(template) {
-      const name = `list_${++databases}`
-      const from = template === undefined ? '' : ` template ${new URL(template).pathname.slice(1)}`
-      // Through a checkpoint, which is quick where nothing is synced.
-      const strategy = settings.fsync === 'off' ? ' strategy file_copy' : ''
-      await runAs(urlOf('postgres'), `create database ${name}${from}${strategy}`)
-      return urlOf(name)
-    },
-    run: runAs,
+    // Through a checkpoint, which is quick where nothing is synced.
+    ...databasesAt(port, settings.fsync === 'off' ? ' strategy file_copy' : ''),
     async stop(mode) {
       if (mode === 'kill') {
         const processes = signalAll('SIGKILL')
@@ -162,7 +205,7 @@ export async function startPostgres({
       await running.exited
     },
     async start() {
-      running = run()
+      running = spawned()
       await running.ready
     },
     failOver() {
@@ -177,6 +220,10 @@ export async function startPostgres({
       end()
       await running.exited
       remove()
+    },
+    unref() {
+      running.child.unref()
+      ;(running.child.stderr as Socket).unref()
     },
   }
 }

@@ -4,8 +4,7 @@ import type { TestContext } from 'node:test'
 import { isHealthy, stageInstances } from './instances.ts'
 import { Ledger } from './ledger.ts'
 import { load, signUp } from './load.ts'
-import { contactsIn } from './postgres-contacts.ts'
-import { endLeasesAt } from './postgres-database.ts'
+import { contactsIn, endLeasesAt } from './postgres-database.ts'
 import { type Program, until } from './program.ts'
 
 const CLIENTS = 18

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import type { Quota } from '../../src/limiters/memory.ts'
@@ -7,9 +8,11 @@ import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { redisLimiter } from '../../src/limiters/redis.ts'
 import { readRedisUrl } from '../../src/limiters/redis-url.ts'
 import { limiterContract } from '../contracts/limiter.ts'
+import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
 import { noRedis, redisProgram, startRedis } from '../harness/redis.ts'
-import { answers, connectedLimiter } from './connected.ts'
+import { fixture } from '../harness/tls.ts'
+import { answers, connectedLimiter, failsWith, openedLimiter } from './connected.ts'
 
 const skip = redisProgram === undefined ? noRedis : false
 const client = '192.0.2.1'
@@ -61,84 +64,58 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     const instances = [limiter, ...others]
     const attempts = await Promise.all(Array.from({ length: 500 }, (_, i) => instances[i % 5]!.take(client)))
     assert.equal(attempts.filter(({ admitted }) => admitted).length, 37)
-    const remaining = attempts.filter(({ admitted }) => admitted).map(attempt => attempt.remaining)
-    assert.deepEqual(
-      remaining.sort((a, b) => a - b),
-      Array.from({ length: 37 }, (_, i) => i),
-    )
   })
 
-  test('every answer is that of the limiter in memory, whatever came before', async t => {
-    const step = fc.record({ pause: fc.integer({ min: 0, max: 12 }), times: fc.integer({ min: 0, max: 6 }) })
-    // An interval is at least 30 seconds, so that it makes no difference how long the test takes.
-    const quotas = [
-      { limit: 1, window: 60 },
-      { limit: 3, window: 7_200 },
-      { limit: 7, window: 3_600 },
-      { limit: 20, window: 600 },
-      { limit: 37, window: 86_400 },
-    ]
-    const limiters = await Promise.all(quotas.map(quota => opened(t, quota)))
-    const which = fc.integer({ min: 0, max: quotas.length - 1 })
-    let run = 0
-    await fc.assert(
-      fc.asyncProperty(which, fc.array(step, { maxLength: 10 }), async (which, steps) => {
-        const [quota, { limiter, command }] = [quotas[which]!, limiters[which]!]
-        const someone = `client ${run++}`
-        const clock = { now: 0 }
-        const memory = memoryLimiter({ ...quota, now: () => clock.now })
-        for (const { pause, times } of steps) {
-          // Time passes for the server too when what it knows is moved back: by quarters of an interval.
-          const ms = Math.ceil((pause * quota.window * 1_000) / quota.limit / 4)
-          clock.now += ms
-          const moved = `waitlist:limit:${someone}`
-          if (Number(await command('EXISTS', moved)) === 1) await command('DECRBY', moved, ms * 1_000)
-          for (let i = 0; i < times; i++) {
-            const [ours, theirs] = [await limiter.take(someone), await memory.take(someone)]
-            const { seconds, ...rest } = ours
-            assert.deepEqual(rest, { admitted: theirs.admitted, remaining: theirs.remaining })
-            assert.ok(Math.abs(seconds - theirs.seconds) <= 5, `${seconds} s, in memory ${theirs.seconds} s`)
+  const step = fc.record({
+    pause: fc.integer({ min: 0, max: 12 }),
+    clients: fc.integer({ min: 1, max: 20 }),
+    times: fc.integer({ min: 1, max: 4 }),
+  })
+  // An interval is at least 30 seconds, also of a network, so that it makes no difference how long the test takes.
+  for (const { network, quotas, numRuns } of [
+    {
+      network: false,
+      numRuns: 60,
+      quotas: [
+        [1, 60],
+        [3, 7_200],
+        [20, 600],
+        [37, 86_400],
+      ],
+    },
+    { network: true, numRuns: 30, quotas: [[3, 86_400]] },
+  ] as const) {
+    test(`${network ? 'in a network too ' : ''}every answer is that of the limiter in memory, whatever came before`, async t => {
+      const limiters = await Promise.all(
+        quotas.map(async ([limit, window]) => ({ limit, window, ...(await opened(t, { limit, window })) })),
+      )
+      let run = 0
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...limiters), fc.array(step, { maxLength: 5 }), async (one, steps) => {
+          const { limit, window, limiter, command } = one
+          const mark = `run ${run++}`
+          const clock = { now: 0 }
+          const memory = memoryLimiter({ limit, window, now: () => clock.now })
+          for (const { pause, clients, times } of steps) {
+            // Time passes for the server too when what it knows is moved back: by quarters of an interval.
+            const ms = Math.ceil((pause * window * 1_000) / limit / 4 / (network ? 8 : 1))
+            clock.now += ms
+            for (const key of (await command('KEYS', `waitlist:limit:${mark} *`)) as string[]) {
+              await command('DECRBY', key, ms * 1_000)
+            }
+            for (let i = 0; i < clients * times; i++) {
+              const keys = [`${mark} ${i % clients}`, ...(network ? [`${mark} all`] : [])] as const
+              const [ours, theirs] = [await limiter.take(...keys), await memory.take(...keys)]
+              const { seconds, ...rest } = ours
+              assert.deepEqual(rest, { admitted: theirs.admitted, remaining: theirs.remaining })
+              assert.ok(Math.abs(seconds - theirs.seconds) <= 5, `${seconds} s, in memory ${theirs.seconds} s`)
+            }
           }
-        }
-      }),
-      { numRuns: 100 },
-    )
-  })
-
-  test('in a network too every answer is that of the limiter in memory', async t => {
-    const step = fc.record({
-      pause: fc.integer({ min: 0, max: 8 }),
-      clients: fc.integer({ min: 1, max: 20 }),
-      times: fc.integer({ min: 1, max: 4 }),
+        }),
+        { numRuns },
+      )
     })
-    // An interval of the network is at least 30 minutes, so that it makes no difference how long the test takes.
-    const quota = { limit: 3, window: 86_400 }
-    const { limiter, command } = await opened(t, quota)
-    let run = 0
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 5 }), async steps => {
-        const network = `network ${run++}`
-        const clock = { now: 0 }
-        const memory = memoryLimiter({ ...quota, now: () => clock.now })
-        for (const { pause, clients, times } of steps) {
-          // Time passes for the server too when what it knows is moved back: by halves of the network's interval.
-          const ms = (pause * quota.window * 1_000) / quota.limit / 16 / 2
-          clock.now += ms
-          for (const key of (await command('KEYS', `waitlist:limit:${network}*`)) as string[]) {
-            await command('DECRBY', key, ms * 1_000)
-          }
-          for (let i = 0; i < clients * times; i++) {
-            const client = `${network} client ${i % clients}`
-            const [ours, theirs] = [await limiter.take(client, network), await memory.take(client, network)]
-            const { seconds, ...rest } = ours
-            assert.deepEqual(rest, { admitted: theirs.admitted, remaining: theirs.remaining })
-            assert.ok(Math.abs(seconds - theirs.seconds) <= 5, `${seconds} s, in memory ${theirs.seconds} s`)
-          }
-        }
-      }),
-      { numRuns: 30 },
-    )
-  })
+  }
 
   test('a key lives until the quota is full again, at most a window, and none stays', async t => {
     const { limiter, command } = await opened(t, { limit: 4, window: 2 })
@@ -171,5 +148,91 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     await command('DEL', key)
     await command('HSET', key, 'field', 'value')
     await assert.rejects(limiter.take(client), /WRONGTYPE/)
+  })
+})
+
+const quota = { limit: 3, window: 600 }
+/** As in docs/instances.md. */
+const rights = 'on >s3cret ~waitlist:limit:* -@all +evalsha +eval +time +get +set'.split(' ')
+
+/** Resolves when what is at this URL fails for this reason. */
+async function fails(t: TestContext, url: string, why: RegExp): Promise<void> {
+  const limiter = openedLimiter(t, { ...quota, url })
+  await until(() => failsWith(limiter, why))
+}
+
+describe('a server with TLS', { skip, timeout: 60_000 }, async () => {
+  if (skip !== false) return
+  const [first, firstKey, second, secondKey] = ['first.crt', 'first.key', 'second.crt', 'second.key'].map(name =>
+    fileURLToPath(fixture(name)),
+  )
+  const port = await freePort()
+  const tls = { 'tls-cert-file': first, 'tls-key-file': firstKey, 'tls-ca-cert-file': second }
+  const options = Object.entries({ 'tls-port': port, ...tls }).flatMap(([name, value]) => [`--${name}`, `${value}`])
+  const server = await startRedis(options)
+  after(() => server.remove())
+  const files = (names: Record<string, string>) => new URLSearchParams(names).toString()
+
+  test('is used with an authority and a certificate of our own', async t => {
+    const url = `rediss://localhost:${port}?${files({ cacert: first!, cert: second!, key: secondKey! })}`
+    const limiter = await connectedLimiter(t, { ...quota, url })
+    assert.equal((await limiter.take(client)).remaining, 2)
+  })
+
+  test('is not used without the authority, nor without the certificate that it asks for', async t => {
+    await fails(t, `rediss://localhost:${port}`, /self-signed certificate/)
+    await fails(t, `rediss://localhost:${port}?${files({ cacert: first! })}`, /certificate required|closed/)
+    await fails(t, `rediss://localhost:${port}?${files({ cacert: second! })}`, /self-signed certificate/)
+  })
+
+  test('a file that cannot be read stops the start, and is named', () => {
+    const place = readRedisUrl('rediss://localhost?cacert=/nowhere/ca.pem')!
+    assert.throws(() => redisLimiter({ location: place, ...quota }), {
+      name: 'OperatorError',
+      message: /\/nowhere\/ca\.pem/,
+    })
+  })
+})
+
+describe('a user with no more rights than needed', { skip, timeout: 60_000 }, async () => {
+  if (skip !== false) return
+  const server = await startRedis()
+  after(() => server.remove())
+  await server.command('acl', 'setuser', 'waitlist', ...rights)
+  const at = (user: string, db = '') => `${server.url.replace('//', `//${user}@`)}${db}`
+
+  test('counts, also where the server does not know the script', async t => {
+    const limiter = await connectedLimiter(t, { ...quota, url: at('waitlist:s3cret') })
+    assert.equal((await limiter.take(client)).remaining, 2)
+    await server.command('script', 'flush')
+    assert.equal((await limiter.take(client)).remaining, 1)
+  })
+
+  test('each of the rights is needed', async t => {
+    for (const right of ['evalsha', 'eval', 'time', 'get', 'set']) {
+      const user = `without-${right}`
+      await server.command('acl', 'setuser', user, ...rights.filter(each => each !== `+${right}`))
+      const limiter = openedLimiter(t, { ...quota, url: at(`${user}:s3cret`) })
+      await until(() => failsWith(limiter, /NOPERM|no permissions|can't run this command/))
+    }
+  })
+
+  test('another database needs the right to select it', async t => {
+    await server.command('acl', 'setuser', 'elsewhere', ...rights, '+select')
+    const limiter = await connectedLimiter(t, { ...quota, url: at('elsewhere:s3cret', '/5') })
+    await limiter.take(client)
+    assert.match(String(await server.command('info', 'keyspace')), /db5:keys=2/)
+  })
+
+  test('a database that the server does not have is the reason, and nothing is counted in another one', async t => {
+    const limiter = openedLimiter(t, { ...quota, url: `${server.url}/99` })
+    const isRefused = () => failsWith(limiter, /DB index is out of range/)
+    await until(async () => (await isRefused()) || answers(limiter))
+    await assert.rejects(limiter.take('nowhere'), /DB index is out of range/)
+    assert.equal(Number(await server.command('exists', 'waitlist:limit:nowhere')), 0)
+  })
+
+  test('a wrong password is the reason, and is not in it', async t => {
+    await fails(t, at('waitlist:wr0ng'), /^(?!.*wr0ng).*WRONGPASS/)
   })
 })

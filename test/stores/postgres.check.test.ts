@@ -10,19 +10,14 @@ import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { type PostgresDatabases, startPostgres, unsynced } from '../harness/postgres.ts'
+import { contactsIn } from '../harness/postgres-database.ts'
 import { own } from '../harness/postgres-prepared.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog, startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { openedOn, session } from './postgres.stage.ts'
-
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
-const opened = openedOn(server)
+import { session } from './postgres.stage.ts'
 
 /** Milliseconds in which a balancer must know. */
 const PROMISED = 5_000
@@ -48,7 +43,7 @@ async function served(t: TestContext, url: string) {
 }
 
 /** Keeps the role of the service, which owns nothing, from storing a signup. Its result is the repair. */
-type Break = (t: TestContext, url: string) => Promise<() => Promise<unknown>>
+type Break = (t: TestContext, url: string, run: PostgresDatabases['run']) => Promise<() => Promise<unknown>>
 
 const locked =
   (table: string): Break =>
@@ -61,16 +56,16 @@ const locked =
 
 const revoked =
   (table: string): Break =>
-  async (_, url) => {
-    await server.run(url, `revoke insert on ${table} from ${ROLE}`)
-    return () => server.run(url, `grant insert on ${table} to ${ROLE}`)
+  async (_, url, run) => {
+    await run(url, `revoke insert on ${table} from ${ROLE}`)
+    return () => run(url, `grant insert on ${table} to ${ROLE}`)
   }
 
-const readOnly: Break = async (_, url) => {
+const readOnly: Break = async (_, url, run) => {
   const setting = `database ${new URL(url).pathname.slice(1)} set default_transaction_read_only`
   const end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'waitlist'"
-  await server.run(url, `alter ${setting} = on`, `${end} and datname = current_database()`)
-  return () => server.run(url, 'set default_transaction_read_only = off', `alter ${setting} = off`)
+  await run(url, `alter ${setting} = on`, `${end} and datname = current_database()`)
+  return () => run(url, 'set default_transaction_read_only = off', `alter ${setting} = off`)
 }
 
 const breaks: Readonly<Record<string, Break>> = {
@@ -82,6 +77,8 @@ const breaks: Readonly<Record<string, Break>> = {
 const skip = !isSlow && 'each takes seconds; .ci/run does it'
 
 describe('while signups cannot be stored', { timeout: 120_000, concurrency: 6, skip }, async () => {
+  const server = await startPostgres({ settings: unsynced })
+  after(() => server.remove())
   const template = await server.database()
   const parts = { url: template, eventName: 'waitlist.joined', log: recordingLog().log }
   await (await postgresStore(parts)).close()
@@ -92,7 +89,7 @@ describe('while signups cannot be stored', { timeout: 120_000, concurrency: 6, s
       const url = await server.database(template)
       const { signUp, becomes } = await served(t, roleUrl(url))
       await becomes(200)
-      const repair = await breaking(t, url)
+      const repair = await breaking(t, url, server.run)
       await becomes(503)
       assert.equal(await signUp(), 500)
       await becomes(503)
@@ -163,45 +160,3 @@ function smallDisk() {
     },
   }
 }
-
-describe('a check without signups', { timeout: 60_000, concurrency: 2 }, () => {
-  /** One number more for each contact that was ever added. */
-  const added = async (url: string) =>
-    (
-      await rowsIn<{ n: string }>(
-        url,
-        "select last_value as n from pg_sequences where sequencename = 'contact_number_seq'",
-      )
-    )[0]?.n
-
-  test('after a stored signup adds nothing for a second', async t => {
-    const { store, url } = await opened(t)
-    let before: string | undefined
-    for (let visitor = 1, elapsed = Infinity; elapsed >= 1_000; visitor++) {
-      // A busy machine may need longer than the second for this: then it proves nothing, and is tried again.
-      const started = performance.now()
-      await store.admit(signup('Ada', `ada-${visitor}@example.com`))
-      before = await added(url)
-      await Promise.all(Array.from({ length: 20 }, () => store.check()))
-      elapsed = performance.now() - started
-      if (elapsed < 1_000) assert.equal(await added(url), before)
-    }
-    await until(async () => {
-      await store.check()
-      return (await added(url)) !== before
-    })
-  })
-})
-
-test('a check waits for the disk, also where the server is told not to', { timeout: 60_000 }, async t => {
-  const lazy = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB', autovacuum: 'off' }
-  const other = await startPostgres({ settings: lazy })
-  t.after(() => other.remove())
-  const { store, url } = await openedOn(other)(t)
-  const text = 'select pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() as unsynced'
-  const unsynced = async () => Number((await rowsIn<{ unsynced: string }>(url, text))[0]!.unsynced)
-  await other.run(url, 'create table lost as select 1')
-  assert.ok((await unsynced()) > 0, 'this server does write later')
-  await store.check()
-  assert.equal(await unsynced(), 0)
-})

@@ -1,11 +1,11 @@
 /** Several writers on one server, in the ways in which they could get in each other's way. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { idOf, numberOf, pendingNow, signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { session } from './postgres.stage.ts'
@@ -13,12 +13,17 @@ import { session } from './postgres.stage.ts'
 const listed = { is: 'listed', joined: true } as const
 const removed = { is: 'removed', why: 'no such domain' } as const
 
-// A deadlock is found at once, and counted at once.
-const server = await startPostgres({ settings: { ...unsynced, deadlock_timeout: '10ms' } })
-after(() => server.remove())
+const server = await sharedPostgres()
 
 const open = (url: string, provider: string | null = null) =>
   postgresStore({ url, eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log })
+
+/** Where a deadlock is found at once, and counted at once. */
+async function impatient(): Promise<string> {
+  const url = await server.database()
+  await server.run(url, `alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '10ms'`)
+  return url
+}
 
 /** Each row takes a millisecond, so that statements which meet are sure to overlap. */
 const slow = (table: string, what: string): readonly string[] => [
@@ -27,7 +32,8 @@ const slow = (table: string, what: string): readonly string[] => [
   `create trigger slow before ${what} on ${table} for each row execute function slow_${table}()`,
 ]
 
-const WAITING = "select 1 from pg_stat_activity where application_name = 'waitlist' and wait_event_type = 'Lock'"
+const WAITING =
+  "select 1 from pg_stat_activity where datname = current_database() and application_name = 'waitlist' and wait_event_type = 'Lock'"
 
 async function deadlocks(url: string): Promise<number> {
   const text = 'select deadlocks::int from pg_stat_database where datname = current_database()'
@@ -35,7 +41,7 @@ async function deadlocks(url: string): Promise<number> {
 }
 
 test('4 writers with the same addresses in other orders: each once, and no deadlock', { timeout: 60_000 }, async () => {
-  const url = await server.database()
+  const url = await impatient()
   const stores = await Promise.all(Array.from({ length: 4 }, () => open(url)))
   await server.run(url, ...slow('contact', 'insert'))
   // Each begins elsewhere.
@@ -56,7 +62,7 @@ test('4 writers with the same addresses in other orders: each once, and no deadl
 })
 
 test('hand-overs that several settle at once, in other orders: no deadlock', { timeout: 60_000 }, async t => {
-  const url = await server.database()
+  const url = await impatient()
   // The third was started without the provider, and lists those who sign up again.
   const stores = await Promise.all([open(url, 'provider'), open(url, 'provider'), open(url)])
   const [one, other, without] = stores as [Store, Store, Store]

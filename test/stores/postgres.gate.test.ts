@@ -1,16 +1,15 @@
 /** The gate on PostgreSQL, while connections and instances are lost. */
 import assert from 'node:assert/strict'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { BEGIN, gating, LOCK } from '../../src/stores/postgres/gate.ts'
 import { signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { BOUND, session, stagesOn } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 const stage = stagesOn(server)
 const skip = !isSlow && 'it runs in .ci/run'
 

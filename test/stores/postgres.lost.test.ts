@@ -1,22 +1,22 @@
 /**
- * The connection is lost after every message of every exchange that writes, in both directions. Whatever was lost, the
- * answer is true: what is said to be done was done, once.
+ * The connection is lost after every message of every exchange that writes, in both directions, or nothing more is heard of
+ * it. Whatever was lost, the answer is true: what is said to be done was done, once.
  */
 import assert from 'node:assert/strict'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Delivery, type Digest, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
-import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
+import { type Admission, StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { DAY, emailsOf, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
-import { endLeasesAt } from '../harness/postgres-database.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { contactsIn, endLeasesAt, rowsIn } from '../harness/postgres-database.ts'
+import { until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { stagesOn } from './postgres.stage.ts'
 
 const provider = 'provider'
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 const stage = stagesOn(server)
 
 interface Exchange<Begun, Answer> {
@@ -220,6 +220,81 @@ describe('a connection that is cut after any message', { timeout: 120_000, concu
       assert.equal((await store.admit(signup('Ada', email))).is, 'already listed')
     }
     assert.ok((await contactsIn(url)).every(({ state, events }) => state === 'listed' && events === 1))
+  })
+})
+
+/** Messages of a statement up to its `Sync`, after which it commits. */
+const COMMITTING = 5
+
+describe('a statement of which nothing is heard', { timeout: 60_000, concurrency: 3 }, () => {
+  test('the signup was stored and its answer never comes: it is listed now, once', async t => {
+    const { proxy, url, open } = await stage(t)
+    const store = await open(true)
+    // So that there is a connection, on which no signup was prepared yet.
+    await store.claim('webhook', 1)
+    proxy.after(COMMITTING, 'silent')
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    assert.deepEqual(proxy.end(), { side: 'frontend', name: 'Sync' })
+    assert.deepEqual(
+      (await contactsIn(url)).map(({ events }) => events),
+      [1],
+    )
+  })
+
+  test('when all connections lead nowhere, as after a failover, new ones are made at once', async t => {
+    const { proxy, url, open } = await stage(t)
+    const store = await open(true)
+    // As many as there may be.
+    await Promise.all(Array.from({ length: 30 }, () => store.claim('webhook', 1)))
+    proxy.strand()
+    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+    assert.equal((await store.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
+    assert.equal((await contactsIn(url)).length, 2)
+  })
+
+  test('what a straggler leases, when everybody has given it up, is given back', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const { proxy, url, open } = await stage(t)
+    const [store, other] = [await open(true), await open(false)]
+    // A claim looks for what is late first, unless there is nothing left to be looked at.
+    assert.deepEqual(await store.claim('webhook', 1), [])
+    for (const name of ['ada', 'bob']) await store.admit(signup('Visitor', `${name}@example.com`))
+    const arrive = proxy.holdSync()
+    // The first try waits before the server; the second one takes one of the two.
+    const [taken] = await store.claim('webhook', 1)
+    arrive()
+    await until(async () => (await rowsIn(url, 'select 1 from delivery where token is not null')).length === 2)
+    let back: readonly Delivery[] = []
+    await until(async () => {
+      back = await other.claim('webhook', 10)
+      return back.length > 0
+    })
+    assert.deepEqual([back.length, back[0]!.attempts, back[0]!.doubt], [1, 0, false])
+    assert.equal(await store.settle(taken!, { is: 'delivered' }), true, 'nothing else was given back')
+  })
+
+  test('a signup of which everybody was told that it failed is not in doubt later', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const { proxy, url, open } = await stage(t)
+    const [store, other] = [await open(true, provider), await open(false, provider)]
+    // So that there is a connection, on which no signup was prepared yet.
+    await store.claim('webhook', 1)
+    proxy.after(COMMITTING, 'silent')
+    proxy.refuse(true)
+    await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
+    assert.deepEqual(
+      (await contactsIn(url)).map(({ state }) => state),
+      ['pending'],
+    )
+    proxy.refuse(false)
+    let due: readonly Delivery[] = []
+    await until(async () => {
+      due = await other.claim(provider, 10)
+      return due.length > 0
+    })
+    assert.deepEqual([due[0]!.attempts, due[0]!.doubt], [0, false])
   })
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { postgres } from '../../src/stores/postgres/client.ts'
 import { postgresOperator } from '../../src/stores/postgres/engine.ts'
@@ -10,14 +10,13 @@ import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-contacts.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { session } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 
 const open = (url: string, provider: string | null = null) =>
   postgresStore({ url, eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log })
@@ -40,6 +39,9 @@ async function upgraded(url: string, migrations: URL): Promise<void> {
     await database.close()
   }
 }
+
+const WAITING =
+  'select 1 from pg_locks join pg_database on oid = database where datname = current_database() and not granted'
 
 const versions = (url: string) => rowsIn(url, 'select version from waitlist_schema')
 
@@ -110,7 +112,7 @@ test('an upgrade that has to wait for a table gives up before signups do, and wo
   await operator.query('begin')
   await operator.query('lock table contact in access share mode')
   const refused = assert.rejects(upgraded(url, migrations), { code: '55P03' })
-  await until(async () => (await rowsIn(url, 'select 1 from pg_locks where not granted')).length > 0)
+  await until(async () => (await rowsIn(url, WAITING)).length > 0)
   // Its lock waits behind the one that the upgrade asks for.
   const [admission] = await Promise.all([store.admit(signup('Ada', 'ada@example.com')), refused])
   assert.equal(admission.is, 'listed now')

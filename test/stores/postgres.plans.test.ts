@@ -6,7 +6,7 @@ import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Digest } from '../../src/waitlist/ports/outbox.ts'
 import { DAY, numberOf, only, pendingNow, signup } from '../contracts/store.place.ts'
 import { installedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
-import { rowsIn } from '../harness/postgres-contacts.ts'
+import { rowsIn } from '../harness/postgres-database.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -48,7 +48,7 @@ const rows = [
 
 const skip = !isSlow && 'it runs in .ci/run'
 
-// An older one is asked in .ci/run, as in postgres.pgbouncer.test.ts.
+// An older one is asked in .ci/run, as in postgres.test.ts.
 for (const programs of new Set([undefined, installedPostgres()])) {
   const title = programs === undefined ? 'PostgreSQL' : `the PostgreSQL in ${programs}`
   describe(`with ${LISTED} listed and ${PENDING} pending, in ${title}`, { timeout: 120_000, skip }, async () => {

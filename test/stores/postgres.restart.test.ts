@@ -1,18 +1,23 @@
-/** The server goes away and comes back: nothing that was acknowledged is lost, and the store is not opened anew. */
+/**
+ * The server goes away and comes back: nothing that was acknowledged is lost, and the store is not opened anew. What was
+ * answered is synced to disk, also where the server is told not to: its own habit is to write the log ten seconds later.
+ */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import pg from 'pg'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import { idOf, signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn } from '../harness/postgres-contacts.ts'
+import { idOf, pendingNow, signup } from '../contracts/store.place.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
+import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { BOUND, openedOn } from './postgres.stage.ts'
+import { BOUND, openedOn, session } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: unsynced })
+const lazy = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB', autovacuum: 'off' }
+const server = await startPostgres({ settings: lazy })
 after(() => server.remove())
 
 const opened = openedOn(server)
@@ -57,15 +62,6 @@ async function eachOnce(url: string, acknowledged: readonly string[]): Promise<v
     [],
   )
   assert.ok(contacts.every(({ events, deliveries }) => events === 1 && deliveries === 1))
-}
-
-/** Another session, for as long as it takes. */
-async function session(t: TestContext, url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
-  client.on('error', () => {})
-  await client.connect()
-  t.after(() => client.end().catch(() => {}))
-  return client
 }
 
 test('its sessions are ended again and again: nobody is refused, and nothing is stored twice', async t => {
@@ -138,4 +134,123 @@ test('a server that hangs is unavailable within bounds, and used again when it g
     claimed = [...claimed, ...deliveries.map(({ contact }) => contact.email)]
   }
   assert.deepEqual(claimed.sort(), ['ada@example.com', 'bob@example.com'])
+})
+
+async function crash(): Promise<void> {
+  await server.stop('immediate')
+  await server.start()
+}
+
+test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', {
+  timeout: 60_000,
+}, async t => {
+  const url = await server.database()
+  const parts = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
+  const stores = [await postgresStore(parts), await postgresStore({ ...parts, provider: 'provider' })] as const
+  const [listing, asking] = stores
+  t.after(() => Promise.all(stores.map(store => store.close())))
+  const seen = async () => (await contactsIn(url)).map(({ email, state, events }) => [email, state, events])
+
+  await server.run(url, 'create table lost as select 1')
+  await listing.admit(signup('Ada', 'ada@example.com'))
+  await crash()
+  assert.deepEqual(await seen(), [['ada@example.com', 'listed', 1]])
+
+  const handOver = await pendingNow(asking, 'bob@example.com')
+  await crash()
+  assert.deepEqual((await seen())[1], ['bob@example.com', 'pending', 0])
+
+  assert.equal(await asking.settle(handOver, { is: 'listed', joined: true }), true)
+  await crash()
+  assert.deepEqual((await seen())[1], ['bob@example.com', 'listed', 1])
+
+  if (isSlow) {
+    const [delivery] = await listing.claim('webhook', 1)
+    await crash()
+    assert.equal((await rowsIn(url, 'select 1 from delivery where token is not null')).length, 1)
+
+    assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
+
+    const cyd = await pendingNow(asking, 'cyd@example.com')
+    assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
+    await crash()
+    assert.equal((await seen()).length, 2)
+
+    const dot = await pendingNow(asking, 'dot@example.com')
+    assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
+
+    assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
+    await crash()
+    assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
+  }
+
+  // That this server does forget is what makes the rest say something.
+  await server.run(url, "update contact set name = 'Forgotten'")
+  await crash()
+  assert.ok((await contactsIn(url)).every(({ name }) => name !== 'Forgotten'))
+})
+
+test('a check waits for the disk, also where the server is told not to', { timeout: 60_000 }, async t => {
+  const { store, url } = await opened(t)
+  const text = 'select pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() as unsynced'
+  const unsynced = async () => Number((await rowsIn<{ unsynced: string }>(url, text))[0]!.unsynced)
+  await server.run(url, 'create table lost as select 1')
+  assert.ok((await unsynced()) > 0, 'this server does write later')
+  await store.check()
+  assert.equal(await unsynced(), 0)
+})
+
+const name = (i: number) => signup('Ada', `ada-${i}@example.com`)
+
+test('while a synchronous standby is away, checks and signups say so, nothing is acknowledged, and connections do not pile up', {
+  timeout: 90_000,
+}, async t => {
+  const { store, url } = await opened(t)
+  await store.admit(name(0))
+  const away = async () => {
+    await server.run(url, "alter system set synchronous_standby_names = 'nobody'", 'select pg_reload_conf()')
+    await until(async () => {
+      const [row] = await rowsIn<{ synchronous_standby_names: string }>(url, 'show synchronous_standby_names')
+      return row!.synchronous_standby_names !== ''
+    })
+  }
+  const back = () => server.run(url, 'alter system reset synchronous_standby_names', 'select pg_reload_conf()')
+  const told = () =>
+    until(() =>
+      store.check().then(
+        () => false,
+        error => /standby/.test(String(error)),
+      ),
+    )
+  const over = () => until(() => isAble(store))
+
+  if (isSlow) {
+    // Before any signup meets it.
+    await away()
+    await told()
+    await back()
+    await over()
+    assert.equal((await contactsIn(url)).length, 1, 'checks leave nothing behind')
+  }
+
+  await away()
+  await assert.rejects(store.admit(name(1)), StoreUnavailable)
+  for (let i = 2; i < (isSlow ? 40 : 12); i++) await assert.rejects(store.admit(name(i)), /standby/)
+  await told()
+  const [held] = await rowsIn<{ n: number }>(
+    url,
+    "select count(*)::int as n from pg_stat_activity where application_name = 'waitlist'",
+  )
+  assert.ok(held!.n <= 6, `${held!.n} connections`)
+
+  await back()
+  await over()
+  assert.equal((await store.admit(name(50))).is, 'listed now')
+  // Whoever was refused may be there after all, but once.
+  assert.equal((await store.admit(name(1))).is, 'already listed')
+  assert.ok((await contactsIn(url)).every(({ events }) => events === 1))
 })

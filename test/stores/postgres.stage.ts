@@ -3,12 +3,12 @@ import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
-import type { PostgresServer } from '../harness/postgres.ts'
+import type { PostgresDatabases } from '../harness/postgres.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
 import { recordingLog } from '../harness/service.ts'
 
 /** A proxy of a test's own, and stores on an empty database, through it or past it. */
-export const stagesOn = (server: PostgresServer) => async (t: TestContext) => {
+export const stagesOn = (server: PostgresDatabases) => async (t: TestContext) => {
   const proxy = await messageProxy(server.port)
   const url = await server.database()
   const stores: Store[] = []
@@ -39,7 +39,7 @@ export const BOUND = 7_000
 
 /** A store on an empty database, closed after the test. */
 export const openedOn =
-  (server: PostgresServer) =>
+  (server: PostgresDatabases) =>
   async (t: TestContext, provider: string | null = null) => {
     const url = await server.database()
     const parts = { eventName: 'waitlist.joined', destinations: ['webhook'], provider, log: recordingLog().log }
