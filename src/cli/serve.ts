@@ -58,7 +58,7 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
   }
-  for (const [destination, { count: deliveries }] of Object.entries(waiting)) {
+  for (const [destination, deliveries] of Object.entries(waiting)) {
     // Signups that wait for an earlier provider wait for today's as well.
     if (destinations.includes(destination) || (vendorNames as readonly string[]).includes(destination)) continue
     log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')

@@ -232,7 +232,7 @@ export function operatorContract(
       assert.equal(await replay(), 0)
     })
 
-    test('the backlog counts what has not come to its end, and says why; a look says what is there', async t => {
+    test('the backlog counts what has not come to its end; a look says what is there', async t => {
       const { store, operator } = await busyDesk(make, t)
       const [one, two] = await store.claim('webhook', 2)
       await store.settle(one!, abandoned)
@@ -240,11 +240,7 @@ export function operatorContract(
       await store.settle((await store.claim('crm', 1))[0]!, { is: 'delivered' })
       assert.deepEqual(await operator.backlog(), {
         pending: 1,
-        waiting: {
-          crm: { count: 2, why: null },
-          webhook: { count: 2, why: 'HTTP 503' },
-          [provider]: { count: 1, why: null },
-        },
+        waiting: { crm: 2, webhook: 2, [provider]: 1 },
         abandoned: 1,
       })
       assert.match(await operator.look(), /./)
@@ -268,7 +264,7 @@ export function operatorContract(
         assert.equal(await operator.delivery(given!.number), undefined)
         const { pending, waiting } = await operator.backlog()
         assert.equal(pending, 0)
-        assert.ok(waiting.crm!.count >= 2)
+        assert.ok(waiting.crm! >= 2)
         assert.match(await operator.look(), /./)
         await operator.replay({ abandoned: true })
         await operator.replay({ numbers: [...left, given!.number] })

@@ -12,22 +12,6 @@ import {
 import { type Dialect, type Engine, lend, type Sql, type Value } from '../sql.ts'
 import { erasedAt } from './erasure.ts'
 
-/** Contacts, as the operator reads them. */
-export interface Contacts {
-  /**
-   * Contacts that joined before the call, in the order in which they did. Resolves when they can be read.
-   *
-   * They are read a page at a time, as fast as they are taken, and nothing is held in the store between two pages. So a
-   * contact is as it was when its page was read, and one that was removed meanwhile is missing.
-   */
-  contacts(filter?: ContactFilter): Promise<AsyncIterable<Contact>>
-  /** Those that were added last, the last one first: `limit` at most. */
-  addedLast(filter: ContactFilter, limit: number): Promise<readonly Contact[]>
-  count(filter: ContactFilter): Promise<number>
-  /** Everything about the person with this address, at one moment. */
-  person(email: string): Promise<Person>
-}
-
 /** Which contacts: those for which all of it holds. */
 export interface ContactFilter {
   /**
@@ -57,28 +41,36 @@ export interface Person {
   readonly erasedAt: Date | undefined
 }
 
-export const contacts = (engine: Engine): Contacts => ({
-  contacts: filter => readContacts(engine, filter),
-  addedLast: (filter, limit) =>
+/** Contacts, as the operator reads them. */
+export const contacts = (engine: Engine) => ({
+  /**
+   * Contacts that joined before the call, in the order in which they did. Resolves when they can be read.
+   *
+   * They are read a page at a time, as fast as they are taken, and nothing is held in the store between two pages. So a
+   * contact is as it was when its page was read, and one that was removed meanwhile is missing.
+   */
+  async contacts(filter: ContactFilter = {}): Promise<AsyncIterable<Contact>> {
+    const last = 'select coalesce(max(number), 0) as number from contact'
+    const [row] = await lend(engine, 'reading', sql => sql.all<{ number: number }>(last))
+    // Nothing is open until somebody reads.
+    return readPages(engine, { ...filter, upTo: row!.number })
+  },
+  /** Those that were added last, the last one first: `limit` at most. */
+  addedLast: (filter: ContactFilter, limit: number): Promise<readonly Contact[]> =>
     lend(engine, 'reading', async sql => (await select(sql, filter, 'desc', limit)).map(contactOf)),
-  count: filter =>
+  count: (filter: ContactFilter): Promise<number> =>
     lend(engine, 'reading', async sql => {
       const { where, values } = conditionsOf(filter, sql.dialect)
       const [row] = await sql.all<{ n: number }>(`select count(*) as n from contact ${where}`, values)
       return row!.n
     }),
-  person: email => lend(engine, 'reading', sql => sql.snapshot(sql => readPerson(sql, email))),
+  /** Everything about the person with this address, at one moment. */
+  person: (email: string): Promise<Person> =>
+    lend(engine, 'reading', sql => sql.snapshot(sql => readPerson(sql, email))),
 })
 
 /** Contacts in memory at once. */
 const PAGE = 1_000
-
-/** Nothing is open until somebody reads. */
-async function readContacts(engine: Engine, filter: ContactFilter = {}): Promise<AsyncIterable<Contact>> {
-  const last = 'select coalesce(max(number), 0) as number from contact'
-  const [row] = await lend(engine, 'reading', sql => sql.all<{ number: number }>(last))
-  return readPages(engine, { ...filter, upTo: row!.number })
-}
 
 /** One transaction for all pages would keep the store from clearing up behind itself for as long as the reader takes. */
 async function* readPages(engine: Engine, which: Which): AsyncGenerator<Contact> {
@@ -130,14 +122,8 @@ export interface Which extends ContactFilter {
   readonly upTo?: number | undefined
 }
 
-export interface Conditions {
-  /** `where …`; nothing if all contacts are meant. */
-  readonly where: string
-  readonly values: readonly Value[]
-}
-
-/** The same in both engines, but for the upper and lower case of names, which each folds in its own way. */
-export function conditionsOf(which: Which, { contains, domain, among, elements }: Dialect): Conditions {
+/** `where …`, or nothing if all contacts are meant, and its values. Each engine folds the case of names in its own way. */
+export function conditionsOf(which: Which, { contains, domain, among, elements }: Dialect) {
   const { search, since, until, state, reason, source, addresses, above, upTo } = which
   const values: Value[] = []
   const given = (value: Value) => `$${values.push(value)}`

@@ -1,17 +1,7 @@
 import { type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES, type Span } from '../../waitlist/alerts/counts.ts'
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { SOURCE_LABEL } from '../rows.ts'
-import { type Dialect, type Engine, lend, type Sql } from '../sql.ts'
-
-/** What the list amounts to. */
-export interface Counting {
-  /** Counts everything, of one moment. Among a million contacts it takes some tenths of a second. */
-  counts(): Promise<Counts>
-}
-
-export const counting = (engine: Engine): Counting => ({
-  counts: () => lend(engine, 'reading', sql => sql.snapshot(sql => countAll(sql, null))),
-})
+import type { Dialect, Sql } from '../sql.ts'
 
 /** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
 const LISTED =

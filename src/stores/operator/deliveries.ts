@@ -9,24 +9,7 @@ import {
   recordOf,
 } from '../rows.ts'
 import { type Dialect, type Engine, lend, once, type Sql, type Value } from '../sql.ts'
-import { inSteps } from '../steps.ts'
-
-/** Deliveries, as the operator sees and replays them. */
-export interface Deliveries {
-  /** The newest first. */
-  deliveries(filter: DeliveryFilter): Promise<readonly DeliveryRecord[]>
-  /** One delivery with its contact; undefined if there is none with this number. */
-  delivery(number: number): Promise<ContactDelivery | undefined>
-  /**
-   * Makes deliveries due now, as if they were new. Replaying clears their doubt, which is the operator's decision; only
-   * hand-overs keep it, since the provider can resolve it. A delivery that is under way is left alone, or it would be
-   * attempted twice at once. It goes in short steps, so that signups do not wait, and what was done stays done if it is
-   * stopped. `progress` is called after each step of `abandoned`.
-   */
-  replay(wish: ReplayWish, progress?: ReplayProgress): Promise<Replay>
-  /** Nothing where the first start has yet to make the tables. */
-  backlog(): Promise<Backlog>
-}
+import { inSteps, type Progress } from '../steps.ts'
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined
@@ -35,18 +18,10 @@ export interface DeliveryFilter {
   readonly limit: number
 }
 
-export interface ContactDelivery {
-  readonly record: DeliveryRecord
-  readonly contact: Contact
-}
-
 /** Either deliveries by number, or all abandoned ones. */
 export type ReplayWish =
   | { readonly numbers: readonly number[] }
   | { readonly abandoned: true; readonly destination?: string | undefined }
-
-/** `done`: the deliveries that were looked at so far. `total`: those that were abandoned at the start. */
-export type ReplayProgress = (done: number, total: number) => void
 
 /** The result of a replay. The numbers in `underWay` are leased now; those in `unknown` do not exist. */
 export interface Replay {
@@ -59,20 +34,30 @@ export interface Replay {
 export interface Backlog {
   /** Contacts. */
   readonly pending: number
-  /** Waiting deliveries by destination. `why`: how one of their attempts ended, if there was any. */
-  readonly waiting: Readonly<Record<string, { readonly count: number; readonly why: string | null }>>
+  /** How many deliveries wait, by destination. */
+  readonly waiting: Readonly<Record<string, number>>
   /** Deliveries that were abandoned. */
   readonly abandoned: number
 }
 
-export const deliveries = (engine: Engine): Deliveries => ({
-  deliveries: filter => lend(engine, 'reading', sql => listDeliveries(sql, filter)),
-  delivery: number => lend(engine, 'reading', sql => showDelivery(sql, number)),
-  replay: (wish, progress) =>
+/** Deliveries, as the operator sees and replays them. */
+export const deliveries = (engine: Engine) => ({
+  /** The newest first. */
+  deliveries: (filter: DeliveryFilter) => lend(engine, 'reading', sql => listDeliveries(sql, filter)),
+  /** One delivery with its contact; undefined if there is none with this number. */
+  delivery: (number: number) => lend(engine, 'reading', sql => showDelivery(sql, number)),
+  /**
+   * Makes deliveries due now, as if they were new. Replaying clears their doubt, which is the operator's decision; only
+   * hand-overs keep it, since the provider can resolve it. A delivery that is under way is left alone, or it would be
+   * attempted twice at once. It goes in short steps, so that signups do not wait, and what was done stays done if it is
+   * stopped. `progress` is called after each step of `abandoned`.
+   */
+  replay: (wish: ReplayWish, progress?: Progress): Promise<Replay> =>
     lend(engine, 'writing', sql =>
       'numbers' in wish ? renewSome(sql, wish.numbers) : renewAbandoned(sql, wish.destination ?? null, progress),
     ),
-  async backlog() {
+  /** Nothing where the first start has yet to make the tables. */
+  async backlog(): Promise<Backlog> {
     const opened = await engine.openIfMade()
     return opened === null ? NO_BACKLOG : lend(engine, opened, backlog)
   },
@@ -96,7 +81,10 @@ async function listDeliveries(
   return (await sql.all<RecordRow>(text, values)).map(recordOf)
 }
 
-async function showDelivery(sql: Sql, number: number): Promise<ContactDelivery | undefined> {
+async function showDelivery(
+  sql: Sql,
+  number: number,
+): Promise<{ readonly record: DeliveryRecord; readonly contact: Contact } | undefined> {
   const text =
     `select ${RECORD_COLUMNS}, ${CONTACT_COLUMNS} from delivery join contact on contact.number = delivery.contact` +
     ' where delivery.number = $1'
@@ -127,11 +115,7 @@ function renewSome(sql: Sql, numbers: readonly number[]): Promise<Replay> {
   })
 }
 
-async function renewAbandoned(
-  sql: Sql,
-  destination: string | null,
-  progress: ReplayProgress = () => {},
-): Promise<Replay> {
+async function renewAbandoned(sql: Sql, destination: string | null, progress: Progress = () => {}): Promise<Replay> {
   // Apart from the change, since it needs no lock. Those to other destinations are looked at too, so each step is short.
   const page =
     'select max(number) as last, count(*) as count from' +
@@ -162,11 +146,8 @@ async function backlog(sql: Sql): Promise<Backlog> {
     "select (select count(*) from contact where state = 'pending') as pending," +
       " (select count(*) from delivery where state = 'abandoned') as abandoned",
   )
-  const waiting = await sql.all<{ destination: string; count: number; why: string | null }>(
-    'select destination, count(*) as count, (select why from delivery as other' +
-      " where other.state = 'waiting' and other.destination = delivery.destination and why is not null" +
-      " order by due_at desc limit 1) as why from delivery where state = 'waiting' group by destination",
+  const waiting = await sql.all<{ destination: string; count: number }>(
+    "select destination, count(*) as count from delivery where state = 'waiting' group by destination",
   )
-  const entries = waiting.map(({ destination, count, why }) => [destination, { count, why }])
-  return { ...counts!, waiting: Object.fromEntries(entries) }
+  return { ...counts!, waiting: Object.fromEntries(waiting.map(({ destination, count }) => [destination, count])) }
 }

@@ -6,17 +6,6 @@ import { FARTHEST_LEASE } from '../rows.ts'
 import { newSecret, secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 
-/** Erases people. */
-export interface Erasure {
-  /** What is stored about the contact with this address; undefined: it is not on the list. */
-  traces(email: string): Promise<Traces | undefined>
-  /**
-   * Deletes the contact with its deliveries in one step, and keeps a keyed hash of the address, so that older copies do not
-   * come back. An attempt that is under way may still arrive; its outcome is stored nowhere.
-   */
-  erase(email: string): Promise<Traces | undefined>
-}
-
 /** What is stored about a contact, without the contact itself. Each destination is in one of the three lists at most. */
 export interface Traces {
   readonly state: ContactState
@@ -53,9 +42,14 @@ export async function erasedAt(sql: Sql, emails: readonly string[]): Promise<Rea
   return new Map(rows.map(({ hash, erased_at }) => [keys.get(hash)!, new Date(erased_at)]))
 }
 
-export const erasure = (engine: Engine): Erasure => ({
-  traces: email => lend(engine, 'reading', async sql => (await find(sql, email))?.traces),
-  async erase(email) {
+export const erasure = (engine: Engine) => ({
+  /** What is stored about the contact with this address; undefined: it is not on the list. */
+  traces: (email: string) => lend(engine, 'reading', async sql => (await find(sql, email))?.traces),
+  /**
+   * Deletes the contact with its deliveries in one step, and keeps a keyed hash of the address, so that older copies do not
+   * come back. An attempt that is under way may still arrive; its outcome is stored nowhere.
+   */
+  async erase(email: string): Promise<Traces | undefined> {
     const traces = await lend(engine, 'writing', sql => erase(sql, email))
     if (traces !== undefined) await engine.emptyLog()
     return traces

@@ -2,22 +2,9 @@ import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../rows.ts'
 import { type Engine, lend, once, type Sql } from '../sql.ts'
-import { inSteps } from '../steps.ts'
+import { inSteps, type Progress } from '../steps.ts'
 import { type ContactFilter, conditionsOf, type Which } from './contacts.ts'
 import { type Announcement, initialState } from './imports.ts'
-
-/** What becomes of held contacts. */
-export interface Holding {
-  /** Counts them, of one moment. */
-  countHeld(which: HeldFilter): Promise<HeldCounts>
-  /**
-   * Stores them as new signups are stored now, in the order in which they signed up. With a provider they are pending then,
-   * and handed over in that order at its pace; without one they are listed, with their events and deliveries.
-   */
-  release(which: HeldFilter, announcement: Announcement, course: Course): Promise<Decided>
-  /** Deletes them. Nobody counts as erased, so the same addresses may sign up again. */
-  discard(which: HeldFilter, course: Course): Promise<Decided>
-}
 
 /** Which of them: those for which all of it holds. */
 export interface HeldFilter extends Pick<ContactFilter, 'reason' | 'domain' | 'search' | 'until'> {
@@ -29,8 +16,7 @@ export interface HeldFilter extends Pick<ContactFilter, 'reason' | 'domain' | 's
  * What was done stays done if it is stopped, and the rest is still held.
  */
 export interface Course {
-  /** Called after each step. `done`: those that were looked at so far; `total`: those that were held when it began. */
-  readonly progress: (done: number, total: number) => void
+  readonly progress: Progress
   /** Ends it between two steps. */
   readonly signal: AbortSignal
 }
@@ -57,14 +43,22 @@ export interface HeldCounts {
 const HELD_DOMAINS = 20
 const HELD_HOURS = 48
 
-export const holding = (engine: Engine): Holding => ({
-  countHeld: which => lend(engine, 'reading', sql => sql.snapshot(sql => countHeld(sql, which))),
-  release: (which, announcement, course) =>
+/** What becomes of held contacts. */
+export const holding = (engine: Engine) => ({
+  /** Counts them, of one moment. */
+  countHeld: (which: HeldFilter) => lend(engine, 'reading', sql => sql.snapshot(sql => countHeld(sql, which))),
+  /**
+   * Stores them as new signups are stored now, in the order in which they signed up. With a provider they are pending then,
+   * and handed over in that order at its pace; without one they are listed, with their events and deliveries.
+   */
+  release: (which: HeldFilter, announcement: Announcement, course: Course) =>
     lend(engine, 'writing', sql => {
       const change = (sql: Sql, numbers: string) => release(sql, numbers, announcement)
       return decide(engine, sql, which, course, change, engine.requireRoom)
     }),
-  discard: (which, course) => lend(engine, 'writing', sql => decide(engine, sql, which, course, discard, () => {})),
+  /** Deletes them. Nobody counts as erased, so the same addresses may sign up again. */
+  discard: (which: HeldFilter, course: Course) =>
+    lend(engine, 'writing', sql => decide(engine, sql, which, course, discard, () => {})),
 })
 
 async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {

@@ -8,19 +8,7 @@ import { type Engine, lend, once, type Pace, type Sql } from '../sql.ts'
 import { inSteps } from '../steps.ts'
 import { erasedAt } from './erasure.ts'
 
-/** Contacts that come from a file instead of signing up. */
-export interface Imports {
-  /**
-   * Adds contacts in the order of their entries. Of several entries with one address the first counts, and a contact that
-   * is on the list stays as it is. An address that was erased is added only if its entry is of a later time.
-   *
-   * It goes in short steps, so that signups do not wait. What was added stays if it is stopped; with the same entries, the
-   * next call ends with the same list.
-   */
-  importContacts(entries: AsyncIterable<readonly Entry[]>, wish: ImportWish): Promise<Imported>
-}
-
-/** One contact to be. */
+/** One contact to be, from a file. */
 export interface Entry {
   readonly signup: Signup
   /** UUIDv7; absent: a new one. */
@@ -62,8 +50,15 @@ type Fate = 'added' | 'existing' | 'erased'
 /** Decides about a batch in one transaction: a fate for each entry. */
 type Decide = (batch: readonly Entry[]) => Promise<readonly Fate[]>
 
-export const imports = (engine: Engine): Imports => ({
-  async importContacts(entries, wish) {
+export const imports = (engine: Engine) => ({
+  /**
+   * Adds contacts in the order of their entries. Of several entries with one address the first counts, and a contact that
+   * is on the list stays as it is. An address that was erased is added only if its entry is of a later time.
+   *
+   * It goes in short steps, so that signups do not wait. What was added stays if it is stopped; with the same entries, the
+   * next call ends with the same list.
+   */
+  async importContacts(entries: AsyncIterable<readonly Entry[]>, wish: ImportWish): Promise<Imported> {
     const opened = await engine.openOrMake(wish.dryRun, wish.made)
     return lend(engine, opened, sql => {
       const decide: Decide = async batch => {

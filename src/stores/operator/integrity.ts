@@ -3,13 +3,6 @@ import { secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 
 /** Whether a store can be trusted, and whether somebody works on what it keeps. */
-export interface IntegrityCheck {
-  /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
-  checkIntegrity(): Promise<Integrity | null>
-  /** A value that all instances share; null: none of them has made it yet. */
-  secret(name: string): Promise<string | null>
-}
-
 export interface Integrity {
   /** What the engine finds wrong in its own file; null: nothing, or it keeps that to itself (PostgreSQL). */
   readonly damage: string | null
@@ -31,8 +24,9 @@ const LATE = 2 * LEASE
 /** What an engine alone can tell. */
 export type Condition = (sql: Sql) => Promise<Pick<Integrity, 'damage' | 'size' | 'free'>>
 
-export const integrity = (engine: Engine, condition: Condition): IntegrityCheck => ({
-  async checkIntegrity() {
+export const integrity = (engine: Engine, condition: Condition) => ({
+  /** Reads everything and changes nothing, which takes seconds among millions. Null: the first start has yet to make the tables. */
+  async checkIntegrity(): Promise<Integrity | null> {
     const opened = await engine.openIfMade()
     if (opened === null) return null
     return lend(engine, opened, async sql => {
@@ -50,5 +44,6 @@ export const integrity = (engine: Engine, condition: Condition): IntegrityCheck 
       }
     })
   },
-  secret: name => lend(engine, 'reading', async sql => (await secretOf(sql, name)) ?? null),
+  /** A value that all instances share; null: none of them has made it yet. */
+  secret: (name: string) => lend(engine, 'reading', async sql => (await secretOf(sql, name)) ?? null),
 })

@@ -1,35 +1,22 @@
 import type { Pruned } from '../../waitlist/ports/upkeep.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
-import { inSteps } from '../steps.ts'
+import { inSteps, type Progress } from '../steps.ts'
 
-/** Deletes deliveries that are of no use any more. */
-export interface Pruning {
+export const pruning = (engine: Engine) => ({
   /**
    * Deletes the deliveries of events that ended before then. It goes in short steps, so that signups do not wait, and what
-   * was done stays done if it is stopped. `progress` is called after each step.
+   * was done stays done if it is stopped.
    */
-  prune(before: Date, progress?: PruneProgress): Promise<Pick<Pruned, 'deleted' | 'abandoned'>>
-}
-
-/** `done`: the deliveries that were looked at so far. `total`: those that were there at the start. */
-export type PruneProgress = (done: number, total: number) => void
-
-export const pruning = (engine: Engine): Pruning => ({
-  prune: (before, progress) => lend(engine, 'writing', sql => prune(sql, before, progress)),
+  prune: (before: Date, progress?: Progress) => lend(engine, 'writing', sql => prune(sql, before, progress)),
 })
 
-async function prune(sql: Sql, before: Date, progress: PruneProgress = () => {}) {
+async function prune(sql: Sql, before: Date, progress: Progress = () => {}) {
   const [all] = await sql.all<{ total: number }>('select count(*) as total from delivery')
   const sums = { deleted: 0, abandoned: 0 }
   let [done, after] = [0, 0]
   await inSteps(async most => {
-    const { deleted, abandoned, last, looked } = await pruneStep(sql, {
-      now: before,
-      age: 0,
-      after,
-      most,
-      byHand: true,
-    })
+    const step = { now: before, age: 0, after, most, byHand: true }
+    const { deleted, abandoned, last, looked } = await pruneStep(sql, step)
     sums.deleted += deleted
     sums.abandoned += abandoned
     done += looked
