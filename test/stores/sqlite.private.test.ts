@@ -80,7 +80,7 @@ describe('with a umask of 000, in a folder for everybody, only this user can rea
     await target.begin()
     assert.deepEqual(modesIn(folder), all('target.db-lock', 'target.db.unfinished-move'))
     await target.finish({ contact: 0, delivery: 0, erased: 0, secret: 0 })
-    await target.commit(undefined)
+    await target.commit()
     assert.deepEqual(modesIn(folder), all('target.db', 'target.db-lock'))
     await target.close()
   })

@@ -10,28 +10,29 @@ const forTables = <T>(make: (table: Table) => T) =>
 
 export type Row = { readonly number: number } & Readonly<Record<string, string | number | null>>
 
-/** A store that a move may begin or end with. Every method throws `OperatorError` if it cannot be used. */
+/** A store that a move may begin or end with. */
 export interface Movable {
   /** For messages: without user and password. */
   readonly name: string
   /** The file that it is now; null: there is none. */
   file(): string | null
   /** Opens a snapshot of it. */
-  openSource(): Promise<SourceEnd>
-  openTarget(): Promise<TargetEnd>
+  openSource(): Promise<Source>
+  openTarget(): Promise<Target>
+  /** What a failure of either means. */
+  cannotUse(error: unknown): OperatorError
 }
 
 interface End {
   readonly name: string
   /** The same for two names of one database. */
   readonly identity: string
-  /** What a failure of its statements means. */
-  cannotUse(error: unknown): OperatorError
+  /** Up to `most` rows with numbers above `after`, in order; of a target, once it is finished. */
+  read(table: Table, after: number, most: number): Promise<readonly Row[]>
   close(): Promise<void>
 }
 
-export interface SourceEnd extends End {
-  readonly sql: Sql
+export interface Source extends End {
   /** How many rows there are, and the greatest number that any row ever had, even if it was deleted; 0 if there was none. */
   extent(table: Table): Promise<Extent>
   /** Whether anything was changed since it was opened. Call it last: it ends the snapshot. */
@@ -44,40 +45,21 @@ export interface Extent {
 }
 
 /** Until `commit` nobody else sees the rows, and without `commit` nothing is left of them. */
-export interface TargetEnd extends End {
+export interface Target extends End {
   /**
    * Locks everybody else out until it is closed.
    *
-   * @returns where the rows are written.
    * @throws {OperatorError} when it is in use or not empty; nothing was changed then.
    */
-  begin(): Promise<Sql>
+  begin(): Promise<void>
+  write(table: Table, rows: readonly Row[]): Promise<void>
+  /** Ends the writing. Rows that are added later get numbers above these. */
+  finish(last: Readonly<Record<Table, number>>): Promise<void>
   /**
-   * Ends the writing. Rows that are added later get numbers above these.
-   *
-   * @returns where the written rows are read.
-   */
-  finish(last: Readonly<Record<Table, number>>): Promise<Sql>
-  /**
-   * Makes the copy visible in one step. False: the answer was lost, so it is unknown whether that took place. `first`: a
-   * contact that is only there if it did.
+   * Makes the copy visible in one step. False: the answer was lost, so it is unknown whether that took place.
    *
    * @throws {OperatorError} when it certainly did not take place.
    */
-  commit(first: Row | undefined): Promise<boolean>
-}
-
-/** The two sides, with reading and writing as they are for both engines. */
-export interface Source extends Omit<SourceEnd, 'sql' | 'cannotUse'> {
-  /** Up to `most` rows with numbers above `after`, in order. */
-  read(table: Table, after: number, most: number): Promise<readonly Row[]>
-}
-
-export interface Target extends Omit<TargetEnd, 'begin' | 'finish' | 'commit' | 'cannotUse'> {
-  begin(): Promise<void>
-  write(table: Table, rows: readonly Row[]): Promise<void>
-  finish(last: Readonly<Record<Table, number>>): Promise<void>
-  read: Source['read']
   commit(): Promise<boolean>
 }
 
@@ -161,37 +143,11 @@ async function moveStores(from: Movable, to: Movable, options: MoveOptions): Pro
 const itself = ({ name }: Movable): OperatorError =>
   new OperatorError(`DATABASE_URL and --to are the same database, ${name}. There is nothing to move.`)
 
-export async function openSource(from: Movable): Promise<Source> {
-  const { sql, cannotUse, ...end } = await from.openSource()
-  return naming({ ...end, read: (table, after, most) => readRows(sql, table, after, most) }, cannotUse)
-}
+/** Both sides, whose failures say what they mean. */
+export const openSource = async (from: Movable): Promise<Source> => naming(await from.openSource(), from)
+export const openTarget = async (to: Movable): Promise<Target> => naming(await to.openTarget(), to)
 
-export async function openTarget(to: Movable): Promise<Target> {
-  const { cannotUse, ...end } = await to.openTarget()
-  let sql: Sql
-  let first: Row | undefined
-  return naming(
-    {
-      ...end,
-      async begin() {
-        sql = await end.begin()
-      },
-      async write(table, rows) {
-        if (table === 'contact') first ??= rows[0]
-        await sql.insert(table, tables[table], rows)
-      },
-      async finish(last) {
-        sql = await end.finish(last)
-      },
-      read: (table, after, most) => readRows(sql, table, after, most),
-      commit: () => end.commit(first),
-    },
-    cannotUse,
-  )
-}
-
-/** The same side, whose failures say what they mean. */
-function naming<Side extends object>(side: Side, cannotUse: End['cannotUse']): Side {
+function naming<Side extends object>(side: Side, { cannotUse }: Movable): Side {
   const named = Object.entries(side).map(([name, method]) => {
     if (typeof method !== 'function') return [name, method]
     const use = async (...all: unknown[]) => {
@@ -209,7 +165,7 @@ function naming<Side extends object>(side: Side, cannotUse: End['cannotUse']): S
 /** Whoever takes a leased row over is in doubt about it. */
 const DOUBT = 'case when doubt or token is not null then 1 else 0 end as doubt'
 
-function readRows(sql: Sql, table: Table, after: number, most: number): Promise<readonly Row[]> {
+export function readRows(sql: Sql, table: Table, after: number, most: number): Promise<readonly Row[]> {
   const columns = Object.keys(tables[table]).map(column => (column === 'doubt' ? DOUBT : column))
   const text = `select ${columns.join(', ')} from ${table} where number > $1 order by number limit $2`
   return sql.all<Row>(text, [after, most])

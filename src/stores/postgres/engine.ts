@@ -82,7 +82,7 @@ function engineOf(url: string): Engine {
 const MADE = "select to_regclass('delivery') is not null as made"
 
 /** If the tables are missing (42P01), the service has never run on this database. */
-function cannotUse(url: string, error: unknown): OperatorError {
+export function cannotUse(url: string, error: unknown): OperatorError {
   if (error instanceof OperatorError) return error
   const missing = (error as { code?: string }).code === '42P01'
   const why = missing ? 'it has no waitlist. Start the service once, which makes its tables' : reasonOf(error)

@@ -1,12 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { QueryConfig, QueryResultRow } from 'pg'
 import { OperatorError } from '../../waitlist/ports/log.ts'
-import { type Extent, type Movable, notEmpty, type Row, type SourceEnd, type TargetEnd } from '../operator/move.ts'
-import { type Table, tableNames } from '../rows.ts'
+import { type Extent, type Movable, notEmpty, type Row, readRows, type Source, type Target } from '../operator/move.ts'
+import { type Table, tableNames, tables } from '../rows.ts'
 import type { Sql } from '../sql.ts'
 import type { Borrowed } from './client.ts'
-import { nameOf, open, STATEMENT } from './engine.ts'
-import { reasonOf } from './errors.ts'
+import { cannotUse, nameOf, open, STATEMENT } from './engine.ts'
 import { isCurrent, LOCK_SCHEMA, requireFit, requireRights, upgrade, upgradeWithin } from './schema.ts'
 import { within } from './sql.ts'
 
@@ -16,6 +15,7 @@ export const postgresMovable = (url: string): Movable => ({
   file: () => null,
   openSource: () => connected(url, sourceOn),
   openTarget: () => connected(url, connection => targetOn(connection, url)),
+  cannotUse: error => cannotUse(url, error),
 })
 
 /** A restarted server has another start time, but a move does not outlast a restart. */
@@ -43,7 +43,7 @@ const ASKING = 15_000
  *
  * @throws {OperatorError} also when it contains no waitlist.
  */
-async function sourceOn({ name, client, query, ...connection }: Connection): Promise<SourceEnd> {
+async function sourceOn({ name, client, query, close }: Connection): Promise<Source> {
   const [there] = await query("select to_regclass('waitlist_schema') is not null as there")
   if (!there?.there) {
     throw new OperatorError(`There is no waitlist in ${name}: DATABASE_URL names the database to move from.`)
@@ -57,11 +57,12 @@ async function sourceOn({ name, client, query, ...connection }: Connection): Pro
   await begin()
   const [identity] = await query(IDENTITY)
   const [opened] = await query(STATE, [], LONG)
+  const sql = within(query as Sql['all'])
   return {
-    ...connection,
     name,
     identity: identity!.identity,
-    sql: within(query as Sql['all']),
+    read: (...which) => readRows(sql, ...which),
+    close,
     extent: async table => (await query(extentOf(table), [], LONG))[0] as Extent,
     async changed() {
       await query('commit')
@@ -81,16 +82,22 @@ const extentOf = (table: Table): string =>
   `select count(*) as rows, greatest(max(number), pg_sequence_last_value(${sequenceOf(table)}::regclass), 0) as last from ${table}`
 
 /** A database to move to: one transaction creates its tables, if there are none, and fills them. */
-async function targetOn({ name, client, query, ...connection }: Connection, url: string): Promise<TargetEnd> {
+async function targetOn({ name, client, query, close }: Connection, url: string): Promise<Target> {
   await requireFit(client, name)
   const [identity] = await query(IDENTITY)
   const sql = within(query as Sql['all'])
   let begun = false
   let last: Readonly<Record<Table, number>> | undefined
+  /** A contact that is only there if the commit took place. */
+  let first: Row | undefined
   return {
-    ...connection,
     name,
     identity: identity!.identity,
+    read: (...which) => readRows(sql, ...which),
+    write(table, rows) {
+      if (table === 'contact') first ??= rows[0]
+      return sql.insert(table, tables[table], rows)
+    },
     async begin() {
       begun = true
       await query('begin isolation level read committed read write')
@@ -108,13 +115,11 @@ async function targetOn({ name, client, query, ...connection }: Connection, url:
       for (const table of tableNames) {
         if ((await query(`select 1 from ${table} limit 1`)).length > 0) throw notEmpty(name)
       }
-      return sql
     },
     async finish(greatest) {
       last = greatest
-      return sql
     },
-    async commit(first) {
+    async commit() {
       // Sequences do not take part in the transaction. If the commit fails, the empty table will begin with a greater
       // number, which is harmless.
       for (const table of tableNames) {
@@ -134,7 +139,7 @@ async function targetOn({ name, client, query, ...connection }: Connection, url:
     async close() {
       // At once, so that the next one finds no lock.
       if (begun) await query('rollback', [], LOCK_TIMEOUT).catch(() => {})
-      await connection.close()
+      await close()
     },
   }
 }
@@ -195,7 +200,7 @@ async function requireSequences(query: Query, name: string, right: 'select' | 'u
 
 type Query = (text: string, values?: readonly unknown[], timeout?: number) => Promise<readonly QueryResultRow[]>
 
-interface Connection extends Pick<SourceEnd, 'cannotUse'>, Pick<Borrowed, 'client'> {
+interface Connection extends Pick<Borrowed, 'client'> {
   /** For messages: without user and password. */
   readonly name: string
   readonly query: Query
@@ -206,7 +211,6 @@ interface Connection extends Pick<SourceEnd, 'cannotUse'>, Pick<Borrowed, 'clien
 async function connected<T>(url: string, make: (connection: Connection) => Promise<T>): Promise<T> {
   const name = nameOf(url)
   const database = open(url)
-  const cannotUse = (error: unknown) => new OperatorError(`${name} cannot be used: ${reasonOf(error)}`)
   let release = () => {}
   const close = async () => {
     release()
@@ -220,9 +224,9 @@ async function connected<T>(url: string, make: (connection: Connection) => Promi
       const patient: QueryConfig & { query_timeout: number } = { text, values: [...values], query_timeout: timeout }
       return (await client.query(patient)).rows
     }
-    return await make({ name, client, query, cannotUse, close })
+    return await make({ name, client, query, close })
   } catch (error) {
     await close()
-    throw error instanceof OperatorError ? error : cannotUse(error)
+    throw cannotUse(url, error)
   }
 }

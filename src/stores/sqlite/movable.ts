@@ -2,8 +2,9 @@ import { closeSync, existsSync, openSync, realpathSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import { storeName } from '../location.ts'
-import { type Movable, notEmpty, type SourceEnd, type TargetEnd } from '../operator/move.ts'
-import { tableNames } from '../rows.ts'
+import { type Movable, notEmpty, readRows, type Source, type Target } from '../operator/move.ts'
+import { tableNames, tables } from '../rows.ts'
+import type { Sql } from '../sql.ts'
 import { publish, requireNoLog } from './backup.ts'
 import { holdPlace, openForReading, openSqliteFile, requireReleased, upgrade } from './schema.ts'
 import { sqliteSql } from './sql.ts'
@@ -12,11 +13,11 @@ import { sqliteSql } from './sql.ts'
 export function sqliteMovable(path: string): Movable {
   const name = storeName({ kind: 'sqlite', path })
   const cannotUse = (error: unknown) => new OperatorError(`${name} cannot be used: ${(error as Error).message}`)
-  const open = <End>(end: (path: string, shared: Pick<SourceEnd, 'name' | 'cannotUse'>) => End) => {
+  const open = <End>(end: (path: string, name: string) => End) => {
     if (path === ':memory:')
       throw new OperatorError('sqlite::memory: exists in one process only, so nothing can be moved to or from it.')
     try {
-      return end(path, { name, cannotUse })
+      return end(path, name)
     } catch (error) {
       throw error instanceof OperatorError ? error : cannotUse(error)
     }
@@ -26,6 +27,7 @@ export function sqliteMovable(path: string): Movable {
     file: () => (existsSync(path) ? realpathSync(path) : null),
     openSource: async () => open(sourceAt),
     openTarget: async () => open(targetAt),
+    cannotUse,
   }
 }
 
@@ -35,7 +37,7 @@ export function sqliteMovable(path: string): Movable {
  *
  * @throws {OperatorError} also when there is no such file.
  */
-function sourceAt(given: string, shared: Pick<SourceEnd, 'name' | 'cannotUse'>): SourceEnd {
+function sourceAt(given: string, name: string): Source {
   openForReading(given).close()
   const { path, database, close } = openSqliteFile({ path: given })
   // The lock keeps services out, but not a replay of deliveries or the sqlite3 shell.
@@ -45,9 +47,9 @@ function sourceAt(given: string, shared: Pick<SourceEnd, 'name' | 'cannotUse'>):
   const version = database.prepare('pragma data_version')
   const opened = version.get()?.data_version
   return {
-    ...shared,
+    name,
     identity: path,
-    sql,
+    read: (...which) => readRows(sql, ...which),
     async extent(table) {
       const [extent] = await sql.all<{ rows: number; last: number }>(
         `select count(*) as rows, coalesce((select seq from sqlite_sequence where name = $1), 0) as last from ${table}`,
@@ -67,10 +69,11 @@ function sourceAt(given: string, shared: Pick<SourceEnd, 'name' | 'cannotUse'>):
  * A file to move to. It is written beside its path, under another name, and renamed at the end. What a killed move leaves
  * is removed by the next one.
  */
-function targetAt(given: string, shared: Pick<TargetEnd, 'name' | 'cannotUse'>): TargetEnd {
+function targetAt(given: string, name: string): Target {
   const { path, close } = holdPlace(given)
   const unfinished = `${path}.unfinished-move`
   let open: DatabaseSync | undefined
+  let sql: Sql
 
   /** Opens the file for the next step, after the step before has closed it. */
   const opened = (readOnly = false) => {
@@ -79,10 +82,12 @@ function targetAt(given: string, shared: Pick<TargetEnd, 'name' | 'cannotUse'>):
     return open
   }
   return {
-    ...shared,
+    name,
     identity: path,
+    read: (...which) => readRows(sql, ...which),
+    write: (table, rows) => sql.insert(table, tables[table], rows),
     async begin() {
-      if (existsSync(path)) withEmpty(path, shared.name, () => {})
+      if (existsSync(path)) withEmpty(path, name, () => {})
       else requireNoLog(path)
       rmSync(unfinished, { force: true })
       closeSync(openSync(unfinished, 'wx', 0o600))
@@ -91,7 +96,7 @@ function targetAt(given: string, shared: Pick<TargetEnd, 'name' | 'cannotUse'>):
       database.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -16384')
       upgrade(database, unfinished)
       database.exec('begin')
-      return sqliteSql(database)
+      sql = sqliteSql(database)
     },
     async finish(last) {
       for (const table of tableNames) {
@@ -99,13 +104,13 @@ function targetAt(given: string, shared: Pick<TargetEnd, 'name' | 'cannotUse'>):
         open?.prepare('insert into sqlite_sequence (name, seq) values (?, ?)').run(table, last[table])
       }
       open?.exec('commit')
-      return sqliteSql(opened(true))
+      sql = sqliteSql(opened(true))
     },
     async commit() {
       open?.close()
       open = undefined
       try {
-        if (existsSync(path)) replace(path, shared.name, () => publish(unfinished, path))
+        if (existsSync(path)) replace(path, name, () => publish(unfinished, path))
         else publish(unfinished, path)
         return true
       } catch (error) {
