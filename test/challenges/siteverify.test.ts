@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { verifierBreaker } from '../../src/challenges/breaker.ts'
 import { type Siteverify, type SiteverifyParts, siteverify } from '../../src/challenges/siteverify.ts'
 import type { Meaning } from '../../src/challenges/vendors.ts'
 import { SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
@@ -272,18 +273,40 @@ test('Cap: its address may be given as its widget has it', async t => {
 test('a verifier that is away is left alone for a second after three failures, and then asked again', async t => {
   const { verifier, verify } = await opened(t, 'turnstile')
   verifier.next('503', 'reset before', '500 before')
-  for (let i = 0; i < 2; i++) assert.equal((await verify(verifier.solve())).is, 'unverified')
   const since = performance.now()
-  let verdict = await verify(verifier.solve())
-  while (verdict.is !== 'solved') {
-    assert.equal(verdict.is, 'unverified')
-    assert.equal(verifier.received.length, 3)
-    await new Promise(resolve => setTimeout(resolve, 50))
-    verdict = await verify(verifier.solve())
-  }
+  while ((await verify(verifier.solve())).is !== 'solved') await new Promise(resolve => setTimeout(resolve, 20))
   assert.ok(performance.now() - since >= 1_000)
   assert.equal(verifier.received.length, 4)
-  assert.equal((await verify(verifier.solve())).is, 'solved')
+})
+
+test('the pauses of a verifier that is away double up to half a minute, with one probe each, and an answer ends them', () => {
+  let now = 0
+  const { begin } = verifierBreaker(() => now)
+  for (let i = 0; i < 3; i++) begin()!.ended(false)
+  const pauses: number[] = []
+  for (let i = 0; i < 7; i++) {
+    const from = now
+    assert.equal(begin(), null)
+    let permit = begin()
+    for (; permit === null; permit = begin()) now += 500
+    pauses.push(now - from)
+    assert.equal(begin(), null, 'the probe may hang, so nobody else waits')
+    permit.ended(false)
+  }
+  assert.deepEqual(pauses, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  now += 30_000
+  begin()!.ended(true)
+  assert.ok(begin() !== null && begin() !== null)
+})
+
+test('calls that were under way together and fail together begin one pause', () => {
+  let now = 0
+  const { begin } = verifierBreaker(() => now)
+  const turns = Array.from({ length: 64 }, () => begin()!)
+  for (const { ended } of turns) ended(false)
+  assert.equal(begin(), null)
+  now = 1_000
+  assert.notEqual(begin(), null)
 })
 
 test('visitors cannot make it look away: answers that refuse, or make no sense, are answers', async t => {

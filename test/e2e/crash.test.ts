@@ -11,7 +11,7 @@ import { logOf, runProgram } from '../harness/program.ts'
 import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const KILLS = isSlow ? 20 : 4
+const KILLS = isSlow ? 20 : 2
 
 test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once, with one event`, {
   timeout: 120_000,

@@ -2,14 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
-import { complaintsIn, hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
-import { startService } from '../harness/service.ts'
+import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const off = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0' }
 const on = { ...off, HOLD_SUSPICIOUS: 'true' }
@@ -69,26 +67,5 @@ describe('HOLD_SUSPICIOUS, set later', { timeout: 60_000 }, () => {
     assert.equal(await after.end('SIGTERM'), 0)
     // A pass that changes nothing says nothing.
     assert.equal(logOf(after).filter(({ msg }) => msg === THROUGH).length, 1)
-  })
-
-  test('a stop ends the pass in its midst, and the next start ends it', async t => {
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-    await Promise.all(Array.from({ length: 2_000 }, (_, i) => store.admit(signup('V', `v.${i}@gmail.com`))))
-    await store.close()
-    const left = async () =>
-      (await sqlOn(path)('select count(*) as contacts from contact where mailbox is null'))[0]!.contacts
-    const env = { DATABASE_URL: `sqlite:${path}`, HOLD_SUSPICIOUS: 'true' }
-    const first = await startService(t, env)
-    await first.stop()
-    const rest = await left()
-    assert.ok(Number(rest) > 0, 'it ended before')
-    // Longer than between two steps.
-    await wait(100)
-    assert.deepEqual(complaintsIn(first.logged), [])
-    const second = await startService(t, env)
-    await until(() => second.logged.some(({ msg }) => msg === THROUGH))
-    assert.equal(second.logged.find(({ msg }) => msg === THROUGH)!.contacts, rest)
-    assert.equal(await left(), 0)
   })
 })

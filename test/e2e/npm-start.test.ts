@@ -22,7 +22,6 @@ const isListening = (port: number): Promise<boolean> =>
 /** How people stop `npm start`. A terminal tells the whole process group, and npm passes on what it is told. */
 const stops = [
   ['SIGTERM to npm, as a supervisor sends it', 'SIGTERM', 'npm'],
-  ['SIGINT to npm', 'SIGINT', 'npm'],
   ['Ctrl-C in a terminal', 'SIGINT', 'group'],
 ] as const
 

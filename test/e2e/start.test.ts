@@ -6,32 +6,41 @@ import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { complaintsIn, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
-import { pairIn } from '../harness/tls.ts'
+import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
-const warningsOf = (program: Program) => complaintsIn(logOf(program))
 
 const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
 
 describe('the start', { concurrency: true, timeout: 60_000 }, () => {
-  test('one line says what is in force, and no secret', async t => {
-    const WEBHOOK_URL = 'http://127.0.0.1:9/hook?key=secret'
-    const webhook = { WEBHOOK_URL, WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}` }
-    const env = { ...common, ...webhook, RATE_LIMIT: '7', TRUST_PROXY: '1' }
-    const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
-    await program.end('SIGTERM')
+  test('one line says what is in force, and no secret; each unsafe setting has a warning', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')
+    const BASE_URL = 'https://waitlist.example.com'
+    const program = await runProgram(
+      t,
+      {
+        ...{ ...common, BASE_URL, TRUST_PROXY: '0.0.0.0/0', RATE_LIMIT: '7', DATABASE_URL: 'sqlite::memory:' },
+        ...{ HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' },
+        ...{ DISCLOSE_MEMBERSHIP: 'false', ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0', TZ: '' },
+        ...{ WEBHOOK_URL: 'http://127.0.0.1:9/secret?key=secret', WEBHOOK_SECRET: webhookSecret },
+      },
+      { cwd },
+    )
     const ready = logOf(program).filter(({ msg }) => msg === 'waitlist is ready')
     assert.equal(ready.length, 1)
-    const { time, pid, hostname, level, msg, ...inForce } = ready[0]!
-    assert.equal(level, 30)
+    const { time, pid, hostname, level, msg, listening, admin, ...inForce } = ready[0]!
     assert.match(String(time), /^\d{4}-\d\d-\d\dT/)
+    for (const address of [listening, admin]) assert.match(String(address), /^http:\/\/127\.0\.0\.1:\d+$/)
     assert.deepEqual(inForce, {
-      url: program.baseUrl,
-      listening: program.baseUrl,
-      store: 'sqlite:./data/waitlist.db',
+      url: BASE_URL,
+      store: 'sqlite::memory:',
       limiter: 'memory, 7 attempts in 600 s',
       clients: 'IPv4 address or IPv6 /64, told by trusted proxies',
+      holdsAbove: '200 in 3600 s',
+      holdsSuspicious: true,
+      blockedDomains: 'blocked.txt',
+      disclosesMembership: false,
       tls: false,
       provider: 'none',
       webhook: 'http://127.0.0.1:9',
@@ -39,52 +48,14 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       mail: 'none',
       event: 'waitlist.joined',
     })
-  })
 
-  test('and what is done against bots, to whom events go, but not on which path, and where it listens itself behind a proxy', async t => {
-    const cwd = temporaryFolder(t)
-    writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')
-    const env = { HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' }
-    const BASE_URL = 'https://waitlist.example.com'
-    const behind = { BASE_URL, TRUST_PROXY: '1', DISCLOSE_MEMBERSHIP: 'false' }
-    const hook = { WEBHOOK_URL: 'https://hooks.example.com/secret', WEBHOOK_SECRET: webhookSecret }
-    const program = await runProgram(t, { ...common, ...env, ...behind, ...hook }, { cwd })
-    await program.end('SIGTERM')
-    const ready = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-    const { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, webhook, listening } = ready
-    assert.deepEqual(
-      { holdsAbove, holdsSuspicious, blockedDomains, disclosesMembership, url, webhook },
-      {
-        holdsAbove: '200 in 3600 s',
-        holdsSuspicious: true,
-        blockedDomains: 'blocked.txt',
-        disclosesMembership: false,
-        url: BASE_URL,
-        webhook: 'https://hooks.example.com',
-      },
-    )
-    assert.match(String(listening), /^http:\/\/[^/]+:\d+$/)
-    assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand keeps`))
-  })
-
-  test('with ADMIN_PORT the log and the welcome say where the second listener is', async t => {
-    // An empty TZ names no time zone.
-    const env = { ...common, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0', TZ: '' }
-    const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
-    const { admin } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-    assert.match(String(admin), /^http:\/\/127\.0\.0\.1:\d+$/)
+    // A person who starts it is told where; an empty TZ names no time zone.
     await until(() => program.stderr().includes(`  Watch it:           ${admin}\n`))
+    assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand keeps`))
     assert.equal((await fetch(`${admin}/metrics`)).status, 200)
     assert.match(await (await fetch(String(admin))).text(), /Times are of UTC\./)
-
-    const other = spawnProgram(
-      t,
-      { ...env, ADMIN_PORT: new URL(String(admin)).port },
-      { cwd: temporaryFolder(t), args: ['serve'] },
-    )
-    assert.equal(await other.exited, 1)
-    assert.match(other.stderr(), /ADMIN_PORT \d+ on 127\.0\.0\.1 is in use/)
     assert.equal(await program.end('SIGTERM'), 0)
+    assert.equal(complaintsIn(logOf(program)).length, 2, 'everybody trusted, a list in memory')
   })
 
   test('on the embedded default nothing is loaded that only others need', async t => {
@@ -120,17 +91,6 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /^NativeModule tty$/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
-  })
-
-  test('there is one warning for each unsafe setting, and none when all are safe', async t => {
-    const unsafe = { ...common, DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '0.0.0.0/0' }
-    const first = await runProgram(t, unsafe, { cwd: temporaryFolder(t) })
-    await first.end('SIGTERM')
-    assert.equal(warningsOf(first).length, 3, 'plain HTTP, everybody trusted, a list in memory')
-
-    const safe = await runProgram(t, { ...common, ...pairIn(t).env }, { cwd: temporaryFolder(t) })
-    await safe.end('SIGTERM')
-    assert.deepEqual(warningsOf(safe), [])
   })
 
   test('the curl line that it prints signs somebody up', { skip: noCurl }, async t => {

@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { exitInTime } from '../harness/exit.ts'
+import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { freePort } from '../harness/port.ts'
+import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
 import { hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { handshake, pairIn } from '../harness/tls.ts'
 
+const skip = !isSlow && 'it runs in .ci/run'
 const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
 const json = { 'content-type': 'application/json' }
 const fetchSignUp = ({ baseUrl }: Pick<Program, 'baseUrl'>, email: string) =>
@@ -67,6 +72,31 @@ const isRefused = ({ baseUrl }: Program): Promise<boolean> =>
     socket.on('connect', () => socket.destroy())
   })
 
+/** Clients that send one signup after the other, on connections that they keep as long as they may. */
+function crowd(t: TestContext, { baseUrl }: Program) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+  t.after(() => agent.destroy())
+  const answers: { readonly email: string; readonly status: number; readonly connection: string | undefined }[] = []
+  /** Requests that were sent and got no answer. */
+  let unanswered = 0
+  const send = (email: string) =>
+    new Promise<boolean>(resolve => {
+      const posted = request(`${baseUrl}/api/waitlist`, { method: 'POST', agent, headers: json }, response => {
+        answers.push({ email, status: response.statusCode!, connection: response.headers.connection })
+        response.resume().on('close', () => resolve(true))
+      })
+      posted.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ECONNREFUSED') unanswered++
+        resolve(false)
+      })
+      posted.end(body(email))
+    })
+  const clients = Array.from({ length: 20 }, async (_, client) => {
+    for (let i = 0; await send(`v${client}-${i}@quixote.example`); i++);
+  })
+  return { answers, unanswered: () => unanswered, over: () => Promise.all(clients) }
+}
+
 describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2s' })
@@ -115,34 +145,18 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
 
   test('of a burst in progress every answer that arrives is true', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '0', RATE_LIMIT: '100000' })
-    const acknowledged: string[] = []
-    const agent = new Agent({ keepAlive: true, maxSockets: 20 })
-    t.after(() => agent.destroy())
-    const sendOne = (email: string) =>
-      new Promise<boolean>(resolve => {
-        const posted = request(`${program.baseUrl}/api/waitlist`, { method: 'POST', headers: json, agent })
-        posted.on('error', () => resolve(false)).end(body(email))
-        posted.on('response', response => {
-          if (response.statusCode === 200) acknowledged.push(email)
-          response.resume().on('close', () => resolve(true))
-        })
-      })
-    const clients = Array.from({ length: 20 }, async (_, client) => {
-      for (let i = 0; await sendOne(`v${client}-${i}@quixote.example`); i++);
-    })
-    await until(() => acknowledged.length > 200)
+    const clients = crowd(t, program)
+    await until(() => clients.answers.length > 200)
     program.process.kill('SIGTERM')
-    await Promise.all(clients)
+    await clients.over()
     assert.equal(await exitInTime(program), 0)
     const stored = contactsIn(program.path)
     const emails = new Set(stored.map(({ email }) => email))
-    assert.ok(acknowledged.every(email => emails.has(email)))
+    assert.ok(clients.answers.every(({ status, email }) => status !== 200 || emails.has(email)))
     assert.ok(stored.every(({ events }) => events === 1))
   })
 
-  test('clients that do not close hold it up for less than 10 seconds', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
+  test('clients that do not close hold it up for less than 10 seconds', { skip }, async t => {
     const { env } = pairIn(t)
     const clear = await start(t)
     const idle = await open(t, clear)
@@ -203,7 +217,7 @@ describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
 })
 
 describe('a log that cannot be written', { concurrency: true, timeout: 60_000 }, () => {
-  const full = existsSync('/dev/full') ? [['> /dev/full'], ['> /dev/full 2>&1', 'text']] : []
+  const full = existsSync('/dev/full') ? [['> /dev/full 2>&1', 'text']] : []
   for (const [redirection, format = 'json'] of [...full, ['']] as const) {
     const where = redirection === '' ? 'a pipe that nobody reads any more' : redirection
     test(`${where}: it starts, stores, and a stop ends it with 0`, async t => {
@@ -269,9 +283,10 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
   })
 
   const unshare = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
-  const mayUnshare = spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status === 0
-  const skip = !mayUnshare && 'it needs unshare, and the right to use it'
-  test('the first process of a container is ended by it too', { skip }, async t => {
+  const mayUnshare = isSlow && spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status === 0
+  test('the first process of a container is ended by it too', {
+    skip: skip || (!mayUnshare && 'it needs unshare, and the right to use it'),
+  }, async t => {
     const cwd = temporaryFolder(t)
     const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['serve'], through: unshare })
     await until(() => program.stderr().includes('loading'))
@@ -285,20 +300,6 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
 })
 
 describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
-  test('a database that is moved away ends the process with 1, and the log says why', async t => {
-    const program = await start(t)
-    const moved = `${program.path}.moved`
-    renameSync(program.path, moved)
-    const answer = await fetchSignUp(program, 'lost@quixote.example').catch(() => null)
-    assert.ok(answer === null || answer.status === 500)
-    assert.equal(await program.exited, 1)
-    const last = logOf(program).at(-1)
-    assert.equal(last?.level, 60)
-    assert.match(JSON.stringify(last), /moved or deleted/)
-    renameSync(moved, program.path)
-    assert.deepEqual(contactsIn(program.path), [])
-  })
-
   for (const [how, part, next] of [
     ['truncated', 0, 'signup'],
     ['cut in half', 0.5, 'stop'],
@@ -345,4 +346,40 @@ describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await again.exited, 1)
     assert.match(again.stderr(), /waitlist\.db is empty, but it has a log.*backup/)
   })
+})
+
+type Gone = (server: PostgresServer, proxy: FaultProxy) => unknown
+
+const ways: Readonly<Record<string, Gone>> = {
+  'is shut down': server => server.stop('immediate'),
+  'answers nothing': server => server.pause(),
+  'is cut off': (_, proxy) => proxy.set({ is: 'black hole', loses: 'both' }),
+}
+
+describe('SIGTERM while PostgreSQL', { timeout: 120_000, skip }, () => {
+  for (const [what, leave] of Object.entries(ways)) {
+    test(`${what}: everybody is told so and asked to leave, and it ends in time with 0`, async t => {
+      const server = await startPostgres()
+      t.after(server.remove)
+      const proxy = await startFaultProxy(server.port, seedOf(t))
+      t.after(proxy.close)
+      const url = new URL(await server.database())
+      url.port = String(proxy.port)
+      const program = await start(t, { DATABASE_URL: url.href, RATE_LIMIT: '1000000' })
+      const clients = crowd(t, program)
+      await until(() => clients.answers.length > 100)
+      await leave(server, proxy)
+      await wait(500)
+      const before = clients.answers.length
+      program.process.kill('SIGTERM')
+      assert.equal(await exitInTime(program), 0)
+      await clients.over()
+      if (what === 'answers nothing') server.goOn()
+      assert.ok(hasSaid(program, 'stopped'))
+      assert.equal(clients.unanswered(), 0)
+      const told = clients.answers.slice(before)
+      assert.ok(told.length >= 20)
+      assert.deepEqual([...new Set(told.map(({ status, connection }) => `${status} ${connection}`))], ['500 close'])
+    })
+  }
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
+import { exitInTime } from '../harness/exit.ts'
 import { visit } from '../harness/load.ts'
-import { type Program, until } from '../harness/program.ts'
+import { hasSaid, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import {
   assertOnce,
@@ -21,23 +22,18 @@ import {
 } from './provider.scene.ts'
 
 const EMAIL = 'zebulon@quixote.example'
-/** As many as Loops is asked about at once. */
-const crowd = Array.from({ length: 10 }, (_, i) => `sancho${i}@quixote.example`)
-
 /** A moment at which the program is killed. */
 interface Point {
   readonly name: string
   arrange(scene: Scene): void
-  /** Before the visitor comes. */
-  before?(scene: Scene, program: Program): Promise<void>
   isReached(scene: Scene): boolean | Promise<boolean>
   /** What is stored at this moment, and what the vendor has: contacts, and starts of the automation. */
   readonly leaves: Stored
   readonly vendorHas: readonly [contacts: number, starts: number]
   /** Whether the visitor has been told. */
   readonly told: boolean
-  /** So often it is killed at this moment, in `npm test`, too; at the others once, in .ci/run. */
-  readonly always?: 'once' | 'twice'
+  /** It is killed at this moment twice, in `npm test`, too; at the others once, in .ci/run. */
+  readonly twice?: true
 }
 
 const pending: Stored = { state: 'pending', event: 0, leased: 1, delivered: 0 }
@@ -48,21 +44,6 @@ const isHeldAlone = (scene: Scene) => scene.held() > 0 && stored(scene, EMAIL)?.
 
 const points: readonly Point[] = [
   {
-    name: 'after admit, while the vendor is busy with others and has not been asked',
-    arrange: scene => scene.hold(CREATE, 'before the effect'),
-    async before(scene, program) {
-      for (const email of crowd) visit(program, email)
-      await until(() => scene.held() === crowd.length)
-    },
-    isReached: scene =>
-      scene.held() > 0 &&
-      stored(scene, EMAIL) !== null &&
-      scene.asked(CREATE).every(({ json }) => json.email !== EMAIL),
-    leaves: pending,
-    vendorHas: [0, 0],
-    told: false,
-  },
-  {
     name: 'during create, before the effect',
     arrange: scene => scene.hold(CREATE, 'before the effect'),
     isReached: isHeld,
@@ -72,7 +53,7 @@ const points: readonly Point[] = [
   },
   {
     name: 'during create, after the effect',
-    always: 'twice',
+    twice: true,
     arrange: scene => scene.hold(CREATE, 'after the effect'),
     isReached: isHeld,
     leaves: pending,
@@ -81,7 +62,6 @@ const points: readonly Point[] = [
   },
   {
     name: 'after create, before confirm',
-    always: 'once',
     arrange: scene => stallBefore('update of state on contact', scene),
     isReached: isStalled,
     leaves: pending,
@@ -106,7 +86,6 @@ const points: readonly Point[] = [
   },
   {
     name: 'during the delivery to the automation, after the effect',
-    always: 'once',
     arrange: scene => scene.hold(SEND, 'after the effect'),
     isReached: isHeldAlone,
     leaves: { ...listed, delivered: 1 },
@@ -114,16 +93,8 @@ const points: readonly Point[] = [
     told: true,
   },
   {
-    name: 'during the delivery to the webhook',
-    arrange: scene => scene.hold(HOOK, 'before the effect'),
-    isReached: isHeldAlone,
-    leaves: { ...listed, delivered: 1 },
-    vendorHas: [1, 1],
-    told: true,
-  },
-  {
     name: "after the receivers' 2xx, before settle",
-    always: 'twice',
+    twice: true,
     arrange: scene => stallBefore('update of state on delivery', scene),
     isReached: async scene => scene.asked(HOOK).length > 0 && scene.asked(SEND).length > 0 && isStalled(scene),
     leaves: listed,
@@ -132,6 +103,7 @@ const points: readonly Point[] = [
   },
 ]
 
+const skip = !isSlow && 'it runs in .ci/run'
 // Longer than any answer is held.
 const patient = { PROVIDER_TIMEOUT: '20s' }
 
@@ -147,15 +119,12 @@ async function assertCompleted(scene: Scene): Promise<void> {
 
 describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
   // The second time nobody is there who asks: it is the background that comes to the same moment.
-  for (const { name, arrange, before, isReached, leaves, vendorHas, told, always } of points) {
-    const skip = always === undefined && !isSlow && 'it runs in .ci/run'
-    const times = always ?? 'once'
-    test(`${times} ${name}`, { skip }, async t => {
+  for (const { name, arrange, isReached, leaves, vendorHas, told, twice = false } of points) {
+    test(`${twice ? 'twice' : 'once'} ${name}`, { skip: !twice && skip }, async t => {
       const scene = await stage(t, patient)
-      for (const time of times === 'once' ? [1] : [1, 2]) {
+      for (const time of twice ? [1, 2] : [1]) {
         arrange(scene)
         const program = await scene.run()
-        if (time === 1) await before?.(scene, program)
         const answer = time === 1 ? visit(program, EMAIL) : null
         await until(() => isReached(scene))
         if (told && answer !== null) assert.equal((await answer)?.alreadyExisted, false)
@@ -173,7 +142,7 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
     })
   }
 
-  test('before confirm, with an address that the vendor had: there is no event, then either', async t => {
+  test('before confirm, with an address that the vendor had: there is no event, then either', { skip }, async t => {
     const scene = await stage(t, patient)
     scene.fake.had(EMAIL)
     stallBefore('update of state on contact', scene)
@@ -188,4 +157,38 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
     assert.equal(contactsIn(scene.path)[0]?.events, 0)
     assert.deepEqual([scene.fake.starts(EMAIL), scene.asked(HOOK).length], [0, 0])
   })
+})
+
+/** Within the 10 seconds that orchestrators wait before they kill. */
+describe('SIGTERM ends it by itself, and what hangs is completed after a restart', {
+  concurrency: true,
+  timeout: 120_000,
+  skip,
+}, () => {
+  const SIGNUPS = 30
+  for (const [path, effect, timeout, status] of [
+    [CREATE, 'before the effect', '5s', 502],
+    [CREATE, 'after the effect', '20s', 502],
+    [HOOK, 'after the effect', '8s', 200],
+    [SEND, 'after the effect', '8s', 200],
+  ] as const) {
+    test(`while ${path} hangs ${effect}`, async t => {
+      const scene = await stage(t, { PROVIDER_TIMEOUT: timeout })
+      scene.hold(path, effect)
+      const program = await scene.run()
+      const answers = Array.from({ length: SIGNUPS }, (_, i) => visit(program, `zebulon${i}@quixote.example`))
+      await until(() => scene.held() > 0 && contactsIn(scene.path).length === SIGNUPS)
+      if (status === 200) await Promise.all(answers)
+      program.process.kill('SIGTERM')
+      assert.equal(await exitInTime(program), 0)
+      assert.ok(hasSaid(program, 'stopped'))
+      for (const answer of await Promise.all(answers)) assert.equal(answer?.status, status)
+      scene.release()
+      const next = await scene.run()
+      await completed(scene)
+      assert.equal(contactsIn(scene.path).length, SIGNUPS)
+      assertOnce(scene)
+      assert.equal(await next.end('SIGTERM'), 0)
+    })
+  }
 })
