@@ -118,11 +118,11 @@ export async function openDestinations(
 
 async function openChannels({ slack, discord }: Config['channels'], name: string): Promise<readonly Channel[]> {
   if (slack === undefined && discord === undefined) return []
-  const { chat } = await import('../destinations/chat.ts')
+  const chats = await import('../destinations/chat.ts')
   const service = name === settings.SERVICE_NAME.default ? null : name
   return [
-    slack && chat((await import('../destinations/slack.ts')).slack, { url: slack, service }),
-    discord && chat((await import('../destinations/discord.ts')).discord, { url: discord, service }),
+    slack && chats.chat(chats.slack, { url: slack, service }),
+    discord && chats.chat(chats.discord, { url: discord, service }),
   ].filter(each => typeof each === 'object')
 }
 

@@ -9,8 +9,7 @@ import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
 import { verifierBreaker } from './breaker.ts'
 import type { ChallengeChoice } from './settings.ts'
-import { type Meaning, meanings, type Vendor, vendors } from './vendors.ts'
-import { verdicts } from './verdicts.ts'
+import { listed, type Meaning, meanings, type Vendor, vendors } from './vendors.ts'
 
 export type Siteverify = Exclude<ChallengeChoice, { readonly kind: 'altcha' }>
 
@@ -59,7 +58,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
   const key = vendor.key === undefined ? {} : { [vendor.key]: secret }
   const { call, close } = caller({ base: origin, headers: key, rate: RATE, secrets: [secret] })
   const breaker = verifierBreaker()
-  const remembered = verdicts({ most: REMEMBERED, lifetime: REPEATABLE })
+  const remembered = verdicts()
   const mayTell = throttle(QUIET)
   const unsolved = (why: 'wrong' | 'expired'): Verdict => ({ is: 'unsolved', why })
 
@@ -125,7 +124,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
       if (token.length > (vendor.longest ?? Number.POSITIVE_INFINITY)) return unsolved('wrong')
       const nonce = createHash('sha256').update(`${kind} ${token}`).digest('base64url')
       // A double click asks once.
-      return remembered.of(nonce, () => verify(token, nonce, visitor, signal))
+      return remembered(nonce, () => verify(token, nonce, visitor, signal))
     },
 
     /** With a token that nobody was given: it must be refused, and for no other reason. */
@@ -152,12 +151,12 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
 const refusalBy = ({ title, url }: Vendor, code: string): string =>
   `${title} says "${code}": CHALLENGE_SECRET${url === null ? ' and CHALLENGE_URL' : ''} must belong to the site of the widget`
 
-function judgementOf({ site, scores, codes }: Vendor, reply: Reply | Failure): Judgement {
+function judgementOf({ site, scores, codes = listed }: Vendor, reply: Reply | Failure): Judgement {
   if (reply.is !== 'answered') return reply
   const { json, status } = reply
   const success = memberAt(json, 'success')
   if (success === true && status < 300) {
-    const where = site === null ? null : memberAt(json, ...site.path)
+    const where = site && memberAt(json, ...site.path)
     const score = scores ? (memberAt(json, 'score') ?? null) : null
     const host = typeof where === 'string' ? hostIn(where) : null
     if ((host === null && site?.always) || (score !== null && typeof score !== 'number')) return senseless(reply)
@@ -201,4 +200,31 @@ const checkToken = (path: string): string => `${path.split('/').at(-2)}:waitlist
 function uuidOf(token: string): string {
   const hex = createHash('sha256').update(token).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/**
+ * Verdicts by nonce: those that are under way, and those that were `solved`, for `REPEATABLE`. The oldest make room for new
+ * ones. Returns the verdict that is remembered, or a new one.
+ */
+function verdicts() {
+  const kept = new Map<string, { readonly verdict: Promise<Verdict>; readonly until: number }>()
+
+  return (nonce: string, make: () => Promise<Verdict>): Promise<Verdict> => {
+    const now = performance.now()
+    const known = kept.get(nonce)
+    if (known !== undefined && known.until > now) return known.verdict
+    for (const [old, { until }] of kept) {
+      if (until > now && kept.size < REMEMBERED) break
+      kept.delete(old)
+    }
+    const own = { verdict: make(), until: now + REPEATABLE }
+    kept.set(nonce, own)
+    const forget = () => {
+      if (kept.get(nonce) === own) kept.delete(nonce)
+    }
+    own.verdict.then(({ is }) => {
+      if (is !== 'solved') forget()
+    }, forget)
+    return own.verdict
+  }
 }

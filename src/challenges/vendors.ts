@@ -22,22 +22,23 @@ export interface Vendor {
   /** Characters of a token, if the vendor says so. */
   readonly longest?: number
   /** Sent as a form; otherwise as JSON. */
-  readonly form: boolean
+  readonly form?: true
   /** The header field of the secret; otherwise it is a member of the body. */
   readonly key?: string
   /** Whether it takes the visitor's address. */
-  readonly takesAddress: boolean
+  readonly takesAddress?: true
   /** The member for a UUID with which a token may be verified again. */
   readonly idempotency?: string
   /** Where its answer names the site on which the challenge was solved; `always`: with every solution. */
-  readonly site: { readonly path: readonly string[]; readonly always: boolean } | null
+  readonly site?: { readonly path: readonly string[]; readonly always: boolean }
   /** Whether its answer may have a score, from 0 to 1, which is the better the higher it is. */
-  readonly scores: boolean
-  readonly codes: (json: unknown, status: number) => readonly string[]
+  readonly scores?: true
+  /** Those of an answer; by default, the list that most vendors have. */
+  readonly codes?: (json: unknown, status: number) => readonly string[]
 }
 
 /** https://developers.google.com/recaptcha/docs/verify, "Verifying the user's response", which others have taken over. */
-function listed(json: unknown): readonly string[] {
+export function listed(json: unknown): readonly string[] {
   const codes = memberAt(json, 'error-codes')
   return [codes].flat().filter(code => typeof code === 'string')
 }
@@ -61,8 +62,6 @@ export const vendors = {
     takesAddress: true,
     idempotency: 'idempotency_key',
     site: { path: ['hostname'], always: true },
-    scores: false,
-    codes: listed,
   },
   /**
    * https://docs.hcaptcha.com/, "Add the hCaptcha Widget", "Verify the User Response Server Side". Under load its `hostname` is `not-provided`; its
@@ -80,8 +79,6 @@ export const vendors = {
     form: true,
     takesAddress: true,
     site: { path: ['hostname'], always: false },
-    scores: false,
-    codes: listed,
   },
   /** https://developer.friendlycaptcha.com/docs/v2/api/siteverify, …/getting-started/install. Its `origin` may be empty. */
   friendlycaptcha: {
@@ -95,11 +92,8 @@ export const vendors = {
       pending: '.',
       reset: 'frcaptcha.getAllWidgets().forEach(widget => widget.reset())',
     },
-    form: false,
     key: 'x-api-key',
-    takesAddress: false,
     site: { path: ['data', 'challenge', 'origin'], always: false },
-    scores: false,
     codes: json => [textAt(json, 'error', 'error_code') ?? ''],
   },
   /** https://developers.google.com/recaptcha/docs/verify, …/docs/display and …/docs/v3. An answer of v2 has no score. */
@@ -116,7 +110,6 @@ export const vendors = {
     takesAddress: true,
     site: { path: ['hostname'], always: true },
     scores: true,
-    codes: listed,
   },
   /** https://capjs.js.org/guide/standalone/, "Server-side", …/widget. It says what is wrong in a sentence. */
   cap: {
@@ -128,10 +121,6 @@ export const vendors = {
       element: '<cap-widget data-cap-api-endpoint="https://your-cap.example.com/your-site-key/"></cap-widget>',
       reset: "form.querySelector('cap-widget').reset()",
     },
-    form: false,
-    takesAddress: false,
-    site: null,
-    scores: false,
     codes: (json, status) => [`${status} ${textAt(json, 'error') ?? ''}`],
   },
 } as const satisfies Readonly<Record<string, Vendor>>

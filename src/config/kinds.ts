@@ -84,9 +84,13 @@ export const required = <Value>(kind: Kind<Value>, meaning: string, where: strin
   required: true as const,
 })
 
-export const optional = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({ ...kind, meaning, where })
+export const optional = <Value>(kind: Kind<Value>, meaning: string, where = 'Your choice.') => ({
+  ...kind,
+  meaning,
+  where,
+})
 
-export const withDefault = <Value>(kind: Kind<Value>, standard: string, meaning: string, where: string) => ({
+export const withDefault = <Value>(kind: Kind<Value>, standard: string, meaning: string, where?: string) => ({
   ...optional(kind, meaning, where),
   default: standard,
 })

@@ -27,6 +27,30 @@ export interface Chat {
   message(text: string): object
 }
 
+/** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
+export const slack: Chat = {
+  name: 'slack',
+  title: 'Slack',
+  // https://docs.slack.dev/messaging/formatting-message-text#escaping
+  escaped: text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+  message: text => ({ text, mrkdwn: false, unfurl_links: false, unfurl_media: false }),
+}
+
+/** https://discord.com/developers/docs/resources/message#message-object-message-flags */
+const SUPPRESS_EMBEDS = 4
+
+/** https://discord.com/developers/docs/resources/webhook#execute-webhook */
+export const discord: Chat = {
+  name: 'discord',
+  title: 'Discord',
+  waitMember: 'retry_after',
+  // Otherwise it answers before it has stored the message.
+  query: { wait: 'true' },
+  // The last two would begin a list.
+  escaped: text => text.replaceAll(/[\\*_~`|<>#()[\]]|^-|(?<=^\d+)\./g, '\\$&'),
+  message: content => ({ content, allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
+}
+
 /** Milliseconds for one attempt. */
 const TIMEOUT = 15_000
 /** Clients make links and mentions of what they find in any text. */

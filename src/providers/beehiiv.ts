@@ -11,11 +11,11 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { base, MINUTE, type Vendor } from './vendor.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
@@ -38,14 +38,8 @@ const settings = {
   BEEHIIV_DOUBLE_OPT_OVERRIDE: optional(
     oneOf('on', 'off', 'not_set'),
     'Whether beehiiv asks the contact to confirm, whatever the publication says: on, off or not_set.',
-    'Your choice.',
   ),
-  BEEHIIV_SEND_WELCOME_EMAIL: withDefault(
-    yesOrNo,
-    'false',
-    'Whether the welcome email of the publication is sent.',
-    'Your choice.',
-  ),
+  BEEHIIV_SEND_WELCOME_EMAIL: withDefault(yesOrNo, 'false', 'Whether the welcome email of the publication is sent.'),
   BEEHIIV_AUTOMATION_ID: optional(
     word,
     'Automation to start for a new contact (aut_…); it needs the trigger Add by API.',
@@ -58,7 +52,7 @@ type Settings = ValuesOf<typeof settings>
 export const beehiiv: Vendor<typeof settings> = {
   title: 'beehiiv',
   settings,
-  rate: { calls: 180, per: MINUTE, connections: 5 },
+  rate: { calls: 180, per: 60_000, connections: 5 },
   promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
   joins: ['BEEHIIV_TAGS'],
   client,
@@ -73,54 +67,51 @@ function client(settings: Settings, connect: Connect): VendorClient {
   const { BEEHIIV_FIRST_NAME_FIELD: firstField, BEEHIIV_LAST_NAME_FIELD: lastField } = settings
   const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`
   const automationPath = automation && `${publication}/automations/${encodeURIComponent(automation)}`
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.BEEHIIV_BASE_URL,
     headers: { authorization: `Bearer ${settings.BEEHIIV_API_KEY}` },
     waitFields: ['retry-after', 'ratelimit-reset'],
   })
 
   async function checkAutomation(path: string, attempt: Attempt): Promise<Failure | null> {
-    const to = 'look at the automation'
-    const reply = await call({ to, method: 'GET', path }, attempt)
-    const triggers = memberAt(reply.json, 'data', 'trigger_events')
-    if (reply.status !== 200 || !Array.isArray(triggers)) return judge(reply)
-    const isOn = ['live', 'running'].includes(textAt(reply.json, 'data', 'status') ?? '')
+    const reply = await get('look at the automation', path, attempt)
+    const triggers = reply.list('data', 'trigger_events')
+    if (triggers === undefined) return reply.failure
+    const isOn = ['live', 'running'].includes(reply.text('data', 'status') ?? '')
     return isOn && triggers.includes('api')
       ? null
-      : { is: 'misconfigured', why: `${to}: it is not live with the trigger "Add by API"` }
+      : misconfigured('look at the automation: it is not live with the trigger "Add by API"')
   }
 
   async function checkFields(names: readonly string[], attempt: Attempt): Promise<Failure | null> {
     const to = 'look at the custom fields'
-    const path = `${publication}/custom_fields`
-    const reply = await call({ to, method: 'GET', path, query: { limit: '100' } }, attempt)
-    const fields = memberAt(reply.json, 'data')
-    if (reply.status !== 200 || !Array.isArray(fields)) return judge(reply)
+    const reply = await get(to, `${publication}/custom_fields`, attempt, { limit: '100' })
+    const fields = reply.list('data')
+    if (fields === undefined) return reply.failure
     const absent = names.filter(name => !fields.some(each => textAt(each, 'display') === name))
-    return absent.length === 0 ? null : { is: 'misconfigured', why: `${to}: there is no ${absent.join(', ')}` }
+    return absent.length === 0 ? null : misconfigured(`${to}: there is no ${absent.join(', ')}`)
   }
 
   function find(email: string, attempt: Attempt): Promise<Answer> {
-    const path = `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`
-    return call({ to: 'find a subscription', method: 'GET', path }, attempt)
+    return get('find a subscription', `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`, attempt)
   }
 
   async function checkPublication(attempt: Attempt): Promise<Failure | null> {
-    const reply = await call({ to: 'look at the publication', method: 'GET', path: publication }, attempt)
-    return reply.status === 200 && idAt(reply.json, 'data', 'id') !== undefined ? null : judge(reply)
+    const reply = await get('look at the publication', publication, attempt)
+    return reply.status === 200 && reply.id('data', 'id') !== undefined ? null : reply.failure
   }
 
   return {
     async createContact(contact, _doubt, attempt) {
       const { name, email, source: { ref: _, ...campaign } = {} } = contact
       const found = await find(email, attempt)
-      const foundId = idAt(found.json, 'data', 'id')
+      const foundId = found.id('data', 'id')
       if (found.status === 200 && foundId !== undefined) {
-        const ours = isYoungerThanSignup(timeOf(memberAt(found.json, 'data', 'created')), contact)
+        const ours = isYoungerThanSignup(timeOf(found.at('data', 'created')), contact)
         return { is: 'existing', providerId: foundId, ours }
       }
       // An unknown publication is a 404 too, and answers the creation with another one.
-      if (found.status !== 404) return judge(found)
+      if (found.status !== 404) return found.failure
 
       const { first, last } = splitName(name)
       const fields = [
@@ -135,15 +126,14 @@ function client(settings: Settings, connect: Connect): VendorClient {
         custom_fields: fields.length > 0 ? fields : undefined,
       }
       const path = `${publication}/subscriptions`
-      const create = (referral: object) =>
-        call({ to: 'create a subscription', method: 'POST', path, body: { ...body, ...referral } }, attempt)
+      const create = (referral: object) => post('create a subscription', path, { ...body, ...referral }, attempt)
       const referral = referralOf(contact)
       let reply = await create(referral)
       const { referral_code: code, referring_site: site } = referral
       // Visitors may send anything, and whether a code that is nobody's is refused is not documented.
       if (reply.status === 400 && (code ?? site) !== undefined) reply = await create({})
-      const providerId = idAt(reply.json, 'data', 'id')
-      return reply.ok && providerId !== undefined ? { is: 'created', providerId } : judge(reply)
+      const providerId = reply.id('data', 'id')
+      return reply.ok && providerId !== undefined ? { is: 'created', providerId } : reply.failure
     },
 
     /** The tags come beside those that the subscription has. */
@@ -153,8 +143,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
       (async ({ providerId }, attempt) => {
         // Creation and look-up both tell it.
         const path = `${publication}/subscriptions/${encodeURIComponent(providerId!)}/tags`
-        const reply = await call({ to: 'add tags', method: 'POST', path, body: { tags } }, attempt)
-        return reply.ok && idAt(reply.json, 'data', 'id') !== undefined ? null : judgeDelivery(reply)
+        const reply = await post('add tags', path, { tags }, attempt)
+        return reply.ok && reply.id('data', 'id') !== undefined ? null : reply.refusal
       }),
 
     automation:
@@ -163,21 +153,21 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ contact: { email, providerId } }, attempt) => {
             const path = `${automationPath}/journeys`
             const body = providerId === undefined ? { email } : { subscription_id: providerId }
-            const reply = await call({ to: 'start the automation', method: 'POST', path, body }, attempt)
-            const started = reply.ok && idAt(reply.json, 'data', 'id') !== undefined
-            return started ? { is: 'delivered' } : judgeDelivery(reply)
+            const reply = await post('start the automation', path, body, attempt)
+            const started = reply.ok && reply.id('data', 'id') !== undefined
+            return reply.deliveredIf(started)
           },
 
     async remove(email, attempt) {
       const found = await find(email, attempt)
       // An unknown publication is a 404 too.
       if (found.status === 404) return (await checkPublication(attempt)) ?? { is: 'absent' }
-      const id = idAt(found.json, 'data', 'id')
-      const isTheirs = textAt(found.json, 'data', 'email')?.toLowerCase() === email
-      if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
+      const id = found.id('data', 'id')
+      const isTheirs = found.text('data', 'email')?.toLowerCase() === email
+      if (found.status !== 200 || id === undefined || !isTheirs) return found.failure
       const path = `${publication}/subscriptions/${encodeURIComponent(id)}`
       const reply = await call({ to: 'delete a subscription', method: 'DELETE', path, statusAlone: true }, attempt)
-      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(reply.status === 204)
     },
 
     async check(attempt) {

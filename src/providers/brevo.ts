@@ -1,11 +1,11 @@
 import { number, numbers, optional, page, required, type ValuesOf, withDefault, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { base, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   BREVO_API_KEY: required(word, 'API key.', 'Brevo: Settings, SMTP & API, API keys.'),
@@ -39,7 +39,7 @@ type Settings = ValuesOf<typeof settings>
 export const brevo: Vendor<typeof settings> = {
   title: 'Brevo',
   settings,
-  rate: { calls: 10, per: SECOND, connections: 10 },
+  rate: { calls: 10, per: 1_000, connections: 10 },
   // With double opt-in there is only a lookup before.
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
   joins: ['BREVO_LIST_IDS'],
@@ -65,7 +65,7 @@ export const brevo: Vendor<typeof settings> = {
  * With double opt-in, Brevo creates the contact when it confirms, and until then finds nothing at its address.
  */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.BREVO_BASE_URL,
     headers: { 'api-key': settings.BREVO_API_KEY },
     waitFields: ['x-sib-ratelimit-reset', 'retry-after'],
@@ -80,20 +80,20 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   const find = ({ email }: Contact, attempt: Attempt) =>
-    call({ to: 'find a contact', method: 'GET', path: `/v3/contacts/${encodeURIComponent(email)}` }, attempt)
+    get('find a contact', `/v3/contacts/${encodeURIComponent(email)}`, attempt)
 
   /** A contact that Brevo has; in doubt with its id, and whether it is ours. */
   function existing(found: Answer, contact: Contact, doubt: boolean): Creation {
-    const providerId = idAt(found.json, 'id')
+    const providerId = found.id('id')
     if (found.status !== 200 || providerId === undefined) return refusedOr(found)
     if (!doubt) return { is: 'existing' }
-    return { is: 'existing', providerId, ours: isYoungerThanSignup(textAt(found.json, 'createdAt'), contact) }
+    return { is: 'existing', providerId, ours: isYoungerThanSignup(found.text('createdAt'), contact) }
   }
 
   async function create(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
     const body = { email: contact.email, attributes: attributesOf(contact), listIds: lists, updateEnabled: false }
-    const reply = await call({ to: 'create a contact', method: 'POST', path: '/v3/contacts', body }, attempt)
-    const id = idAt(reply.json, 'id')
+    const reply = await post('create a contact', '/v3/contacts', body, attempt)
+    const id = reply.id('id')
     if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
     if (!isKnown(reply)) return refusedOr(reply)
     if (!doubt) return { is: 'existing' }
@@ -124,21 +124,20 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const found = await find(contact, attempt)
     // It is only blocked there, or deleted meanwhile.
     if (found.status === 404) return null
-    const listIds = memberAt(found.json, 'listIds')
-    if (found.status !== 200 || !Array.isArray(listIds)) return judge(found)
+    const listIds = found.list('listIds')
+    if (listIds === undefined) return found.failure
     const missing = lists?.filter(list => !listIds.includes(list)) ?? []
     if (isDoubleOptIn && missing.length > 0) {
       // Nobody gets on a list without a confirmation, and those who unsubscribed are not asked to come back.
-      if (memberAt(found.json, 'emailBlacklisted') === true) return null
+      if (found.at('emailBlacklisted') === true) return null
       const reply = await ask(contact.email, undefined, attempt)
-      return reply.ok || isKnown(reply) ? null : judge(reply)
+      return reply.ok || isKnown(reply) ? null : reply.failure
     }
     // An update of the contact could name all of them at once, but is reported to take it off its other lists.
     for (const list of missing) {
       const path = `/v3/contacts/lists/${list}/contacts/add`
-      const body = { emails: [contact.email] }
-      const reply = await call({ to: `add to the list ${list}`, method: 'POST', path, body }, attempt)
-      if (reply.status !== 201 && !isOnList(reply)) return judge(reply)
+      const reply = await post(`add to the list ${list}`, path, { emails: [contact.email] }, attempt)
+      if (reply.status !== 201 && !isOnList(reply)) return reply.failure
     }
     return null
   }
@@ -159,8 +158,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
             identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
             event_properties: source,
           }
-          const reply = await call({ to: 'send an event', method: 'POST', path: '/v3/events', body }, attempt)
-          return reply.ok ? { is: 'delivered' } : judgeDelivery(reply)
+          const reply = await post('send an event', '/v3/events', body, attempt)
+          return reply.deliveredIf(reply.ok)
         },
 
     async remove(email, attempt) {
@@ -169,31 +168,28 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const to = 'delete a contact'
       const reply = await call({ to, method: 'DELETE', path, query, statusAlone: true }, attempt)
       if (reply.status === 204) return { is: 'removed' }
-      const isAbsent = reply.status === 404 && memberAt(reply.json, 'code') === 'document_not_found'
-      return isAbsent ? { is: 'absent' } : judge(reply)
+      const isAbsent = reply.status === 404 && reply.at('code') === 'document_not_found'
+      return isAbsent ? { is: 'absent' } : reply.failure
     },
 
     /** What is under /v3/contacts may be asked often; a template a hundred times an hour. */
     async check(attempt) {
-      const get = (to: string, path: string) => call({ to: `check ${to}`, method: 'GET', path }, attempt)
-      const attributes = await get('the key and the attributes', '/v3/contacts/attributes')
-      const known = memberAt(attributes.json, 'attributes')
-      if (attributes.status !== 200 || !Array.isArray(known)) return judge(attributes)
+      const attributes = await get('check the key and the attributes', '/v3/contacts/attributes', attempt)
+      const known = attributes.list('attributes')
+      if (known === undefined) return attributes.failure
       const missing = [firstName, lastName].filter(name => !known.some(each => memberAt(each, 'name') === name))
       if (missing.length > 0) {
-        return { is: 'misconfigured', why: `check the attributes: the account has no ${missing.join(', ')}` }
+        return misconfigured(`check the attributes: the account has no ${missing.join(', ')}`)
       }
       for (const list of lists ?? []) {
-        const reply = await get(`the list ${list}`, `/v3/contacts/lists/${list}`)
-        if (reply.status !== 200 || idAt(reply.json, 'id') !== String(list)) return judge(reply)
+        const reply = await get(`check the list ${list}`, `/v3/contacts/lists/${list}`, attempt)
+        if (reply.status !== 200 || reply.id('id') !== String(list)) return reply.failure
       }
       if (!isDoubleOptIn) return null
-      const template = await get('the template', `/v3/smtp/templates/${templateId}`)
-      if (template.status !== 200 || idAt(template.json, 'id') === undefined) return judge(template)
-      const isUsable = memberAt(template.json, 'isActive') === true && memberAt(template.json, 'doiTemplate') === true
-      return isUsable
-        ? null
-        : { is: 'misconfigured', why: `check the template: ${templateId} is no active double opt-in template` }
+      const template = await get('check the template', `/v3/smtp/templates/${templateId}`, attempt)
+      if (template.status !== 200 || template.id('id') === undefined) return template.failure
+      const isUsable = template.at('isActive') === true && template.at('doiTemplate') === true
+      return isUsable ? null : misconfigured(`check the template: ${templateId} is no active double opt-in template`)
     },
   }
 }
@@ -213,7 +209,7 @@ const isOnList = ({ status, json }: Answer): boolean =>
 function refusedOr(reply: Answer): Creation {
   const isAddress =
     reply.status === 400 &&
-    memberAt(reply.json, 'code') === 'invalid_parameter' &&
-    /^invalid email address\.?$/i.test(textAt(reply.json, 'message') ?? '')
-  return isAddress ? { is: 'refused', reason: 'it is not valid there' } : judge(reply)
+    reply.at('code') === 'invalid_parameter' &&
+    /^invalid email address\.?$/i.test(reply.text('message') ?? '')
+  return isAddress ? INVALID : reply.failure
 }

@@ -1,9 +1,8 @@
 import { names, optional, page, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import type { Failure } from '../waitlist/ports/destination.ts'
+import { memberAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { base, DAY, SECOND, type Vendor } from './vendor.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
+import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID } from './vendor-client.ts'
 
 const settings = {
   BUTTONDOWN_API_KEY: required(
@@ -12,12 +11,7 @@ const settings = {
     'Buttondown: Settings, API.',
   ),
   BUTTONDOWN_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'Buttondown: Tags; the name.'),
-  BUTTONDOWN_DOUBLE_OPT_IN: withDefault(
-    yesOrNo,
-    'true',
-    'Whether Buttondown asks the contact to confirm.',
-    'Your choice.',
-  ),
+  BUTTONDOWN_DOUBLE_OPT_IN: withDefault(yesOrNo, 'true', 'Whether Buttondown asks the contact to confirm.'),
   BUTTONDOWN_EMAIL_ID: optional(word, 'Mail to send to a new contact.', 'Buttondown: Emails; the id in its address.'),
   BUTTONDOWN_REFERRER_URL: optional(page, 'Page that a new contact comes from.', 'The address of your page.'),
   BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
@@ -27,7 +21,7 @@ type Settings = ValuesOf<typeof settings>
 export const buttondown: Vendor<typeof settings> = {
   title: 'Buttondown',
   settings,
-  rate: { calls: 10, per: SECOND, connections: 10 },
+  rate: { calls: 10, per: 1_000, connections: 10 },
   // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
   promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
   joins: ['BUTTONDOWN_TAGS'],
@@ -50,9 +44,11 @@ const EXISTS = new Set(['email_already_exists', 'subscriber_already_exists'])
  * recognised by their metadata instead.
  */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.BUTTONDOWN_BASE_URL,
     headers: { authorization: `Token ${settings.BUTTONDOWN_API_KEY}`, 'x-api-version': '2026-04-01' },
+    // Without a code it is documented for every call and explained for none: perhaps another call is under way.
+    means: ({ status, safe, summary }) => status === 409 && !safe && { is: 'unclear', why: summary },
   })
   const { BUTTONDOWN_EMAIL_ID: mail, BUTTONDOWN_TAGS: tags } = settings
   // Without a type the subscriber is asked to confirm.
@@ -83,19 +79,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
         utm_campaign,
         referrer_url: settings.BUTTONDOWN_REFERRER_URL,
       }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v1/subscribers', body }, attempt)
-      const providerId = idAt(reply.json, 'id')
+      const reply = await post('create a subscriber', '/v1/subscribers', body, attempt)
+      const providerId = reply.id('id')
       if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
-      if (reply.status !== 400 || !EXISTS.has(textAt(reply.json, 'code') ?? '')) return judgeCreation(reply)
+      if (reply.status !== 400 || !EXISTS.has(reply.text('code') ?? '')) return judgeCreation(reply)
       if (!doubt) return { is: 'existing' }
 
-      const path = `/v1/subscribers/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+      const found = await get('find a subscriber', `/v1/subscribers/${encodeURIComponent(email)}`, attempt)
       // One of ours would be found.
       if (found.status === 404) return { is: 'existing', ours: false }
-      const foundId = idAt(found.json, 'id')
-      if (found.status !== 200 || foundId === undefined) return judge(found)
-      return { is: 'existing', providerId: foundId, ours: memberAt(found.json, 'metadata', 'waitlist_id') === id }
+      const foundId = found.id('id')
+      if (found.status !== 200 || foundId === undefined) return found.failure
+      return { is: 'existing', providerId: foundId, ours: found.at('metadata', 'waitlist_id') === id }
     },
 
     // The collision behaviour `add` of a creation adds tags, too, but it also resubscribes those who have unsubscribed.
@@ -103,15 +98,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
       tags &&
       (async ({ email }, attempt) => {
         const path = `/v1/subscribers/${encodeURIComponent(email)}`
-        const found = await call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+        const found = await get('find a subscriber', path, attempt)
         if (found.status === 404) return null
-        const has = memberAt(found.json, 'tags')
-        if (found.status !== 200 || !Array.isArray(has)) return judge(found)
+        const has = found.list('tags')
+        if (has === undefined) return found.failure
         if (tags.every(tag => has.includes(tag))) return null
         const body = { tags: [...new Set([...has, ...tags])] }
         const reply = await call({ to: 'tag a subscriber', method: 'PATCH', path, body }, attempt)
-        const isDone = reply.status === 200 && idAt(reply.json, 'id') !== undefined
-        return isDone || isUnchangeable(reply) ? null : conflictOr(judge, reply)
+        const isDone = reply.status === 200 && reply.id('id') !== undefined
+        return isDone || isUnchangeable(reply) ? null : reply.failure
       }),
 
     automation:
@@ -122,22 +117,22 @@ function client(settings: Settings, connect: Connect): VendorClient {
             const path = `/v1/subscribers/${subscriber}/emails/${encodeURIComponent(mail)}`
             const headers = { 'x-idempotency-key': id }
             const reply = await call({ to: 'send a mail', method: 'POST', path, headers }, attempt)
-            return reply.status === 200 && isObject(reply.json) ? { is: 'delivered' } : conflictOr(judgeDelivery, reply)
+            return reply.deliveredIf(reply.status === 200 && isObject(reply.json))
           },
 
     async remove(email, attempt) {
       const path = `/v1/subscribers/${encodeURIComponent(email)}`
       const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path, statusAlone: true }, attempt)
       if (reply.status === 204) return { is: 'removed' }
-      const isAbsent = reply.status === 404 && textAt(reply.json, 'detail') !== undefined
-      return isAbsent ? { is: 'absent' } : conflictOr(judge, reply)
+      const isAbsent = reply.status === 404 && reply.text('detail') !== undefined
+      return isAbsent ? { is: 'absent' } : reply.failure
     },
 
     async check(attempt) {
       for (const { what, member, ...asked } of named) {
         const reply = await call({ to: `check ${what}`, method: 'GET', ...asked }, attempt)
-        const isThere = member === undefined || memberAt(reply.json, member) !== undefined
-        if (reply.status !== 200 || !isThere) return judge(reply)
+        const isThere = member === undefined || reply.at(member) !== undefined
+        if (reply.status !== 200 || !isThere) return reply.failure
       }
       return null
     },
@@ -157,8 +152,8 @@ function judgeCreation(reply: Answer): Creation {
       return { is: 'unreached', why: `${summary}: the limit of new subscribers a day` }
     }
   }
-  if (status === 422 && saysOfAddress(json)) return { is: 'refused', reason: 'it is not valid there' }
-  return conflictOr(judge, reply)
+  if (status === 422 && saysOfAddress(json)) return INVALID
+  return reply.failure
 }
 
 /** Whether everything that is wrong (`detail[].loc`) is in the address. */
@@ -174,9 +169,5 @@ function saysOfAddress(json: unknown): boolean {
 /** The codes of an update that mean the subscriber, whatever it is about: no later attempt would change it. */
 const isUnchangeable = ({ status, json }: Answer): boolean =>
   status === 400 && ['email_invalid', 'firewall_blocked'].includes(textAt(json, 'code') ?? '')
-
-/** A 409 without a code is documented for every call and explained for none: perhaps another call is under way. */
-const conflictOr = <Other>(otherwise: (reply: Answer) => Other, reply: Answer): Failure | Other =>
-  reply.status === 409 ? { is: 'unclear', why: reply.summary } : otherwise(reply)
 
 const isObject = (json: unknown): boolean => typeof json === 'object' && json !== null && !Array.isArray(json)

@@ -11,12 +11,12 @@ import {
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
+import { idAt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
-import { ALWAYS, DAY, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, splitName, type VendorCaller, type VendorClient } from './vendor-client.ts'
+import { ALWAYS, type Connect, DAY, type Vendor, type VendorCaller, type VendorClient } from './vendor.ts'
+import { type Answer, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   CUSTOMERIO_API: withDefault(
@@ -41,7 +41,7 @@ const settings = {
     'Customer.io: Settings, API credentials, App API keys.',
   ),
   CUSTOMERIO_ATTRIBUTES: {
-    ...optional(assignments, 'Attributes of a new person, as name=value.', 'Your choice.'),
+    ...optional(assignments, 'Attributes of a new person, as name=value.'),
     needs: 'CUSTOMERIO_APP_KEY',
   },
   CUSTOMERIO_SEGMENT_ID: {
@@ -73,7 +73,7 @@ export const customerio: Vendor<typeof settings> = {
   title: 'Customer.io',
   settings,
   // The App API, which is called first, allows 10 calls a second.
-  rate: { calls: 100, per: SECOND, connections: 10 },
+  rate: { calls: 100, per: 1_000, connections: 10 },
   // With a key for the App API; without it every address is new. The Pipelines API recognises a repetition for a day.
   promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
   joins: ['CUSTOMERIO_SEGMENT_ID'],
@@ -187,9 +187,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
   /** The id of the person with this address; null: there is none. */
   async function find(email: string, { call }: VendorCaller, attempt: Attempt): Promise<string | null | Failure> {
     const reply = await call(lookup(email), attempt)
-    const people = memberAt(reply.json, 'results')
-    if (reply.status !== 200 || !Array.isArray(people)) return judge(reply)
-    return people.length === 0 ? null : (idAt(people, 0, 'cio_id') ?? judge(reply))
+    const people = reply.list('results')
+    if (people === undefined) return reply.failure
+    return people.length === 0 ? null : (idAt(people, 0, 'cio_id') ?? reply.failure)
   }
 
   /** Null if nobody has this address. */
@@ -199,10 +199,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
     if (!doubt) return { is: 'existing', providerId } as const
 
     const path = `/v1/customers/${encodeURIComponent(providerId)}/attributes`
-    const query = { id_type: 'cio_id' }
-    const found = await app.call({ to: 'get the attributes of a person', method: 'GET', path, query }, attempt)
-    const attributes = memberAt(found.json, 'customer', 'attributes')
-    if (found.status !== 200 || attributes === undefined) return judge(found)
+    const found = await app.get('get the attributes of a person', path, attempt, { id_type: 'cio_id' })
+    const attributes = found.at('customer', 'attributes')
+    if (found.status !== 200 || attributes === undefined) return found.failure
     // Ours has the time of its signup, in seconds. Attributes are documented as text.
     return {
       is: 'existing',
@@ -224,7 +223,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       { to: 'add a person', statusAlone: true, ...wire.person(contact.email, { ...attributes }) },
       attempt,
     )
-    return reply.ok ? { is: 'created' } : judge(reply)
+    return reply.ok ? { is: 'created' } : reply.failure
   }
 
   async function join({ email }: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
@@ -232,7 +231,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const [query, body] = [{ id_type: 'email' }, { ids: [email] }]
     const to = `add to the segment ${segment}`
     const reply = await call({ to, method: 'POST', path, query, body, statusAlone: true }, attempt)
-    return reply.ok ? null : judgeDelivery(reply)
+    return reply.ok ? null : reply.refusal
   }
 
   return {
@@ -246,7 +245,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     async automation(event, attempt) {
       const reply = await call({ to: 'send an event', statusAlone: true, ...wire.event(event) }, attempt)
-      return reply.ok ? { is: 'delivered' } : judgeDelivery(reply)
+      return reply.deliveredIf(reply.ok)
     },
     ...(wire.repeatable !== undefined && { repeatable: wire.repeatable }),
 
@@ -255,21 +254,20 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (app !== null && found === null) return { is: 'absent' }
       if (found !== null && typeof found !== 'string') return found
       const reply = await call({ to: 'delete a person', statusAlone: true, ...wire.deletion(email) }, attempt)
-      return reply.ok ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(reply.ok)
     },
 
     async check(attempt) {
       const reply = await call(wire.trial, attempt)
-      if (!wire.isGood(reply)) return judge(reply)
+      if (!wire.isGood(reply)) return reply.failure
       if (app === null) return null
       const found = await app.call(lookup('nobody@example.com'), attempt)
-      if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'results'))) return judge(found)
+      if (found.list('results') === undefined) return found.failure
       if (segment === undefined) return null
-      const to = `look for the segment ${segment}`
-      const seen = await app.call({ to, method: 'GET', path: `/v1/segments/${segment}` }, attempt)
-      const type = textAt(seen.json, 'segment', 'type')
-      if (seen.status !== 200 || type === undefined) return judge(seen)
-      return type === 'manual' ? null : { is: 'misconfigured', why: `${to}: it is not a manual one` }
+      const seen = await app.get(`look for the segment ${segment}`, `/v1/segments/${segment}`, attempt)
+      const type = seen.text('segment', 'type')
+      if (seen.status !== 200 || type === undefined) return seen.failure
+      return type === 'manual' ? null : misconfigured(`look for the segment ${segment}: it is not a manual one`)
     },
   }
 }

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto'
 import { names, oneOf, optional, required, shaped, type ValuesOf, words } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
+import { idAt, inDoubt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
-import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
-import { SECOND, site, type Vendor } from './vendor.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
+import { type Connect, site, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID, misconfigured } from './vendor-client.ts'
 
 const settings = {
   GHOST_BASE_URL: required(
@@ -30,7 +30,6 @@ const settings = {
   GHOST_EMAIL_TYPE: optional(
     oneOf('signin', 'signup', 'subscribe'),
     'Mail with a link to sign in that Ghost sends to a new member: signin, signup or subscribe; unset: none.',
-    'Your choice.',
   ),
 }
 type Settings = ValuesOf<typeof settings>
@@ -38,7 +37,7 @@ type Settings = ValuesOf<typeof settings>
 export const ghost: Vendor<typeof settings> = {
   title: 'Ghost',
   settings,
-  rate: { calls: 20, per: SECOND, connections: 5 },
+  rate: { calls: 20, per: 1_000, connections: 5 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null, removal: 'at once' },
   joins: ['GHOST_LABELS'],
   client,
@@ -101,13 +100,13 @@ function client(settings: Settings, connect: Connect): VendorClient {
   async function find(email: string, attempt: Attempt): Promise<Found | { readonly is: 'absent' } | Failure> {
     const query = { filter: `email:'${email.replaceAll(/['"]/g, '\\$&')}'` }
     const reply = await ask({ to: 'find a member', method: 'GET', path: '/members/', query }, attempt)
-    const members = memberAt(reply.json, 'members')
-    if (reply.status !== 200 || !Array.isArray(members)) return judge(reply)
+    const members = reply.list('members')
+    if (members === undefined) return reply.failure
     const member: unknown = members.find(each => textAt(each, 'email')?.toLowerCase() === email)
     if (member === undefined) return { is: 'absent' }
     const providerId = idAt(member, 'id')
     return providerId === undefined || lacking(member) === undefined
-      ? judge(reply)
+      ? reply.failure
       : { is: 'found', member, providerId }
   }
 
@@ -122,8 +121,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const path = `/members/${encodeURIComponent(providerId)}/`
     const body = { members: [edit] }
     const reply = await ask({ to: 'add labels and newsletters', method: 'PUT', path, body }, attempt)
-    const left = lacking(memberAt(reply.json, 'members', 0), wanted)
-    if (reply.status !== 200 || left === undefined) return judgeDelivery(reply)
+    const left = lacking(reply.at('members', 0), wanted)
+    if (reply.status !== 200 || left === undefined) return reply.refusal
     return left?.newsletters === undefined ? null : incomplete(reply)
   }
 
@@ -139,15 +138,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
       }
       const body = { members: [member] }
       const reply = await ask({ to: 'create a member', method: 'POST', path: '/members/', body, ...mail }, attempt)
-      const created = memberAt(reply.json, 'members', 0)
+      const created = reply.at('members', 0)
       const providerId = idAt(created, 'id')
       const left = lacking(created)
       if (reply.status === 201 && providerId !== undefined && left !== undefined) {
         return left?.newsletters === undefined ? { is: 'created', providerId } : inDoubt(incomplete(reply))
       }
       const problem = problemOf(reply)
-      if (problem === 'invalid') return { is: 'refused', reason: 'it is not valid there' }
-      if (problem !== 'known') return judge(reply)
+      if (problem === 'invalid') return INVALID
+      if (problem !== 'known') return reply.failure
       if (!doubt) return { is: 'existing' }
 
       const found = await find(email, attempt)
@@ -176,24 +175,22 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.is !== 'found') return found
       const path = `/members/${encodeURIComponent(found.providerId)}/`
       const reply = await ask({ to: 'delete a member', method: 'DELETE', path, statusAlone: true }, attempt)
-      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(reply.status === 204)
     },
 
     async check(attempt) {
       const query = { limit: '1', fields: 'id' }
       const members = await ask({ to: 'check the key', method: 'GET', path: '/members/', query }, attempt)
-      if (members.status !== 200 || !Array.isArray(memberAt(members.json, 'members'))) return judge(members)
+      if (members.list('members') === undefined) return members.failure
       if (newsletters === undefined) return null
 
       const active = { filter: 'status:active', limit: '100', fields: 'id' }
       const to = 'look at the newsletters'
       const reply = await ask({ to, method: 'GET', path: '/newsletters/', query: active }, attempt)
-      const all = memberAt(reply.json, 'newsletters')
-      if (reply.status !== 200 || !Array.isArray(all)) return judge(reply)
+      const all = reply.list('newsletters')
+      if (all === undefined) return reply.failure
       const absent = newsletters.filter(each => !all.some(one => memberAt(one, 'id') === each))
-      return absent.length === 0
-        ? null
-        : { is: 'misconfigured', why: `${to}: ${absent.join(', ')} is not among the active ones` }
+      return absent.length === 0 ? null : misconfigured(`${to}: ${absent.join(', ')} is not among the active ones`)
     },
   }
 }

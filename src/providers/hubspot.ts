@@ -1,9 +1,9 @@
 import { assignment, line, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
-import { base, DAY, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, forAll, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   HUBSPOT_TOKEN: required(
@@ -43,7 +43,7 @@ type Settings = ValuesOf<typeof settings>
 export const hubspot: Vendor<typeof settings> = {
   title: 'HubSpot',
   settings,
-  rate: { calls: 100, per: 10 * SECOND, connections: 10 },
+  rate: { calls: 100, per: 10_000, connections: 10 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY, removal: 'later' },
   joins: ['HUBSPOT_LIST_IDS'],
   contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
@@ -77,7 +77,7 @@ const CONTACT = '0-1'
 function client(settings: Settings, connect: Connect): VendorClient {
   const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName, HUBSPOT_LIST_IDS: lists = [] } = settings
   const { HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis } = settings
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.HUBSPOT_BASE_URL,
     headers: { authorization: `Bearer ${settings.HUBSPOT_TOKEN}` },
   })
@@ -86,9 +86,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     ...(stage && { lifecyclestage: stage }),
     ...(basis && { hs_legal_basis: basis }),
   }
-
-  const get = (to: string, path: string, attempt: Attempt, query?: Readonly<Record<string, string>>) =>
-    call({ to, method: 'GET', path, ...(query && { query }) }, attempt)
 
   function find(email: string, id: string | undefined, attempt: Attempt): Promise<Answer> {
     const query = { properties: 'createdate', ...(id === undefined && { idProperty: 'email' }) }
@@ -100,8 +97,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
     forAll(lists, async (list): Promise<Failure | Refused | null> => {
       const path = `${LISTS}/${list}/memberships/add`
       const reply = await call({ to: `add to list ${list}`, method: 'PUT', path, body: [id] }, attempt)
-      const missing = memberAt(reply.json, 'recordIdsMissing')
-      if (reply.status !== 200 || !Array.isArray(missing)) return judgeDelivery(reply)
+      const missing = reply.at('recordIdsMissing')
+      if (reply.status !== 200 || !Array.isArray(missing)) return reply.refusal
       if (missing.length === 0) return null
       return { is: 'unreached', why: `${reply.summary}: the contact is not known there yet` }
     })
@@ -111,23 +108,23 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const { name, email } = contact
       const { first, last } = splitName(name)
       const create = (properties: Readonly<Record<string, string | undefined>>) =>
-        call({ to: 'create a contact', method: 'POST', path: CONTACTS, body: { properties } }, attempt)
+        post('create a contact', CONTACTS, { properties }, attempt)
       const properties = { ...own, email, firstname: first, lastname: last }
       let reply = await create(properties)
       // What one visitor typed as a name must not count as a wrong setting.
       const refused = refusedNames(reply)
       if (refused !== null) reply = await create({ ...properties, ...refused })
-      const id = idAt(reply.json, 'id')
+      const id = reply.id('id')
       if (reply.status === 201 && id !== undefined) return { is: 'created', providerId: id }
-      if (refusesAddress(reply)) return { is: 'refused', reason: 'it is not valid there' }
-      if (reply.status !== 409 || textAt(reply.json, 'category') !== 'CONFLICT') return judge(reply)
-      const known = /Existing ID:\s*(\d+)/i.exec(textAt(reply.json, 'message') ?? '')?.[1]
+      if (refusesAddress(reply)) return INVALID
+      if (reply.status !== 409 || reply.text('category') !== 'CONFLICT') return reply.failure
+      const known = /Existing ID:\s*(\d+)/i.exec(reply.text('message') ?? '')?.[1]
       if (!doubt) return { is: 'existing', providerId: known }
 
       const found = await find(email, known, attempt)
-      const providerId = idAt(found.json, 'id')
-      const ours = isYoungerThanSignup(textAt(found.json, 'createdAt'), contact)
-      if (found.status !== 200 || providerId === undefined || ours === undefined) return judge(found)
+      const providerId = found.id('id')
+      const ours = isYoungerThanSignup(found.text('createdAt'), contact)
+      if (found.status !== 200 || providerId === undefined || ours === undefined) return found.failure
       return { is: 'existing', providerId, ours }
     },
 
@@ -137,8 +134,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ email, providerId }, attempt) => {
             if (providerId !== undefined) return addToLists(providerId, attempt)
             const found = await find(email, undefined, attempt)
-            const id = idAt(found.json, 'id')
-            return found.status === 200 && id !== undefined ? addToLists(id, attempt) : judge(found)
+            const id = found.id('id')
+            return found.status === 200 && id !== undefined ? addToLists(id, attempt) : found.failure
           },
     joinsLast: true,
 
@@ -148,44 +145,43 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ at, contact: { id, email, providerId } }, attempt) => {
             const whom = providerId === undefined ? { email } : { objectId: providerId }
             const body = { eventName, ...whom, occurredAt: at.toISOString(), properties: {}, uuid: id }
-            const reply = await call({ to: 'send an event', method: 'POST', path: EVENTS, body }, attempt)
+            const reply = await post('send an event', EVENTS, body, attempt)
             // 409: there is already an event with this UUID.
-            return reply.status === 204 || reply.status === 409 ? { is: 'delivered' } : judgeDelivery(reply)
+            return reply.deliveredIf(reply.status === 204 || reply.status === 409)
           },
 
     async remove(email, attempt) {
       const query = { properties: 'email', idProperty: 'email' }
       const found = await get('find a contact', `${CONTACTS}/${encodeURIComponent(email)}`, attempt, query)
       // Every answer of HubSpot has one; a 404 of a wrong address has not.
-      if (found.status === 404 && textAt(found.json, 'correlationId') !== undefined) return { is: 'absent' }
-      const objectId = idAt(found.json, 'id')
-      const primary = textAt(found.json, 'properties', 'email')
-      if (found.status !== 200 || objectId === undefined || primary === undefined) return judge(found)
+      if (found.status === 404 && found.text('correlationId') !== undefined) return { is: 'absent' }
+      const objectId = found.id('id')
+      const primary = found.text('properties', 'email')
+      if (found.status !== 200 || objectId === undefined || primary === undefined) return found.failure
       if (primary.toLowerCase() !== email) return { is: 'by hand', how: SECONDARY }
       // By its address, one who is gone meanwhile would be blocked for good.
       const path = `${CONTACTS}/gdpr-delete`
       const to = 'delete a contact permanently'
       const reply = await call({ to, method: 'POST', path, body: { objectId }, statusAlone: true }, attempt)
-      return reply.status === 204 ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(reply.status === 204)
     },
 
     async check(attempt) {
-      const query = { limit: '1', properties: 'createdate' }
-      const reply = await get('check the token', CONTACTS, attempt, query)
-      if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'results'))) return judge(reply)
+      const reply = await get('check the token', CONTACTS, attempt, { limit: '1', properties: 'createdate' })
+      if (reply.list('results') === undefined) return reply.failure
       for (const [name, value] of Object.entries(own)) {
         const reply = await get(`check the property ${name}`, `${PROPERTIES}/${name}`, attempt)
-        if (reply.status !== 200) return judge(reply)
-        if (!isAllowed(value, memberAt(reply.json, 'options'))) {
-          return { is: 'misconfigured', why: `check the property ${name}: the value to set is none of its options` }
+        if (reply.status !== 200) return reply.failure
+        if (!isAllowed(value, reply.at('options'))) {
+          return misconfigured(`check the property ${name}: the value to set is none of its options`)
         }
       }
       for (const list of lists) {
         const reply = await get(`check the list ${list}`, `${LISTS}/${list}`, attempt)
-        if (reply.status !== 200) return judge(reply)
-        const { processingType, objectTypeId } = Object(memberAt(reply.json, 'list'))
+        if (reply.status !== 200) return reply.failure
+        const { processingType, objectTypeId } = Object(reply.at('list'))
         if (processingType === 'DYNAMIC' || objectTypeId !== CONTACT) {
-          return { is: 'misconfigured', why: `check the list ${list}: it is no static list of contacts` }
+          return misconfigured(`check the list ${list}: it is no static list of contacts`)
         }
       }
       return null
@@ -210,12 +206,12 @@ interface InvalidProperty {
  */
 function invalidProperties(reply: Answer): readonly InvalidProperty[] {
   if (reply.status !== 400) return []
-  const errors = memberAt(reply.json, 'errors')
+  const errors = reply.at('errors')
   const listed = (Array.isArray(errors) ? errors : []).map(each => ({
     name: memberAt(each, 'context', 'propertyName', 0),
     error: memberAt(each, 'code'),
   }))
-  const message = textAt(reply.json, 'message') ?? ''
+  const message = reply.text('message') ?? ''
   try {
     const said: unknown = JSON.parse(message.slice(message.indexOf('[')))
     if (!Array.isArray(said)) return listed

@@ -1,11 +1,11 @@
 import { assignments, number, numbers, optional, page, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, type Refused, textAt } from './answer.ts'
-import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
-import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, forAll, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),
@@ -50,7 +50,7 @@ type Settings = ValuesOf<typeof settings>
 export const kit: Vendor<typeof settings> = {
   title: 'Kit',
   settings,
-  rate: { calls: 120, per: MINUTE, connections: 5 },
+  rate: { calls: 120, per: 60_000, connections: 5 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'by hand' },
   joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
   contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
@@ -84,7 +84,7 @@ interface Found {
  * looked up first. Tags and a form take calls of their own, and so does the tag or the sequence that starts the automation.
  */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.KIT_BASE_URL,
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },
     wait: WINDOW,
@@ -100,17 +100,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
   /** Null if the address is found nowhere in the account. */
   async function find(email: string, attempt: Attempt): Promise<Found | Failure | null> {
     // Without a status only active ones are found.
-    const query = { email_address: email, status: 'all' }
-    const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/v4/subscribers', query }, attempt)
-    const subscribers = memberAt(reply.json, 'subscribers')
-    if (reply.status !== 200 || !Array.isArray(subscribers)) return judge(reply)
+    const reply = await get('find a subscriber', '/v4/subscribers', attempt, { email_address: email, status: 'all' })
+    const subscribers = reply.list('subscribers')
+    if (subscribers === undefined) return reply.failure
     const subscriber: unknown = subscribers.find(each => textAt(each, 'email_address')?.toLowerCase() === email)
     return subscriber === undefined ? null : { is: 'found', subscriber, reply }
   }
 
   async function lookUp(contact: Contact, attempt: Attempt): Promise<Creation | null> {
     const found = await find(contact.email, attempt)
-    return found?.is === 'found' ? (existing(found.subscriber, contact) ?? judge(found.reply)) : found
+    return found?.is === 'found' ? (existing(found.subscriber, contact) ?? found.reply.failure) : found
   }
 
   async function create(contact: Contact, attempt: Attempt): Promise<Creation> {
@@ -123,16 +122,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
       state: settings.KIT_FORM_ID === undefined ? undefined : 'inactive',
       fields: Object.values(fields).some(value => value !== undefined) ? fields : undefined,
     }
-    const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/v4/subscribers', body }, attempt)
+    const reply = await post('create a subscriber', '/v4/subscribers', body, attempt)
     const { status, json } = reply
     const id = idAt(json, 'subscriber', 'id')
     if ((status === 201 || status === 202) && id !== undefined) return { is: 'created', providerId: id }
     // Somebody else added it after the lookup.
-    if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? judge(reply)
+    if (status === 200) return existing(memberAt(json, 'subscriber'), contact) ?? reply.failure
     if (status === 422 && isOnlyOfAddress(memberAt(json, 'errors'))) {
-      return { is: 'refused', reason: 'it is not valid there' }
+      return INVALID
     }
-    return judge(reply)
+    return reply.failure
   }
 
   /** Null: the subscriber is there. `more`: members of the request. */
@@ -144,7 +143,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : { path: `${path}/${encodeURIComponent(providerId)}`, body: more }
     const reply = await call({ to, method: 'POST', ...whom }, attempt)
     // 201: added now. 200: the subscriber was there already.
-    return reply.ok && idAt(reply.json, 'subscriber', 'id') !== undefined ? null : reply
+    return reply.ok && reply.id('subscriber', 'id') !== undefined ? null : reply
   }
 
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
@@ -157,7 +156,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     }
     // The form comes last, since it may send a mail.
     const reply = (await forAll(tags, tag => add(tag, contact, attempt))) ?? (await forAll(forms, addToForm))
-    return reply && judgeDelivery(reply)
+    return reply?.refusal ?? null
   }
 
   return {
@@ -173,7 +172,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ contact }, attempt) => {
             for (const place of starts) {
               const reply = await add(place, contact, attempt)
-              if (reply !== null) return judgeDelivery(reply)
+              if (reply !== null) return reply.refusal
             }
             return { is: 'delivered' }
           },
@@ -186,20 +185,20 @@ function client(settings: Settings, connect: Connect): VendorClient {
     },
 
     async check(attempt) {
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v4/account' }, attempt)
-      if (reply.status !== 200 || idAt(reply.json, 'account', 'id') === undefined) return judge(reply)
+      const reply = await get('check the API key', '/v4/account', attempt)
+      if (reply.status !== 200 || reply.id('account', 'id') === undefined) return reply.failure
       for (const { name, path } of [...starts, ...tags, ...forms]) {
-        const found = await call({ to: `look for the ${name}`, method: 'GET', path, query: { per_page: '1' } }, attempt)
-        if (found.status !== 200 || !Array.isArray(memberAt(found.json, 'subscribers'))) return judge(found)
+        const found = await get(`look for the ${name}`, path, attempt, { per_page: '1' })
+        if (found.list('subscribers') === undefined) return found.failure
       }
       const wanted = [...(lastNameField === undefined ? [] : [lastNameField]), ...Object.keys(constants)]
       if (wanted.length === 0) return null
-      const listed = await call({ to: 'look for the custom fields', method: 'GET', path: '/v4/custom_fields' }, attempt)
-      const fields = memberAt(listed.json, 'custom_fields')
-      if (listed.status !== 200 || !Array.isArray(fields)) return judge(listed)
+      const listed = await get('look for the custom fields', '/v4/custom_fields', attempt)
+      const fields = listed.list('custom_fields')
+      if (fields === undefined) return listed.failure
       const missing = wanted.filter(key => !fields.some(each => textAt(each, 'key') === key))
       if (missing.length === 0) return null
-      return { is: 'misconfigured', why: `look for the custom fields: there is no ${missing.join(', ')}` }
+      return misconfigured(`look for the custom fields: there is no ${missing.join(', ')}`)
     },
   }
 }

@@ -1,11 +1,11 @@
 import { optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
+import { idAt, inDoubt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { ALWAYS, base, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   KLAVIYO_API_KEY: required(
@@ -32,7 +32,7 @@ export const klaviyo: Vendor<typeof settings> = {
   title: 'Klaviyo',
   settings,
   // 75 a second and 750 a minute: the slower one, evenly.
-  rate: { calls: 12, per: SECOND, connections: 10 },
+  rate: { calls: 12, per: 1_000, connections: 10 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
   joins: ['KLAVIYO_LIST_ID'],
   client,
@@ -64,9 +64,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
       accept: 'application/vnd.api+json',
     },
   }
-  const { call } = connect(account)
+  const { call, get } = connect(account)
 
-  const post = (to: string, path: string, data: unknown): Call => {
+  const request = (to: string, path: string, data: unknown): Call => {
     const headers = { 'content-type': 'application/vnd.api+json' }
     return { to, method: 'POST', path, headers, body: { data } }
   }
@@ -76,7 +76,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const lists = connect({ ...account, rate: LIST_RATE })
     const path = `/lists/${encodeURIComponent(list)}/relationships/profiles`
     return (id: string, attempt: Attempt) =>
-      lists.call(post('add to the list', path, [{ type: 'profile', id }]), attempt)
+      lists.call(request('add to the list', path, [{ type: 'profile', id }]), attempt)
   }
   const addToList = list === undefined ? null : addingTo(list)
 
@@ -92,7 +92,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       attributes: { custom_source: 'waitlist', profiles },
       ...(list !== undefined && { relationships: { list: { data: { type: 'list', id: list } } } }),
     }
-    return call(post('subscribe the profile', '/profile-subscription-bulk-create-jobs', data), attempt)
+    return call(request('subscribe the profile', '/profile-subscription-bulk-create-jobs', data), attempt)
   }
 
   /** The last step for a profile of ours, as `shown` there. It exists by then, so a failure leaves doubt. */
@@ -102,7 +102,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const reply = await (consent ? subscribe(id, email, attempt) : addToList?.(id, attempt))
     if (reply === undefined) return creation
     if (reply.status === (consent ? 202 : 204)) return creation
-    return refusesAddress(reply) ? refusal : inDoubt(judge(reply))
+    return refusesAddress(reply) ? refusal : inDoubt(reply.failure)
   }
 
   /** For an existing profile: in doubt, checks whether it is ours, and then completes it. */
@@ -110,10 +110,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const query = consent
       ? { ...withSubscriptions, 'fields[profile]': 'created,subscriptions' }
       : { 'fields[profile]': 'created' }
-    const path = `/profiles/${encodeURIComponent(id)}`
-    const reply = await call({ to: 'get a profile', method: 'GET', path, query }, attempt)
-    const ours = isYoungerThanSignup(textAt(reply.json, 'data', 'attributes', 'created'), contact)
-    if (reply.status !== 200 || ours === undefined) return judge(reply)
+    const reply = await get('get a profile', `/profiles/${encodeURIComponent(id)}`, attempt, query)
+    const ours = isYoungerThanSignup(reply.text('data', 'attributes', 'created'), contact)
+    if (reply.status !== 200 || ours === undefined) return reply.failure
     const creation = { is: 'existing', providerId: id, ours } as const
     return ours ? complete(creation, reply, contact.email, attempt) : creation
   }
@@ -122,17 +121,17 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async createContact(contact, doubt, attempt) {
       const { first, last } = splitName(contact.name)
       const attributes = { email: contact.email, first_name: first, last_name: last, properties: contact.source }
-      const create = post('create a profile', '/profiles', { type: 'profile', attributes })
+      const create = request('create a profile', '/profiles', { type: 'profile', attributes })
       const reply = await call(consent ? { ...create, query: withSubscriptions } : create, attempt)
-      const id = idAt(reply.json, 'data', 'id')
+      const id = reply.id('data', 'id')
       if (reply.status === 201 && id !== undefined) {
         return complete({ is: 'created', providerId: id }, reply, contact.email, attempt)
       }
       if (refusesAddress(reply)) return refusal
-      const known = idAt(reply.json, 'errors', 0, 'meta', 'duplicate_profile_id')
-      if (reply.status !== 409) return judge(reply)
+      const known = reply.id('errors', 0, 'meta', 'duplicate_profile_id')
+      if (reply.status !== 409) return reply.failure
       // The status is enough; the id is sent, but not documented.
-      if (known === undefined) return doubt ? judge(reply) : { is: 'existing' }
+      if (known === undefined) return doubt ? reply.failure : { is: 'existing' }
       return doubt ? existing(contact, known, attempt) : { is: 'existing', providerId: known }
     },
 
@@ -142,7 +141,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ providerId }, attempt) => {
             if (providerId === undefined) return { is: 'refused', why: 'add to the list: Klaviyo told no id' }
             const reply = await addToList(providerId, attempt)
-            return reply.status === 204 ? null : judgeDelivery(reply)
+            return reply.status === 204 ? null : reply.refusal
           },
 
     async automation({ id, name, contact: { email, providerId, source } }, attempt) {
@@ -155,47 +154,47 @@ function client(settings: Settings, connect: Connect): VendorClient {
         },
         unique_id: id,
       }
-      const reply = await call(post('create an event', '/events', { type: 'event', attributes }), attempt)
-      return reply.status === 202 ? { is: 'delivered' } : judgeDelivery(reply)
+      const reply = await call(request('create an event', '/events', { type: 'event', attributes }), attempt)
+      return reply.deliveredIf(reply.status === 202)
     },
 
     async remove(email, attempt) {
       // No address that we take has a quote or a backslash.
       const query = { filter: `equals(email,"${email}")`, 'fields[profile]': 'email' }
-      const found = await call({ to: 'find a profile', method: 'GET', path: '/profiles', query }, attempt)
-      const profiles = memberAt(found.json, 'data')
-      if (found.status !== 200 || !Array.isArray(profiles)) return judge(found)
+      const found = await get('find a profile', '/profiles', attempt, query)
+      const profiles = found.list('data')
+      if (profiles === undefined) return found.failure
       const ids = profiles
         .filter(each => textAt(each, 'attributes', 'email')?.toLowerCase() === email)
         .map(each => idAt(each, 'id'))
-      if (ids.includes(undefined)) return judge(found)
+      if (ids.includes(undefined)) return found.failure
       for (const id of ids) {
         const data = { type: 'profile', id, attributes: {} }
         const job = { type: 'data-privacy-deletion-job', attributes: { profile: { data } } }
-        const request = post('ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
-        const reply = await call({ ...request, statusAlone: true }, attempt)
+        const deletion = request('ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
+        const reply = await call({ ...deletion, statusAlone: true }, attempt)
         if (reply.status === 403) {
-          return { is: 'misconfigured', why: `${reply.summary}: the key needs the scope data-privacy:write` }
+          return misconfigured(`${reply.summary}: the key needs the scope data-privacy:write`)
         }
-        if (reply.status !== 202) return judge(reply)
+        if (reply.status !== 202) return reply.failure
       }
       return { is: ids.length === 0 ? 'absent' : 'removed' }
     },
 
     async check(attempt) {
       const query = { 'fields[profile]': 'created', 'page[size]': '1' }
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/profiles', query }, attempt)
-      if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
+      const reply = await get('check the API key', '/profiles', attempt, query)
+      if (reply.list('data') === undefined) return reply.failure
       if (list === undefined) return null
       const path = `/lists/${encodeURIComponent(list)}`
       const look = { to: 'check the list', method: 'GET', path, query: { 'fields[list]': 'name' } } as const
       const found = await call(look, attempt)
-      return found.status === 200 && idAt(found.json, 'data', 'id') !== undefined ? null : judge(found)
+      return found.status === 200 && found.id('data', 'id') !== undefined ? null : found.failure
     },
   }
 }
 
-const refusal: Creation = { is: 'refused', reason: 'it is not valid there' }
+const refusal: Creation = INVALID
 
 /** An error points to the member that it is about. */
 function refusesAddress({ status, json }: Answer): boolean {

@@ -10,12 +10,12 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, inDoubt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, inDoubt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { SECOND, site, type Vendor } from './vendor.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
+import { type Connect, site, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, misconfigured } from './vendor-client.ts'
 
 const settings = {
   LISTMONK_BASE_URL: required(
@@ -52,7 +52,7 @@ type Settings = ValuesOf<typeof settings>
 export const listmonk: Vendor<typeof settings> = {
   title: 'listmonk',
   settings,
-  rate: { calls: 100, per: SECOND, connections: 10 },
+  rate: { calls: 100, per: 1_000, connections: 10 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
   joins: ['LISTMONK_LIST_IDS'],
   contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
@@ -95,7 +95,7 @@ type Unfound = { readonly is: 'unseen' } | { readonly is: 'unsure' }
 /** https://listmonk.app/docs/apis/apis and the source, https://github.com/knadh/listmonk. Its messages are localised. */
 function client(settings: Settings, connect: Connect): VendorClient {
   const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template, LISTMONK_PRECONFIRM: preconfirm } = settings
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: `${settings.LISTMONK_BASE_URL}/api`,
     headers: { authorization: `token ${settings.LISTMONK_USER}:${settings.LISTMONK_TOKEN}` },
     largest: LARGEST_ANSWER,
@@ -111,17 +111,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   async function find(email: string, attempt: Attempt): Promise<Subscriber | Failure | Unfound> {
     // There is a row for each list of a subscriber, each with all of its lists: a second one could be too much to read.
-    const query = { search: exactly(email), per_page: '1' }
-    const reply = await call({ to: 'find a subscriber', method: 'GET', path: '/subscribers', query }, attempt)
-    const rows = memberAt(reply.json, 'data', 'results')
-    if (reply.status !== 200 || !Array.isArray(rows)) return judge(reply)
+    const reply = await get('find a subscriber', '/subscribers', attempt, { search: exactly(email), per_page: '1' })
+    const rows = reply.list('data', 'results')
+    if (rows === undefined) return reply.failure
     if (rows.length === 0) return { is: 'unseen' }
     const [json] = rows as readonly unknown[]
     // Names are searched too.
     if (textAt(json, 'email') !== email) return { is: 'unsure' }
     const id = idAt(json, 'id')
     const joined = oursAmong(json)
-    return id === undefined || joined === undefined ? judge(reply) : { is: 'found', id, json, joined }
+    return id === undefined || joined === undefined ? reply.failure : { is: 'found', id, json, joined }
   }
 
   /** In doubt, checks whether an existing subscriber is ours, and then completes it. */
@@ -156,43 +155,42 @@ function client(settings: Settings, connect: Connect): VendorClient {
     for (const list of absentFrom(joined)) {
       // To add to a list that is gone is a server error, so it is looked at first.
       const seen = await lookAt(list, attempt)
-      if (!isList(list, seen)) return judge(seen)
+      if (!isList(list, seen)) return seen.failure
       const status = preconfirm ? 'confirmed' : 'unconfirmed'
       const body = { ids: [Number(id)], action: 'add', target_list_ids: [list], status }
       const to = `add to list ${list}`
       const reply = await call({ to, method: 'PUT', path: '/subscribers/lists', body }, attempt)
       // The API user may not change this subscriber of other lists, even if it may see it.
-      if (!ours && reply.status === 403 && textAt(reply.json, 'message')?.endsWith(`subscriber: ${id}`)) return null
-      if (!isDone(reply)) return judge(reply)
-      unasked ||= memberAt(seen.json, 'data', 'optin') === 'double'
+      if (!ours && reply.status === 403 && reply.text('message')?.endsWith(`subscriber: ${id}`)) return null
+      if (!isDone(reply)) return reply.failure
+      unasked ||= seen.at('data', 'optin') === 'double'
     }
     if (!unasked || preconfirm) return null
     const path = `/subscribers/${id}/optin`
     const reply = await call({ to: 'ask for a confirmation', method: 'POST', path }, attempt)
     if (isDone(reply)) return null
-    const failure = judge(reply)
+    const failure = reply.failure
     // A mail that may have been sent is not sent again.
     return reply.status === 0 && failure.is === 'unclear' ? null : failure
   }
 
-  const lookAt = (list: number, attempt: Attempt) =>
-    call({ to: `look at list ${list}`, method: 'GET', path: `/lists/${list}` }, attempt)
+  const lookAt = (list: number, attempt: Attempt) => get(`look at list ${list}`, `/lists/${list}`, attempt)
 
   async function lookAtAll(attempt: Attempt): Promise<Failure | null> {
     for (const list of lists) {
       const seen = await lookAt(list, attempt)
-      if (!isList(list, seen)) return judge(seen)
+      if (!isList(list, seen)) return seen.failure
     }
     return null
   }
 
-  const getUser = (attempt: Attempt) => call({ to: 'look at the API user', method: 'GET', path: '/profile' }, attempt)
+  const getUser = (attempt: Attempt) => get('look at the API user', '/profile', attempt)
 
   /** What an address is that the API user does not see: absent, if it sees everybody. */
   async function unseen(attempt: Attempt): Promise<Removal> {
     const reply = await getUser(attempt)
-    if (reply.status !== 200) return judge(reply)
-    const role = memberAt(reply.json, 'data', 'user_role')
+    if (reply.status !== 200) return reply.failure
+    const role = reply.at('data', 'user_role')
     const seesAll = memberAt(role, 'id') === SUPER_ADMIN || holds(memberAt(role, 'permissions'), 'subscribers:get_all')
     return seesAll
       ? { is: 'absent' }
@@ -202,8 +200,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
   /** The permissions that a signup takes: listmonk leaves out lists that may be seen but not managed, without a word. */
   async function lookAtUser(attempt: Attempt): Promise<Failure | null> {
     const reply = await getUser(attempt)
-    if (reply.status !== 200) return judge(reply)
-    const user = memberAt(reply.json, 'data')
+    if (reply.status !== 200) return reply.failure
+    const user = reply.at('data')
     const held = memberAt(user, 'user_role', 'permissions')
     if (!Array.isArray(held) || memberAt(user, 'user_role', 'id') === SUPER_ADMIN) return null
     const listsOf = memberAt(user, 'list_role', 'lists')
@@ -215,15 +213,14 @@ function client(settings: Settings, connect: Connect): VendorClient {
       ...(holds(held, 'subscribers:get', 'subscribers:get_all') ? [] : ['subscribers:get']),
       ...(holds(held, 'lists:manage_all') ? [] : absentFrom(managed).map(id => `list:manage for list ${id}`)),
     ]
-    return lacking.length === 0 ? null : { is: 'misconfigured', why: `the API user lacks ${lacking.join(', ')}` }
+    return lacking.length === 0 ? null : misconfigured(`the API user lacks ${lacking.join(', ')}`)
   }
 
   /** Sends nothing: there is no such subscriber, which listmonk finds after the template. */
   async function lookAtTemplate(attempt: Attempt): Promise<Failure | null> {
     const body = { subscriber_id: NOBODY, template_id: template }
-    const to = `look at template ${template}`
-    const reply = await call({ to, method: 'POST', path: '/tx', body }, attempt)
-    return reply.status === 400 && !isWithoutTemplate(reply) ? null : judge(reply)
+    const reply = await post(`look at template ${template}`, '/tx', body, attempt)
+    return reply.status === 400 && !isWithoutTemplate(reply) ? null : reply.failure
   }
 
   /** Of its translated message this part is the same in every language, but for two of the 35, which leave it out. */
@@ -231,17 +228,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   /** Drops the signup only if the 400 says, word by word, what the server's own language pack has for an address. */
   async function refused(reply: Answer, attempt: Attempt): Promise<Creation> {
-    const said = textAt(reply.json, 'message')
-    if (said === undefined) return judge(reply)
-    const config = await call({ to: 'ask for the language', method: 'GET', path: '/config' }, attempt)
-    if (config.status === 0) return judge(config)
-    const lang = textAt(config.json, 'data', 'lang')
-    if (config.status !== 200 || lang === undefined) return judge(reply)
-    const path = `/lang/${encodeURIComponent(lang)}`
-    const pack = await call({ to: 'read the language pack', method: 'GET', path }, attempt)
-    if (pack.status === 0) return judge(pack)
-    const key = Object.keys(REFUSALS).find(each => textAt(pack.json, 'data', each) === said)
-    return key === undefined ? judge(reply) : { is: 'refused', reason: REFUSALS[key]! }
+    const said = reply.text('message')
+    if (said === undefined) return reply.failure
+    const config = await get('ask for the language', '/config', attempt)
+    if (config.status === 0) return config.failure
+    const lang = config.text('data', 'lang')
+    if (config.status !== 200 || lang === undefined) return reply.failure
+    const pack = await get('read the language pack', `/lang/${encodeURIComponent(lang)}`, attempt)
+    if (pack.status === 0) return pack.failure
+    const key = Object.keys(REFUSALS).find(each => pack.text('data', each) === said)
+    return key === undefined ? reply.failure : { is: 'refused', reason: REFUSALS[key]! }
   }
 
   return {
@@ -250,7 +246,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const attribs = { ...settings.LISTMONK_ATTRIBUTES, ...contact.source, waitlist: id }
       const more = preconfirm ? { preconfirm_subscriptions: true } : {}
       const body = { email, name, status: 'enabled', lists, attribs, ...more }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/subscribers', body }, attempt)
+      const reply = await post('create a subscriber', '/subscribers', body, attempt)
       const { status, json, summary } = reply
       const providerId = idAt(json, 'data', 'id')
       const joined = oursAmong(memberAt(json, 'data'))
@@ -262,7 +258,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         return { is: 'misconfigured', why, tookEffect: true }
       }
       if (status === 409) return doubt ? existing(contact, attempt) : { is: 'existing' }
-      return status === 400 ? refused(reply, attempt) : judge(reply)
+      return status === 400 ? refused(reply, attempt) : reply.failure
     },
 
     async join({ email }, attempt) {
@@ -277,10 +273,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
         ? null
         : async ({ contact: { email, providerId } }, attempt) => {
             const to = providerId === undefined ? { subscriber_email: email } : { subscriber_id: Number(providerId) }
-            const body = { ...to, template_id: template }
-            const reply = await call({ to: 'send a mail', method: 'POST', path: '/tx', body }, attempt)
-            if (reply.status === 200 && memberAt(reply.json, 'data') === true) return { is: 'delivered' }
-            return isWithoutTemplate(reply) ? judge(reply) : judgeDelivery(reply)
+            const reply = await post('send a mail', '/tx', { ...to, template_id: template }, attempt)
+            if (reply.status === 200 && reply.at('data') === true) return { is: 'delivered' }
+            return isWithoutTemplate(reply) ? reply.failure : reply.refusal
           },
 
     async remove(email, attempt) {
@@ -290,7 +285,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       if (found.is !== 'found') return found
       const path = `/subscribers/${found.id}`
       const reply = await call({ to: 'delete a subscriber', method: 'DELETE', path }, attempt)
-      return isDone(reply) ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(isDone(reply))
     },
 
     check: async attempt =>

@@ -1,12 +1,12 @@
 import { assignments, line, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
-import { idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { base, DAY, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, splitName, type VendorClient } from './vendor-client.ts'
+import { memberAt } from '../outbound/reply.ts'
+import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
+import { INVALID, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),
   LOOPS_MAILING_LISTS: optional(words, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
-  LOOPS_USER_GROUP: optional(line(500), 'User group of a new contact.', 'Your choice.'),
+  LOOPS_USER_GROUP: optional(line(500), 'User group of a new contact.'),
   LOOPS_CONTACT_PROPERTIES: optional(
     assignments,
     'Custom properties of type string to set on a new contact: name=value, separated by commas.',
@@ -24,7 +24,7 @@ type Settings = ValuesOf<typeof settings>
 export const loops: Vendor<typeof settings> = {
   title: 'Loops',
   settings,
-  rate: { calls: 10, per: SECOND, connections: 10 },
+  rate: { calls: 10, per: 1_000, connections: 10 },
   // Loops does not document how long it keeps the key of an event.
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
   joins: ['LOOPS_MAILING_LISTS'],
@@ -44,7 +44,7 @@ const INVALID_ADDRESS = /^invalid email address\.?$/i
 
 /** https://loops.so/docs/api-reference: a 409 means a known address, or an idempotency key that was used before. */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.LOOPS_BASE_URL,
     headers: { authorization: `Bearer ${settings.LOOPS_API_KEY}` },
   })
@@ -72,22 +72,19 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const { first, last } = splitName(name)
       const userGroup = settings.LOOPS_USER_GROUP
       const body = { ...properties, email, firstName: first, lastName: last, source: SOURCE, userGroup, mailingLists }
-      const reply = await call({ to: 'create a contact', method: 'POST', path: '/v1/contacts/create', body }, attempt)
-      const id = idAt(reply.json, 'id')
+      const reply = await post('create a contact', '/v1/contacts/create', body, attempt)
+      const id = reply.id('id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
-      if (reply.status === 400 && INVALID_ADDRESS.test(textAt(reply.json, 'message') ?? '')) {
-        return { is: 'refused', reason: 'it is not valid there' }
+      if (reply.status === 400 && INVALID_ADDRESS.test(reply.text('message') ?? '')) {
+        return INVALID
       }
-      if (reply.status !== 409) return judge(reply)
+      if (reply.status !== 409) return reply.failure
       if (!doubt) return { is: 'existing' }
 
-      const found = await call(
-        { to: 'find a contact', method: 'GET', path: '/v1/contacts/find', query: { email } },
-        attempt,
-      )
-      if (found.status !== 200 || !Array.isArray(found.json)) return judge(found)
-      const providerId = idAt(found.json, 0, 'id')
-      return { is: 'existing', ours: memberAt(found.json, 0, 'source') === SOURCE, providerId }
+      const found = await get('find a contact', '/v1/contacts/find', attempt, { email })
+      if (found.status !== 200 || !Array.isArray(found.json)) return found.failure
+      const providerId = found.id(0, 'id')
+      return { is: 'existing', ours: found.at(0, 'source') === SOURCE, providerId }
     },
 
     // Only `subscribed: true`, which is not sent, would resubscribe the contact.
@@ -97,7 +94,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         const body = { email, mailingLists }
         const to = 'add a contact to the mailing lists'
         const reply = await call({ to, method: 'PUT', path: '/v1/contacts/update', body }, attempt)
-        return reply.status === 200 && memberAt(reply.json, 'success') === true ? null : judgeDelivery(reply)
+        return reply.status === 200 && reply.at('success') === true ? null : reply.refusal
       }),
 
     async automation({ id, name, contact }, attempt) {
@@ -107,30 +104,28 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const body = { email: contact.email, eventName: name, eventProperties }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
       // 409: this key was used before, so the event exists.
-      if ((reply.status === 200 && memberAt(reply.json, 'success') === true) || reply.status === 409)
-        return { is: 'delivered' }
-      return judgeDelivery(reply)
+      if ((reply.status === 200 && reply.at('success') === true) || reply.status === 409) return { is: 'delivered' }
+      return reply.refusal
     },
 
     async remove(email, attempt) {
-      const body = { email }
-      const reply = await call({ to: 'delete a contact', method: 'POST', path: '/v1/contacts/delete', body }, attempt)
-      const success = memberAt(reply.json, 'success')
+      const reply = await post('delete a contact', '/v1/contacts/delete', { email }, attempt)
+      const success = reply.at('success')
       if (reply.status === 200 && success === true) return { is: 'removed' }
-      return reply.status === 404 && success === false ? { is: 'absent' } : judge(reply)
+      return reply.status === 404 && success === false ? { is: 'absent' } : reply.failure
     },
 
     async check(attempt) {
-      const reply = await call({ to: 'check the API key', method: 'GET', path: '/v1/api-key' }, attempt)
-      if (reply.status !== 200 || textAt(reply.json, 'teamName') === undefined) return judge(reply)
+      const reply = await get('check the API key', '/v1/api-key', attempt)
+      if (reply.status !== 200 || reply.text('teamName') === undefined) return reply.failure
 
       for (const { what, at, names, nameOf } of named) {
         if (names.length === 0) continue
         const listed = await call({ to: `check the ${what}`, method: 'GET', ...at }, attempt)
-        if (listed.status !== 200 || !Array.isArray(listed.json)) return judge(listed)
+        if (listed.status !== 200 || !Array.isArray(listed.json)) return listed.failure
         const there = new Set(listed.json.map(nameOf))
         const missing = names.find(name => !there.has(name))
-        if (missing !== undefined) return { is: 'misconfigured', why: `check the ${what}: there is no ${missing}` }
+        if (missing !== undefined) return misconfigured(`check the ${what}: there is no ${missing}`)
       }
       return null
     },

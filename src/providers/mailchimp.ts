@@ -13,12 +13,12 @@ import {
   yesOrNo,
 } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { SECOND, type Vendor } from './vendor.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import type { Connect, Vendor, VendorClient } from './vendor.ts'
+import { type Answer, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   MAILCHIMP_API_KEY: required(
@@ -27,12 +27,7 @@ const settings = {
     'Mailchimp: Account & billing, Extras, API keys.',
   ),
   MAILCHIMP_AUDIENCE_ID: required(word, 'Audience that holds the list.', 'Mailchimp: Audience, Settings, Audience ID.'),
-  MAILCHIMP_DOUBLE_OPT_IN: withDefault(
-    yesOrNo,
-    'false',
-    'Whether Mailchimp asks the contact to confirm.',
-    'Your choice.',
-  ),
+  MAILCHIMP_DOUBLE_OPT_IN: withDefault(yesOrNo, 'false', 'Whether Mailchimp asks the contact to confirm.'),
   MAILCHIMP_TAGS: optional(
     names,
     'Tags to give to the contact; new ones are made.',
@@ -65,7 +60,7 @@ type Settings = ValuesOf<typeof settings>
 export const mailchimp: Vendor<typeof settings> = {
   title: 'Mailchimp',
   settings,
-  rate: { calls: 100, per: SECOND, connections: 10 },
+  rate: { calls: 100, per: 1_000, connections: 10 },
   promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
   joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
   contradiction(
@@ -91,9 +86,11 @@ export const mailchimp: Vendor<typeof settings> = {
 function client(settings: Settings, connect: Connect): VendorClient {
   const key = settings.MAILCHIMP_API_KEY
   const dataCentre = key.slice(key.lastIndexOf('-') + 1)
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.MAILCHIMP_BASE_URL ?? `https://${dataCentre}.api.mailchimp.com`,
     headers: { authorization: `Basic ${Buffer.from(`user:${key}`).toString('base64')}` },
+    // https://mailchimp.com/developer/marketing/docs/errors: without JSON it is throttling; with JSON, our key is refused.
+    means: ({ status, json, summary }) => status === 403 && json === undefined && { is: 'unreached', why: summary },
   })
   const audience = `/3.0/lists/${encodeURIComponent(settings.MAILCHIMP_AUDIENCE_ID)}`
   const { MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step } = settings
@@ -109,22 +106,21 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const body = { interests }
       const reply = await call({ to: 'add interests', method: 'PATCH', path: member, query, body }, attempt)
       if (isOutOfReach(reply)) return null
-      if (reply.status !== 200) return failed(reply)
+      if (reply.status !== 200) return reply.failure
     }
     if (tags === undefined) return null
     // Otherwise the tags would start automations.
     const body = { tags: tags.map(name => ({ name, status: 'active' })), is_syncing: true }
-    const reply = await call({ to: 'add tags', method: 'POST', path: `${member}/tags`, body }, attempt)
-    return reply.status === 204 || isOutOfReach(reply) ? null : failed(reply)
+    const reply = await post('add tags', `${member}/tags`, body, attempt)
+    return reply.status === 204 || isOutOfReach(reply) ? null : reply.failure
   }
 
   /** Interests are only listed by their category. An audience has at most 60 of them. */
   async function checkInterests(wanted: readonly string[], attempt: Attempt): Promise<Failure | null> {
     const ids = async (of: string, path: string): Promise<readonly string[] | Failure> => {
-      const query = { fields: `${of}.id`, count: '100' }
-      const reply = await call({ to: 'check the interests', method: 'GET', path, query }, attempt)
-      const found = memberAt(reply.json, of)
-      return reply.status === 200 && Array.isArray(found) ? found.map(each => idAt(each, 'id') ?? '') : failed(reply)
+      const reply = await get('check the interests', path, attempt, { fields: `${of}.id`, count: '100' })
+      const found = reply.at(of)
+      return reply.status === 200 && Array.isArray(found) ? found.map(each => idAt(each, 'id') ?? '') : reply.failure
     }
     const missing = new Set(wanted)
     const categories = await ids('categories', `${audience}/interest-categories`)
@@ -135,13 +131,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       for (const id of found) missing.delete(id)
       if (missing.size === 0) return null
     }
-    return { is: 'misconfigured', why: `check the interests: the audience has no ${[...missing].join(', ')}` }
+    return misconfigured(`check the interests: the audience has no ${[...missing].join(', ')}`)
   }
 
   async function checkAudience(attempt: Attempt): Promise<Failure | null> {
-    const query = { fields: 'id' }
-    const reply = await call({ to: 'check the key and the audience', method: 'GET', path: audience, query }, attempt)
-    return reply.status === 200 && idAt(reply.json, 'id') !== undefined ? null : failed(reply)
+    const reply = await get('check the key and the audience', audience, attempt, { fields: 'id' })
+    return reply.status === 200 && reply.id('id') !== undefined ? null : reply.failure
   }
 
   return {
@@ -161,18 +156,18 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const query = { skip_merge_validation: 'true' }
       const path = `${audience}/members`
       const reply = await call({ to: 'add a member', method: 'POST', path, query, body }, attempt)
-      const id = idAt(reply.json, 'contact_id') ?? idAt(reply.json, 'id')
+      const id = reply.id('contact_id') ?? reply.id('id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
-      if (reply.status !== 400 || memberAt(reply.json, 'title') !== 'Member Exists') return refusedOr(reply)
+      if (reply.status !== 400 || reply.at('title') !== 'Member Exists') return refusedOr(reply)
       if (!doubt) return { is: 'existing' }
 
-      const found = await call({ to: 'find a member', method: 'GET', path: `${path}/${hashOf(email)}` }, attempt)
+      const found = await get('find a member', `${path}/${hashOf(email)}`, attempt)
       // It was deleted, and only its address is kept. One of ours would be found.
       if (found.status === 404) return { is: 'existing', ours: false }
-      const providerId = idAt(found.json, 'contact_id') ?? idAt(found.json, 'id')
-      if (found.status !== 200 || providerId === undefined) return failed(found)
+      const providerId = found.id('contact_id') ?? found.id('id')
+      if (found.status !== 200 || providerId === undefined) return found.failure
       // A member that was imported or added by hand may have no signup time.
-      const joined = textAt(found.json, 'timestamp_signup') ?? textAt(found.json, 'timestamp_opt')
+      const joined = found.text('timestamp_signup') ?? found.text('timestamp_opt')
       const ours = isYoungerThanSignup(joined, contact)
       return { is: 'existing', providerId, ours }
     },
@@ -192,7 +187,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
             },
         attempt,
       )
-      return reply.status === 204 ? { is: 'delivered' } : failed(reply, judgeDelivery)
+      return reply.deliveredIf(reply.status === 204)
     },
 
     /** To delete a member only archives it. */
@@ -202,7 +197,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const reply = await call({ to, method: 'POST', path, statusAlone: true }, attempt)
       if (reply.status === 204) return { is: 'removed' }
       // An unknown audience is a 404 too.
-      return reply.status === 404 ? ((await checkAudience(attempt)) ?? { is: 'absent' }) : failed(reply)
+      return reply.status === 404 ? ((await checkAudience(attempt)) ?? { is: 'absent' }) : reply.failure
     },
 
     check: async attempt =>
@@ -213,15 +208,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
 /** MD5 only identifies the member; it protects nothing. */
 const hashOf = (email: string): string => createHash('md5').update(email).digest('hex')
 
-/** https://mailchimp.com/developer/marketing/docs/errors: a 403 without JSON is throttling; with JSON, our key is refused. */
-function failed<Other = Failure>(
-  reply: Answer,
-  otherwise: (reply: Answer) => Failure | Other = judge,
-): Failure | Other {
-  const isThrottled = reply.status === 403 && reply.json === undefined
-  return isThrottled ? { is: 'unreached', why: reply.summary } : otherwise(reply)
-}
-
 /** The member was deleted for good, or may only come back by itself. */
 const isOutOfReach = ({ status, json }: Answer): boolean =>
   status === 404 || (status === 400 && memberAt(json, 'title') === 'Member In Compliance State')
@@ -231,18 +217,18 @@ const REFUSED: Creation = { is: 'refused', reason: 'it cannot be added there' }
 
 /** The title names the kind of refusal. */
 function refusedOr(reply: Answer): Creation {
-  switch (reply.status === 400 ? memberAt(reply.json, 'title') : undefined) {
+  switch (reply.status === 400 ? reply.at('title') : undefined) {
     case 'Forgotten Email Not Subscribed':
     case 'Member In Compliance State':
       return REFUSED
     case 'Invalid Resource':
       if (isAboutAddress(reply.json)) return REFUSED
       // An address that joined many lists is refused for a while.
-      if (/not allowing more signups for now/i.test(textAt(reply.json, 'detail') ?? '')) {
+      if (/not allowing more signups for now/i.test(reply.text('detail') ?? '')) {
         return { is: 'unreached', why: reply.summary, alone: true }
       }
   }
-  return failed(reply)
+  return reply.failure
 }
 
 const INVALID_ADDRESS =

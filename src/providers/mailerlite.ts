@@ -1,10 +1,10 @@
 import { optional, required, type ValuesOf, withDefault, word, words, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
+import { idAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { ALWAYS, base, MINUTE, type Vendor } from './vendor.ts'
-import { type Connect, forAll, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, forAll, isYoungerThanSignup, splitName } from './vendor-client.ts'
 
 const settings = {
   MAILERLITE_API_KEY: required(word, 'API token.', 'MailerLite: Integrations, API, Generate new token.'),
@@ -31,7 +31,7 @@ type Settings = ValuesOf<typeof settings>
 export const mailerlite: Vendor<typeof settings> = {
   title: 'MailerLite',
   settings,
-  rate: { calls: 120, per: MINUTE, connections: 5 },
+  rate: { calls: 120, per: 60_000, connections: 5 },
   promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
   joins: ['MAILERLITE_GROUP_IDS'],
   contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
@@ -46,7 +46,7 @@ export const mailerlite: Vendor<typeof settings> = {
  * comes first. There are no events: joining a group starts the owner's automation; joining again changes nothing.
  */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.MAILERLITE_BASE_URL,
     // Required in every request, even without a body.
     headers: { authorization: `Bearer ${settings.MAILERLITE_API_KEY}`, 'content-type': 'application/json' },
@@ -58,20 +58,19 @@ function client(settings: Settings, connect: Connect): VendorClient {
     const subscriber = encodeURIComponent(contact.providerId ?? contact.email)
     const path = `/api/subscribers/${subscriber}/groups/${encodeURIComponent(id)}`
     const reply = await call({ to: `add to the group ${id}`, method: 'POST', path }, attempt)
-    return reply.ok && idAt(reply.json, 'data', 'id') === id ? null : reply
+    return reply.ok && reply.id('data', 'id') === id ? null : reply
   }
 
   function find(email: string, attempt: Attempt): Promise<Answer> {
-    const path = `/api/subscribers/${encodeURIComponent(email)}`
-    return call({ to: 'find a subscriber', method: 'GET', path }, attempt)
+    return get('find a subscriber', `/api/subscribers/${encodeURIComponent(email)}`, attempt)
   }
 
   return {
     async createContact(contact, _doubt, attempt) {
       const { name, email, createdAt } = contact
       const found = await find(email, attempt)
-      if (found.status === 200) return existing(found, contact) ?? judge(found)
-      if (found.status !== 404) return judge(found)
+      if (found.status === 200) return existing(found, contact) ?? found.failure
+      if (found.status !== 404) return found.failure
 
       const { first, last } = splitName(name)
       // With double opt-in, a contact opts in when it confirms. Times without a zone are in UTC.
@@ -79,22 +78,22 @@ function client(settings: Settings, connect: Connect): VendorClient {
         ? { status: 'unconfirmed' }
         : { opted_in_at: createdAt.toISOString().slice(0, 19).replace('T', ' ') }
       const body = { email, fields: { name: first, last_name: last }, groups, ...consent }
-      const reply = await call({ to: 'create a subscriber', method: 'POST', path: '/api/subscribers', body }, attempt)
-      const providerId = idAt(reply.json, 'data', 'id')
+      const reply = await post('create a subscriber', '/api/subscribers', body, attempt)
+      const providerId = reply.id('data', 'id')
       if (reply.status === 201 && providerId !== undefined) return { is: 'created', providerId }
       // Somebody else added it after the lookup.
-      if (reply.status === 200) return existing(reply, contact) ?? judge(reply)
-      if (reply.status === 422 && isOnlyOfAddress(memberAt(reply.json, 'errors'))) {
+      if (reply.status === 200) return existing(reply, contact) ?? reply.failure
+      if (reply.status === 422 && isOnlyOfAddress(reply.at('errors'))) {
         return { is: 'refused', reason: 'it is not accepted there' }
       }
-      return judge(reply)
+      return reply.failure
     },
 
     join:
       groups &&
       (async (contact, attempt) => {
         const reply = await forAll(groups, id => join(id, contact, attempt))
-        return reply && judgeDelivery(reply)
+        return reply?.refusal ?? null
       }),
 
     automation:
@@ -103,19 +102,19 @@ function client(settings: Settings, connect: Connect): VendorClient {
         : async ({ contact }, attempt) => {
             const reply = await join(group, contact, attempt)
             if (reply === null) return { is: 'delivered' }
-            return judgeDelivery(reply)
+            return reply.refusal
           },
 
     /** To delete a subscriber would keep all about it, in case it comes back. */
     async remove(email, attempt) {
       const found = await find(email, attempt)
       if (isNotFound(found)) return { is: 'absent' }
-      const id = idAt(found.json, 'data', 'id')
-      const isTheirs = textAt(found.json, 'data', 'email')?.toLowerCase() === email
-      if (found.status !== 200 || id === undefined || !isTheirs) return judge(found)
+      const id = found.id('data', 'id')
+      const isTheirs = found.text('data', 'email')?.toLowerCase() === email
+      if (found.status !== 200 || id === undefined || !isTheirs) return found.failure
       const path = `/api/subscribers/${encodeURIComponent(id)}/forget`
       const reply = await call({ to: 'forget a subscriber', method: 'POST', path }, attempt)
-      return reply.status === 200 && idAt(reply.json, 'data', 'id') === id ? { is: 'removed' } : judge(reply)
+      return reply.removedIf(reply.status === 200 && reply.id('data', 'id') === id)
     },
 
     async check(attempt) {
@@ -127,8 +126,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
       }))
       if (calls.length === 0) calls.push({ to: 'check the API key', path: '/api/groups' })
       for (const { to, path } of calls) {
-        const reply = await call({ to, method: 'GET', path, query }, attempt)
-        if (reply.status !== 200 || !Array.isArray(memberAt(reply.json, 'data'))) return judge(reply)
+        const reply = await get(to, path, attempt, query)
+        if (reply.list('data') === undefined) return reply.failure
       }
       return null
     },

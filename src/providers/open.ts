@@ -1,11 +1,13 @@
 import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
+import { inDoubt } from '../outbound/reply.ts'
 import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
-import { answerOf, inDoubt } from './answer.ts'
 import type { Choice } from './settings.ts'
+import type { VendorCaller } from './vendor.ts'
+import { Answer } from './vendor-client.ts'
 
 /** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
 const AUTOMATION_TIMEOUT = 20_000
@@ -30,10 +32,15 @@ export function openProvider(
 ): Provider {
   const { rate, promises } = vendor
   const callers: Caller[] = []
-  const client = vendor.client(settings, callerSettings => {
+  const client = vendor.client(settings, ({ means, ...callerSettings }) => {
     const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
     callers.push(made)
-    return { call: async (call, attempt) => answerOf(await made.call(call, attempt)) }
+    const call: VendorCaller['call'] = async (call, attempt) => new Answer(await made.call(call, attempt), means)
+    return {
+      call,
+      get: (to, path, attempt, query) => call({ to, method: 'GET', path, ...(query && { query }) }, attempt),
+      post: (to, path, body, attempt) => call({ to, method: 'POST', path, body }, attempt),
+    }
   })
   const { join, joinsLast = false, automation, repeatable = promises.repeatable ?? 0, check } = client
 

@@ -1,8 +1,8 @@
 import { assignments, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
+import { idAt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import { type Answer, idAt, judge, judgeDelivery, memberAt, textAt } from './answer.ts'
-import { base, SECOND, type Vendor } from './vendor.ts'
-import { type Connect, isYoungerThanSignup, splitName, type VendorClient } from './vendor-client.ts'
+import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),
@@ -20,7 +20,7 @@ type Settings = ValuesOf<typeof settings>
 export const resend: Vendor<typeof settings> = {
   title: 'Resend',
   settings,
-  rate: { calls: 5, per: SECOND, connections: 5 },
+  rate: { calls: 5, per: 1_000, connections: 5 },
   promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
   joins: ['RESEND_SEGMENT_IDS'],
   client,
@@ -31,7 +31,7 @@ export const resend: Vendor<typeof settings> = {
  * does, so the address is looked up first. Segments are sent as objects, as the official clients do.
  */
 function client(settings: Settings, connect: Connect): VendorClient {
-  const { call } = connect({
+  const { call, get, post } = connect({
     base: settings.RESEND_BASE_URL,
     headers: { authorization: `Bearer ${settings.RESEND_API_KEY}` },
     waitFields: ['retry-after', 'ratelimit-reset'],
@@ -46,11 +46,10 @@ function client(settings: Settings, connect: Connect): VendorClient {
   return {
     async createContact(contact, _doubt, attempt) {
       const { name, email } = contact
-      const path = `/contacts/${encodeURIComponent(email)}`
-      const found = await call({ to: 'find a contact', method: 'GET', path }, attempt)
-      const foundId = idAt(found.json, 'id')
+      const found = await get('find a contact', `/contacts/${encodeURIComponent(email)}`, attempt)
+      const foundId = found.id('id')
       if (found.status === 200 && foundId !== undefined) {
-        const ours = isYoungerThanSignup(textAt(found.json, 'created_at'), contact)
+        const ours = isYoungerThanSignup(found.text('created_at'), contact)
         return { is: 'existing', providerId: foundId, ours }
       }
       // What it does not take for an address, it takes for an id. The signup stays, in case this is about every address.
@@ -67,8 +66,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
         segments: segments?.map(id => ({ id })),
         topics: topics?.map(id => ({ id, subscription: 'opt_in' })),
       }
-      const reply = await call({ to: 'create a contact', method: 'POST', path: '/contacts', body }, attempt)
-      const providerId = idAt(reply.json, 'id')
+      const reply = await post('create a contact', '/contacts', body, attempt)
+      const providerId = reply.id('id')
       if (reply.ok && providerId !== undefined) return { is: 'created', providerId }
       return refusedOr(reply)
     },
@@ -79,17 +78,16 @@ function client(settings: Settings, connect: Connect): VendorClient {
       (async ({ providerId, email }, attempt) => {
         const path = `/contacts/${encodeURIComponent(providerId ?? email)}/segments`
         // It is not documented what adding to a segment for a second time does.
-        const query = { limit: '100' }
-        const listed = await call({ to: 'list the segments of a contact', method: 'GET', path, query }, attempt)
-        const data = memberAt(listed.json, 'data')
-        if (listed.status !== 200 || !Array.isArray(data)) return judge(listed)
+        const listed = await get('list the segments of a contact', path, attempt, { limit: '100' })
+        const data = listed.list('data')
+        if (data === undefined) return listed.failure
         const joined = new Set(data.map(each => idAt(each, 'id')))
         for (const id of segments.filter(each => !joined.has(each))) {
           const to = 'add a contact to a segment'
           const reply = await call({ to, method: 'POST', path: `${path}/${encodeURIComponent(id)}` }, attempt)
           // The official clients expect `id`, where the OpenAPI document has `segment_id`.
-          const added = idAt(reply.json, 'id') ?? idAt(reply.json, 'segment_id')
-          if (!reply.ok || added === undefined) return judgeDelivery(reply)
+          const added = reply.id('id') ?? reply.id('segment_id')
+          if (!reply.ok || added === undefined) return reply.refusal
         }
         return null
       }),
@@ -97,37 +95,35 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async automation({ name, contact }, attempt) {
       const { providerId, email, source: payload } = contact
       const whom = providerId === undefined ? { email } : { contact_id: providerId }
-      const body = { event: name, ...whom, payload }
-      const reply = await call({ to: 'send an event', method: 'POST', path: '/events/send', body }, attempt)
-      return reply.ok && textAt(reply.json, 'event') !== undefined ? { is: 'delivered' } : judgeDelivery(reply)
+      const reply = await post('send an event', '/events/send', { event: name, ...whom, payload }, attempt)
+      return reply.deliveredIf(reply.ok && reply.text('event') !== undefined)
     },
 
     async remove(email, attempt) {
       const path = `/contacts/${encodeURIComponent(email)}`
       const reply = await call({ to: 'delete a contact', method: 'DELETE', path }, attempt)
-      if (reply.status === 200 && memberAt(reply.json, 'deleted') === true) return { is: 'removed' }
+      if (reply.status === 200 && reply.at('deleted') === true) return { is: 'removed' }
       if (isNoId(reply)) return { is: 'by hand', how: 'delete the contact in Resend, under Audience' }
-      return isNotFound(reply) ? { is: 'absent' } : judge(reply)
+      return isNotFound(reply) ? { is: 'absent' } : reply.failure
     },
 
     /** Each of these calls refuses a key that may only send mail. */
     async check(attempt) {
       for (const { object, id } of named) {
-        const path = `/${object}s/${encodeURIComponent(id)}`
-        const reply = await call({ to: `check the ${object} ${id}`, method: 'GET', path }, attempt)
-        if (reply.status !== 200 || memberAt(reply.json, 'object') !== object) return judge(reply)
+        const reply = await get(`check the ${object} ${id}`, `/${object}s/${encodeURIComponent(id)}`, attempt)
+        if (reply.status !== 200 || reply.at('object') !== object) return reply.failure
       }
       if (named.length > 0 && properties === undefined) return null
       const [what, path, limit] =
         properties === undefined ? ['the API key', '/contacts', '1'] : ['the properties', '/contact-properties', '100']
-      const reply = await call({ to: `check ${what}`, method: 'GET', path, query: { limit } }, attempt)
-      const data = memberAt(reply.json, 'data')
-      if (reply.status !== 200 || !Array.isArray(data)) return judge(reply)
+      const reply = await get(`check ${what}`, path, attempt, { limit })
+      const data = reply.list('data')
+      if (data === undefined) return reply.failure
       const isThere = (name: string) =>
         data.some(each => memberAt(each, 'key') === name && memberAt(each, 'type') === 'string')
       const missing = Object.keys(properties ?? {}).find(name => !isThere(name))
-      if (missing === undefined || memberAt(reply.json, 'has_more') === true) return null
-      return { is: 'misconfigured', why: `check the properties: there is no ${missing} of type string` }
+      if (missing === undefined || reply.at('has_more') === true) return null
+      return misconfigured(`check the properties: there is no ${missing} of type string`)
     },
   }
 }
@@ -145,6 +141,6 @@ function refusedOr(reply: Answer): Creation {
   const { status, json } = reply
   const isInvalid = (status === 400 || status === 422) && memberAt(json, 'name') === 'validation_error'
   const isOfEmail = /^(?:Invalid `email` field|The `email` (?:field is invalid|must be a valid email))\b/
-  if (!isInvalid || !isOfEmail.test(textAt(json, 'message') ?? '')) return judge(reply)
-  return { is: 'refused', reason: 'it is not valid there' }
+  if (!isInvalid || !isOfEmail.test(textAt(json, 'message') ?? '')) return reply.failure
+  return INVALID
 }

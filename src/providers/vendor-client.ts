@@ -1,41 +1,78 @@
-import type { Attempt } from '../outbound/attempt.ts'
-import type { Call, CallerSettings } from '../outbound/caller.ts'
-import type { Rate } from '../outbound/pace.ts'
+import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
 import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
-import type { Answer, Refused } from './answer.ts'
+import type { Contact } from '../waitlist/rules/contact.ts'
 
 /**
- * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
- * `Provider` (waitlist/ports/provider.ts) hold for these members too.
+ * What came of a call. Without an answer its status is 0, as in `fetch`: a client treats it like an answer that it does not
+ * understand, and `failure` says why there is none.
  */
-export interface VendorClient {
-  createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>
-  /**
-   * Adds a contact that the vendor knew before to the lists, tags and the like that the settings name, and changes nothing
-   * else about it. May be repeated. Null: done. Refused: others may be added, and this one stays as it is. Absent: the
-   * settings name nothing to join.
-   */
-  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | Refused | null>) | undefined
-  /** Whether a contact of ours joins by this call as well, as the last step. If not, its creation takes care of that. */
-  readonly joinsLast?: boolean
-  /** Null: the settings name none, or the vendor starts it by itself. */
-  readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
-  /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
-  readonly repeatable?: number
-  /** The call that erases is preferred to one that unsubscribes or archives. */
-  remove(email: string, attempt: Attempt): Promise<Removal>
-  /** Tries the key and everything that the settings name, and changes nothing. */
-  check(attempt: Attempt): Promise<Failure | null>
+export class Answer {
+  readonly status: number
+  readonly json: unknown
+  readonly summary: string
+  readonly #reply: Reply | Failure
+
+  constructor(reply: Reply | Failure, means?: Meaning) {
+    const isAnswered = reply.is === 'answered'
+    this.status = isAnswered ? reply.status : 0
+    this.json = isAnswered ? reply.json : undefined
+    this.summary = isAnswered ? reply.summary : reply.why
+    this.#reply = (isAnswered && means?.(reply)) || reply
+  }
+
+  /** 2xx. */
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300
+  }
+
+  /** The member of the body at a path, if there is one. */
+  at(...path: Path): unknown {
+    return memberAt(this.json, ...path)
+  }
+
+  text(...path: Path): string | undefined {
+    return textAt(this.json, ...path)
+  }
+
+  id(...path: Path): string | undefined {
+    return idAt(this.json, ...path)
+  }
+
+  /** The list at a path, if this is a 200 with one. */
+  list(...path: Path): readonly unknown[] | undefined {
+    const list = this.at(...path)
+    return this.status === 200 && Array.isArray(list) ? list : undefined
+  }
+
+  /** What it means unless something more specific is known. */
+  get failure(): Failure {
+    return this.#reply.is === 'answered' ? judge(this.#reply) : this.#reply
+  }
+
+  /** The same about one event or one known contact, which may be refused by itself. */
+  get refusal(): Failure | Refused {
+    return this.#reply.is === 'answered' ? judgeDelivery(this.#reply) : this.#reply
+  }
+
+  deliveredIf(done: boolean): DeliveryResult {
+    return done ? { is: 'delivered' } : this.refusal
+  }
+
+  removedIf(done: boolean): Removal {
+    return done ? { is: 'removed' } : this.failure
+  }
 }
 
-/** Makes a caller with the vendor's documented rate, or with `rate` for an address that has its own. */
-export type Connect = (settings: Omit<CallerSettings, 'rate'> & { readonly rate?: Rate }) => VendorCaller
+type Path = readonly (string | number)[]
 
-export interface VendorCaller {
-  call(call: Call, attempt: Attempt): Promise<Answer>
-}
+/** What an answer means whatever was asked; false: nothing special. */
+export type Meaning = (reply: Reply) => Failure | false
+
+/** What a visitor hears whose address a vendor does not take. */
+export const INVALID: Creation = { is: 'refused', reason: 'it is not valid there' }
+
+export const misconfigured = (why: string): Failure => ({ is: 'misconfigured', why })
 
 /** Vendors keep a first and a last name; most people type one or two words. */
 export function splitName(name: string): { readonly first: string; readonly last: string | undefined } {

@@ -1,6 +1,12 @@
 import { address, type Kind, type SettingsTable, type ValuesOf, withDefault } from '../config/kinds.ts'
+import type { Attempt } from '../outbound/attempt.ts'
+import type { Call, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
-import type { Connect, VendorClient } from './vendor-client.ts'
+import type { Refused } from '../outbound/reply.ts'
+import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
+import type { Creation, Removal } from '../waitlist/ports/provider.ts'
+import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
+import type { Answer, Meaning } from './vendor-client.ts'
 
 /** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
 export interface Promises {
@@ -30,8 +36,6 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   client(settings: ValuesOf<Table>, connect: Connect): VendorClient
 }
 
-export const SECOND = 1_000
-export const MINUTE = 60_000
 export const DAY = 86_400_000
 export const ALWAYS = Number.POSITIVE_INFINITY
 
@@ -47,3 +51,38 @@ export const site = (ending: string): Kind<string> => ({
     return url?.endsWith(ending) ? undefined : url
   },
 })
+
+/**
+ * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
+ * `Provider` (waitlist/ports/provider.ts) hold for these members too.
+ */
+export interface VendorClient {
+  createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>
+  /**
+   * Adds a contact that the vendor knew before to the lists, tags and the like that the settings name, and changes nothing
+   * else about it. May be repeated. Null: done. Refused: others may be added, and this one stays as it is. Absent: the
+   * settings name nothing to join.
+   */
+  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | Refused | null>) | undefined
+  /** Whether a contact of ours joins by this call as well, as the last step. If not, its creation takes care of that. */
+  readonly joinsLast?: boolean
+  /** Null: the settings name none, or the vendor starts it by itself. */
+  readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
+  /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
+  readonly repeatable?: number
+  /** The call that erases is preferred to one that unsubscribes or archives. */
+  remove(email: string, attempt: Attempt): Promise<Removal>
+  /** Tries the key and everything that the settings name, and changes nothing. */
+  check(attempt: Attempt): Promise<Failure | null>
+}
+
+/** Makes a caller with the vendor's documented rate, or with `rate` for an address that has its own. */
+export type Connect = (
+  settings: Omit<CallerSettings, 'rate'> & { readonly rate?: Rate; readonly means?: Meaning },
+) => VendorCaller
+
+export interface VendorCaller {
+  call(call: Call, attempt: Attempt): Promise<Answer>
+  get(to: string, path: string, attempt: Attempt, query?: Call['query']): Promise<Answer>
+  post(to: string, path: string, body: unknown, attempt: Attempt): Promise<Answer>
+}

@@ -1,7 +1,5 @@
 import type { TestContext } from 'node:test'
-import { type Chat, chat } from '../../src/destinations/chat.ts'
-import { discord } from '../../src/destinations/discord.ts'
-import { slack } from '../../src/destinations/slack.ts'
+import { type Chat, chat, discord, slack } from '../../src/destinations/chat.ts'
 import type { Alert } from '../../src/waitlist/ports/channel.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 

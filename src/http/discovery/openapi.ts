@@ -14,6 +14,7 @@ import {
   healthReport,
   linkset,
   recordedResult,
+  type SelfDescription,
   SOLUTION_EXAMPLE,
   selfDescription,
   signupRequest,
@@ -21,19 +22,6 @@ import {
   signupResult,
   signupResultOrHeld,
 } from './schemas.ts'
-
-interface Parameter {
-  readonly name: string
-  readonly in: 'query' | 'header'
-  readonly required: boolean
-  readonly description: string
-  readonly schema: {
-    readonly type: 'string'
-    readonly maxLength: number
-    readonly pattern?: string
-    readonly examples: readonly string[]
-  }
-}
 
 /** What the document is made from. */
 export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 'accepts'> {
@@ -57,7 +45,7 @@ export function openapi(installation: Installation) {
   const request = solution === null ? signupRequest : signupRequestWith(solution)
   const result = !disclosesMembership ? recordedResult : holdsSignups ? signupResultOrHeld : signupResult
   const parameters = [...(solution === null ? [] : [solutionField(solution)]), ...(trackSources ? sourceFields : [])]
-  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests } = answers(
+  const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, documentRefused } = answers(
     installation.quota,
   )
 
@@ -97,9 +85,7 @@ export function openapi(installation: Installation) {
           requestBody: {
             required: true,
             description: `At most ${BODY_LIMIT} bytes of JSON.`,
-            content: json('SignupRequest', {
-              examples: { signup: { value: request.examples[0] } },
-            }),
+            content: json('SignupRequest', { signup: { value: request.examples[0] } }),
           },
           responses: {
             200: {
@@ -117,8 +103,9 @@ export function openapi(installation: Installation) {
                 ),
                 ...rateLimit,
               },
-              content: json('SignupResult', {
-                examples: disclosesMembership
+              content: json(
+                'SignupResult',
+                disclosesMembership
                   ? {
                       new: { summary: 'A new address', value: signupResult.examples[0] },
                       known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
@@ -127,7 +114,7 @@ export function openapi(installation: Installation) {
                       }),
                     }
                   : { recorded: { summary: 'Any address', value: recordedResult.examples[0] } },
-              }),
+              ),
             },
             400: error(
               'The body is not a signup. The sentence names the first problem.',
@@ -186,25 +173,10 @@ export function openapi(installation: Installation) {
             200: {
               description: 'The self-description.',
               headers: { 'Cache-Control': cacheable(300), ETag: etag, Link: links(descriptionLinks(base)) },
-              content: json('SelfDescription', {
-                examples: {
-                  description: {
-                    value: {
-                      name: service,
-                      description,
-                      methods: ['GET', 'POST'],
-                      'service-desc': `${base}${paths.openapi}`,
-                      'service-doc': `${base}${paths.docs}`,
-                      status: `${base}${paths.health}`,
-                    },
-                  },
-                },
-              }),
+              content: json('SelfDescription', { description: { value: descriptionOf(installation) } }),
             },
             304: unchanged(300, { Link: links(descriptionLinks(base)) }),
-            429: tooManyRequests,
-            '4XX': anyError,
-            500: failed,
+            ...documentRefused,
           },
         },
       },
@@ -220,9 +192,7 @@ export function openapi(installation: Installation) {
               description: 'The service can take signups.',
               headers: { 'Cache-Control': noStore },
               content: json('HealthReport', {
-                examples: {
-                  healthy: { value: { status: 'ok', service, description, time: '2026-11-20T12:00:00.000Z' } },
-                },
+                healthy: { value: { status: 'ok', service, description, time: '2026-11-20T12:00:00.000Z' } },
               }),
             },
             503: error('The service cannot take signups, or is shutting down.', { draining: refusals.draining.error }),
@@ -282,7 +252,7 @@ export function openapi(installation: Installation) {
           200: {
             description: 'The challenge.',
             headers: { 'Cache-Control': noStore },
-            content: json('Challenge', { examples: { challenge: { value: challengeIssued.examples[0] } } }),
+            content: json('Challenge', { challenge: { value: challengeIssued.examples[0] } }),
           },
           429: error(
             'This client has fetched too many challenges.',
@@ -310,9 +280,7 @@ export function openapi(installation: Installation) {
             content,
           },
           304: unchanged(3600, { Link: links(catalogLink(base)), ...headers }),
-          429: tooManyRequests,
-          '4XX': anyError,
-          500: failed,
+          ...documentRefused,
         },
       },
     }
@@ -321,9 +289,19 @@ export function openapi(installation: Installation) {
 
 export type OpenapiDocument = ReturnType<typeof openapi>
 
+/** What the API says of itself. */
+export const descriptionOf = ({ base, service, description }: Installation): SelfDescription => ({
+  name: service,
+  description,
+  methods: ['GET', 'POST'],
+  'service-desc': base + paths.openapi,
+  'service-doc': base + paths.docs,
+  status: base + paths.health,
+})
+
 /** Content of a named schema, as JSON. */
-const json = (schema: string, extra: object = {}) => ({
-  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, ...extra },
+const json = (schema: string, examples: Record<string, { readonly summary?: string; readonly value: unknown }>) => ({
+  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, examples },
 })
 
 const header = (description: string, schema: object, required = false) => ({ description, required, schema })
@@ -347,9 +325,9 @@ const challengeSolved = (member: string): string =>
   `\n\nA challenge must be solved first. Its solution is sent as \`${member}\`, or in the header \`${SOLUTION_FIELD}\`. ` +
   'It is good for one address, with which the signup may be repeated until the solution expires.'
 
-const solutionField = (member: string): Parameter => ({
+const solutionField = (member: string) => ({
   name: SOLUTION_FIELD,
-  in: 'header',
+  in: 'header' as const,
   required: false,
   description: `The solution of the challenge, for pages that cannot send \`${member}\`.`,
   schema: {
@@ -371,10 +349,10 @@ const sources: Record<(typeof sourceParameters)[number], readonly [description: 
 }
 
 /** A long value is no mistake. Its only bound is that of the head of a request. */
-const sourceFields = sourceParameters.map((name): Parameter => {
+const sourceFields = sourceParameters.map(name => {
   const [description, example] = sources[name]
   const schema = { type: 'string', maxLength: HEADER_BYTES, examples: [example] } as const
-  return { name, in: 'query', required: false, description, schema }
+  return { name, in: 'query' as const, required: false, description, schema }
 })
 
 const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
@@ -401,16 +379,14 @@ function answers({ limit, window }: HttpSettings['quota']) {
   const error = (description: string, examples: Record<string, string>, headers: Record<string, object> = {}) => ({
     description,
     headers: { 'Cache-Control': noStore, ...headers },
-    content: json('Error', {
-      examples: Object.fromEntries(Object.entries(examples).map(([name, error]) => [name, { value: { error } }])),
-    }),
+    content: json(
+      'Error',
+      Object.fromEntries(Object.entries(examples).map(([name, error]) => [name, { value: { error } }])),
+    ),
   })
-  const anyError = error('The request cannot be served as it is.', {
-    methodNotAllowed: refusals.methodNotAllowed('GET').error,
-  })
-  const failed = error('The service is temporarily unavailable.', {
-    unavailable: refusals.unavailable.error,
-  })
+  const notAllowed = { methodNotAllowed: refusals.methodNotAllowed('GET').error }
+  const anyError = error('The request cannot be served as it is.', notAllowed)
+  const failed = error('The service is temporarily unavailable.', { unavailable: refusals.unavailable.error })
   const unchanged = (seconds: number, more: Record<string, object> = {}) => ({
     description: 'The copy that the client holds is still current.',
     headers: { ETag: etag, 'Cache-Control': cacheable(seconds), ...more },
@@ -422,5 +398,7 @@ function answers({ limit, window }: HttpSettings['quota']) {
     { 'Retry-After': retryAfter('Seconds until the client may fetch one more.', 1) },
   )
 
-  return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, tooManyRequests }
+  const documentRefused = { 429: tooManyRequests, '4XX': anyError, 500: failed }
+
+  return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, documentRefused }
 }

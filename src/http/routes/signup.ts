@@ -22,7 +22,6 @@ import {
 import type { proving } from './challenge.ts'
 import { networkOf } from './client-address.ts'
 import { membershipCookie } from './cookie.ts'
-import { withQuantisedLatency } from './quantised-latency.ts'
 
 export interface SignupParts extends Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
   /** The key under which a client's attempts are counted; null when its socket is gone. */
@@ -172,4 +171,31 @@ export function admissionControl(
     admitted++
     return null
   }
+}
+
+/** Milliseconds. Longer than a commit takes on most disks. */
+const STEP = 25
+
+/**
+ * Does something and settles as it does, but only at whole multiples of `STEP` after the call. So the time that it took
+ * cannot be told from outside, unless it took longer than a step. The timer is started first: how long the work takes has
+ * no part in when it fires.
+ */
+function withQuantisedLatency<Result>(work: () => Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    let settle: (() => void) | undefined
+    const timer = setInterval(() => {
+      if (settle === undefined) return
+      clearInterval(timer)
+      settle()
+    }, STEP)
+    work().then(
+      result => {
+        settle = () => resolve(result)
+      },
+      error => {
+        settle = () => reject(error)
+      },
+    )
+  })
 }

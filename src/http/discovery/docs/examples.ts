@@ -59,36 +59,17 @@ console.log(response.status, await response.${json ? 'json' : 'text'}())`
 
 function python({ url, method, headers, body, json }: Request): string {
   const read = (from: string) => (json ? `json.load(${from})` : `${from}.read().decode()`)
-  const target = JSON.stringify(url)
-  if (method === 'GET' && Object.keys(headers).length === 0) {
-    return `${json ? 'import json\n' : ''}from urllib.request import urlopen
-
-with urlopen(${target}) as response:
+  const sent =
+    body === undefined ? [] : [`method=${JSON.stringify(method)}`, `data=json.dumps(${spaced(body)}).encode()`]
+  const parts = [JSON.stringify(url), sent[0], `headers=${spaced(headers)}`, sent[1]].filter(each => each !== undefined)
+  const isPlain = body === undefined && Object.keys(headers).length === 0
+  const request = isPlain ? '' : `request = Request(\n${parts.map(each => `    ${each},\n`).join('')})\n`
+  const call = `with urlopen(${isPlain ? parts[0] : 'request'}) as response:
     print(response.status, ${read('response')})`
-  }
-  if (body === undefined) {
-    return `${json ? 'import json\n' : ''}from urllib.request import Request, urlopen
-
-request = Request(
-    ${target},
-    headers=${spaced(headers)},
-)
-with urlopen(request) as response:
-    print(response.status, ${read('response')})`
-  }
-  return `import json
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
-
-request = Request(
-    ${target},
-    method=${JSON.stringify(method)},
-    headers=${spaced(headers)},
-    data=json.dumps(${spaced(body)}).encode(),
-)
-try:
-    with urlopen(request) as response:
-        print(response.status, ${read('response')})
+  const imports = `${json ? 'import json\n' : ''}${body ? 'from urllib.error import HTTPError\n' : ''}from urllib.request import ${isPlain ? '' : 'Request, '}urlopen\n\n`
+  if (body === undefined) return imports + request + call
+  return `${imports}${request}try:
+${call.replaceAll(/^/gm, '    ')}
 except HTTPError as refusal:
     print(refusal.status, ${read('refusal')})`
 }
@@ -96,7 +77,7 @@ except HTTPError as refusal:
 /** JSON with a space after each colon and comma, as people write it. With nothing but strings, it is Python too. */
 const spaced = (value: object): string =>
   `{${Object.entries(value)
-    .map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`)
+    .map(each => each.map(part => JSON.stringify(part)).join(': '))
     .join(', ')}}`
 
 const shellText = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
