@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, globSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { drawn } from '../scripts/pictures.ts'
 import { anchorsOf, blocksOf, documents, linksIn, root, textOf, typedBy } from './documents.ts'
+import { temporaryFolder } from './harness/folder.ts'
+import { noHaproxy } from './harness/haproxy.ts'
 import { commandsIn } from './harness/help.ts'
 
 const all = documents()
@@ -109,4 +112,88 @@ test('the picture of the README can be read on a phone, is light, and comes to r
 test('the pictures are those that scripts/pictures.ts draws', () => {
   assert.deepEqual(globSync('*', { cwd: join(root, 'docs/pictures') }).sort(), [...drawn.keys()].sort())
   for (const [file, svg] of drawn) assert.equal(textOf(`docs/pictures/${file}`), svg, `run node scripts/pictures.ts`)
+})
+
+const conformance = textOf('docs/engineering/conformance.md')
+const rows = conformance.split('\n').filter(line => line.startsWith('| C-'))
+
+test('the conformance document has each item from C-1 to C-104 once, in order', () => {
+  const items = rows.map(row => Number(/^\| C-(\d+) \|/.exec(row)?.[1]))
+  assert.deepEqual(
+    items,
+    Array.from({ length: 104 }, (_, i) => i + 1),
+  )
+})
+
+test('every test that the conformance document names exists', () => {
+  const named = new Set(conformance.match(/test\/[\w./-]+/g))
+  assert.ok(named.size > 20)
+  for (const file of named) assert.ok(existsSync(join(root, file)), file)
+})
+
+test('an item without a test is one that we do nothing about', () => {
+  const untested = rows.filter(row => !row.includes('`test/')).map(row => /C-\d+/.exec(row)?.[0])
+  assert.deepEqual(untested, ['C-44'])
+})
+
+test('an item that a row gives to a test file is in that file, where it is named by number', () => {
+  // TLS, the store and the program's start and stop tell their promises in words.
+  const numbered = /^test\/(http\/(?!tls|slow|docs)|waitlist\/)/
+  const missing: string[] = []
+  for (const row of rows) {
+    const item = Number(/^\| C-(\d+) \|/.exec(row)?.[1])
+    for (const file of row.match(/test\/[\w./-]+\.ts/g) ?? []) {
+      if (numbered.test(file) && !itemsOf(file).has(item)) missing.push(`C-${item} in ${file}`)
+    }
+  }
+  assert.deepEqual(missing, [])
+})
+
+/** The items that a test file speaks of, ranges such as `C-72…C-74` included. */
+function itemsOf(file: string): Set<number> {
+  const source = textOf(file)
+  const items = new Set<number>()
+  for (const [, first, last] of source.matchAll(/C-(\d+)(?:…C-(\d+))?/g)) {
+    for (let item = Number(first); item <= Number(last ?? first); item++) items.add(item)
+  }
+  return items
+}
+
+const security = textOf('docs/engineering/security.md')
+
+test('every door of docs/engineering/security.md names a test, and each of them exists', () => {
+  const rows = security.split('\n').filter(line => /^\| (?!door|-)/.test(line) && !line.startsWith('|---'))
+  assert.ok(rows.length > 15)
+  for (const row of rows) {
+    const named = row.match(/test\/[\w./-]+/g) ?? []
+    assert.ok(named.length > 0, row)
+    for (const file of named) assert.ok(existsSync(join(root, file)), file)
+  }
+})
+
+test('the settings that it and the security policy name exist', () => {
+  const settings = textOf('.env.example')
+  for (const name of (textOf('SECURITY.md') + security).match(/(?<=`)[A-Z]+_[A-Z_]+(?=`)/g) ?? [])
+    assert.match(settings, new RegExp(`^#${name}=`, 'm'))
+})
+
+test('HAProxy takes the router', { skip: noHaproxy ?? false }, t => {
+  const [, router] =
+    /^```haproxy\n(.*?)^```$/ms.exec(textOf('docs/engineering/scaling.md')) ?? assert.fail('there is no router')
+  const file = join(temporaryFolder(t), 'haproxy.cfg')
+  const rest = `
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 75s
+  timeout server 30s
+${router!.replace('frontend public', 'frontend public\n  bind 127.0.0.1:1')}
+backend part0
+  server one 127.0.0.1:2
+backend part1
+  server two 127.0.0.1:3
+`
+  writeFileSync(file, rest)
+  const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' })
+  assert.equal(status, 0, stdout + stderr)
 })

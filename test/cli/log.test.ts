@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { textOf } from '../../src/cli/log-text.ts'
+import { progressOn } from '../../src/cli/print.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram, until } from '../harness/program.ts'
 
@@ -150,5 +153,88 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(lines.pop(), '')
     for (const each of lines) assert.match(each, /^\d\d:\d\d:\d\d (info|warn) {3}\S/)
     assert.match(lines.at(-1)!, /stopped$/)
+  })
+})
+
+const lines = new URL('../../src/cli/log.ts', import.meta.url).href
+const COUNT = 30_000
+/** Writes many lines, and another when it is told that there is room. */
+const code = `
+const { linesTo } = await import('${lines}')
+const told = line => write(JSON.stringify(line).padEnd(80) + '\\n')
+const { write, settled } = linesTo(1, dropped => told({ dropped }))
+for (let i = 0; i < ${COUNT}; i++) told({ i })
+await settled()
+process.stderr.write('full')
+process.stdin.once('data', () => told({})).once('end', () => process.exit(0))
+`
+const noLimits = spawnSync('prlimit', ['--version']).status !== 0 && 'it needs prlimit of util-linux'
+
+test('lines wait for room, whole up to a bound, and then it is told how many were dropped', {
+  skip: noLimits,
+  timeout: 60_000,
+}, async t => {
+  const file = join(temporaryFolder(t), 'log')
+  const run = [process.execPath, '--input-type=module', '-e', code]
+  // 4 KiB at most, within a line.
+  const limit = 'ulimit -S -f 8 && exec "$@" > "$0"'
+  const child = spawn('sh', ['-c', limit, file, ...run], { stdio: ['pipe', 'ignore', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stderr, 'data')
+  assert.equal(statSync(file).size, 4096)
+  spawnSync('prlimit', [`--pid=${child.pid}`, '--fsize=unlimited'])
+  child.stdin.write('.')
+  const lines = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  await until(() => /dropped/.test(lines().at(-1) ?? ''))
+  child.stdin.end()
+  assert.deepEqual(await once(child, 'close'), [0, null])
+
+  const told = lines().map(line => JSON.parse(line) as { i?: number; dropped?: number })
+  const kept = told.slice(0, -1).map(({ i }) => i)
+  assert.deepEqual(kept, [...kept.keys()])
+  assert.ok(statSync(file).size < 2_000_000)
+  assert.equal(kept.length + told.at(-1)!.dropped!, COUNT + 1)
+})
+
+describe('the progress', () => {
+  /** What stands on a screen after one look each second. */
+  function shown(isTTY: boolean, looks: readonly number[], columns?: number): string {
+    let text = ''
+    let time = 0
+    const screen = {
+      isTTY,
+      ...(columns !== undefined && { columns }),
+      write(more: string) {
+        text += more
+      },
+    }
+    const progress = progressOn(screen, () => time)
+    for (const done of looks) {
+      progress.show({ phase: 'copying', done, total: 4_000 })
+      time += 1_000
+    }
+    progress.end()
+    return text
+  }
+
+  test('is a bar on a terminal, in one line', () => {
+    const looks = shown(true, [0, 1_000, 1_000, 4_000]).split('\r')
+    assert.deepEqual(looks, [
+      '',
+      `[${' '.repeat(30)}] copying: 0 of 4,000 rows, 0 %\x1b[K`,
+      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
+      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 500/s, 6 s left\x1b[K`,
+      `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
+    ])
+  })
+
+  test('is in one line of a terminal with fifty columns too', () => {
+    assert.deepEqual(shown(true, [0, 4_000], 50).split('\r').slice(2), [
+      `[${'#'.repeat(11)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
+    ])
+  })
+
+  test('is not shown elsewhere', () => {
+    assert.equal(shown(false, [0, 1_000, 4_000]), '')
   })
 })

@@ -4,10 +4,12 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { moment } from '../../src/cli/arguments.ts'
 import type { Setting } from '../../src/config/kinds.ts'
 import { settings } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { logOf, runCommand, runProgram, until } from '../harness/program.ts'
+import { commandsIn, helpOf } from '../harness/help.ts'
+import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { pairIn } from '../harness/tls.ts'
 
@@ -201,5 +203,50 @@ describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
       assert.match(stderr, /^waitlist: The file \/.*\/\.env /)
       assert.match(stderr, sentence)
     }
+  })
+})
+
+test('a time is a date, a time in UTC or with an offset, or so long ago', () => {
+  assert.equal(moment('2028-02-29').toISOString(), '2028-02-29T00:00:00.000Z')
+  assert.equal(moment('2026-11-22T09:30').toISOString(), '2026-11-22T09:30:00.000Z')
+  assert.equal(moment('2026-11-22T09:30:01.5+05:30').toISOString(), '2026-11-22T04:00:01.500Z')
+  assert.ok(Math.abs(Date.now() - 86_400_000 - moment('24h').getTime()) < 60_000)
+  assert.ok(Math.abs(moment('1d').getTime() - moment('24h').getTime()) < 60_000)
+})
+
+test('a day that does not exist is refused, rather than taken for one of the next month', () => {
+  for (const day of ['2026-02-31', '2027-02-29', '2026-04-31', '2026-02-30T09:30Z', '2026-06-31T09:30+02:00']) {
+    assert.throws(() => moment(day), /There is no such day\./, day)
+  }
+  for (const text of ['2026-13-01', '2026-12-32', '2026-11-22T25:00', 'yesterday', '11/22/2026', '']) {
+    assert.throws(() => moment(text), /It must be a time such as/, text)
+  }
+})
+
+describe('waitlist --help', { timeout: 60_000, skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, () => {
+  test('each command has an example, which the command line understands', async t => {
+    const cwd = temporaryFolder(t)
+    const top = await commandsIn(t)
+    assert.ok(top.length >= 14, top.join(' '))
+    const inside = (await commandsIn(t, 'deliveries')).map(name => ['deliveries', name])
+    const all = [...top.filter(name => name !== 'deliveries').map(name => [name]), ...inside]
+    await Promise.all(
+      all.map(async command => {
+        const help = await helpOf(t, ...command)
+        const lines = (help.split('\nExamples:\n')[1] ?? '')
+          .split('\n')
+          .filter(line => line.startsWith('  npm run -s waitlist '))
+        assert.ok(lines.length > 0, command.join(' '))
+        for (const line of lines) {
+          const words = line.replace(/ [>|] .*/, '').match(/(?:[^\s"]|"[^"]*")+/g) ?? []
+          const args = words.slice(words[4] === '--' ? 5 : 4).map(word => word.replaceAll('"', ''))
+          assert.equal(args[0], command[0])
+          // With wrong settings each ends after its arguments were read, and before anything is done.
+          const { exited, stderr } = spawnProgram(t, { PORT: 'wrong' }, { cwd, args })
+          assert.equal(await exited, 1, line)
+          assert.match(stderr(), /the settings are not right/, line)
+        }
+      }),
+    )
   })
 })

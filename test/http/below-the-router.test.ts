@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { test } from 'node:test'
+import { connect, type Socket } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import * as limits from '../../src/http/wire/limits.ts'
 import { expectationFailed, fieldsTooLarge, methodUnknown, noSingleHost } from '../../src/http/wire/refusals.ts'
 import { assertRefused } from '../harness/client.ts'
+import { contactsIn } from '../harness/database.ts'
+import { until } from '../harness/program.ts'
 import { exchange, readAnswer, readAnswers } from '../harness/raw.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService, wholeFile } from '../harness/service.ts'
-import { startTls } from '../harness/tls.ts'
+import { isSlow } from '../harness/slow.ts'
+import { ca, startTls } from '../harness/tls.ts'
+import { within } from '../harness/within.ts'
 
 const { baseUrl } = await startService(wholeFile)
 
@@ -100,31 +107,155 @@ test('C-31: an upgrade is ignored, a CONNECT closes the connection', async () =>
   assert.equal(await exchange(baseUrl, 'CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n'), '')
 })
 
+/** A connection that stays open for writing when the server has ended its side, and all that it receives. */
+async function open(t: TestContext, baseUrl: string) {
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const place = { host: hostname, port: Number(port), allowHalfOpen: true }
+  const isSecure = protocol === 'https:'
+  const socket: Socket = isSecure ? connectTls({ ...place, ca }) : connect(place)
+  t.after(() => socket.destroy())
+  let received = ''
+  socket.setEncoding('latin1').on('data', chunk => {
+    received += chunk
+  })
+  await once(socket, isSecure ? 'secureConnect' : 'connect')
+  socket.on('error', () => {})
+  // An error is no reason not to look at what came before it.
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  return { socket, closed, received: () => received, statuses: () => readAnswers(received).map(({ status }) => status) }
+}
+
+const PIECE = 16_000
+const large = Array.from({ length: 1_000 }, (_, i) => JSON.stringify({ name: 'x', email: `v${i}@example.com` }))
+  .map(body => `${post}Content-Length: ${body.length}\r\n\r\n${body}`)
+  .join('')
+
 /** What a client sends behind a signup. */
 const behind: readonly [what: string, bytes: string][] = [
   ['garbage', `${whole}GARBAGE\r\n\r\n`],
   ['three requests, then garbage', `${whole}${get}Host: x\r\n\r\n${whole}${nowhere}\0`],
   ['a body that is not chunked', `${whole}${unchunked}`],
   ['garbage, though it is the last', `${whole.replace('\r\n', '\r\nConnection: close\r\n')}GARBAGE`],
+  ['a thousand signups', whole + large],
 ]
 
 for (const [scheme, start] of [
   ['http', startService],
   ['https', startTls],
 ] as const) {
-  test(`C-31: over ${scheme}, a request before a broken one gets its own answer, then the connection ends`, async t => {
-    const { baseUrl } = await start(t)
-    for (const [what, bytes] of behind) {
-      await t.test(what, async () => {
-        const answers = readAnswers(await exchange(baseUrl, bytes))
+  describe(`the end of a connection over ${scheme}`, { concurrency: true, timeout: 60_000 }, () => {
+    test('C-31, C-61: what comes behind a signup under way is not carried out, and its answer says that the connection ends', async t => {
+      const { baseUrl, databasePath } = await start(t)
+      for (const [what, bytes] of behind) {
+        const answers = readAnswers(await exchange(baseUrl, bytes, 20_000))
         assert.deepEqual(
           answers.map(({ status, headers }) => [status, headers.get('connection')]),
           [[200, 'close']],
+          what,
         )
-      })
-    }
+      }
+      assert.equal(contactsIn(databasePath).length, 1)
+    })
+
+    test('a client that has said all it has to say gets its answer', async t => {
+      const { baseUrl } = await start(t)
+      for (const [bytes, expected] of [
+        [whole, [200]],
+        [whole.slice(0, -1), [400]],
+      ] as const) {
+        const { socket, closed, statuses } = await open(t, baseUrl)
+        socket.end(bytes)
+        await closed
+        assert.deepEqual(statuses(), expected)
+      }
+    })
+
+    test('a connection that its client ends between two requests is not kept', async t => {
+      const { baseUrl } = await start(t)
+      for (const bytes of ['', nowhere]) {
+        await within(2_000, async () => {
+          const { socket, closed, received, statuses } = await open(t, baseUrl)
+          if (bytes !== '') {
+            socket.write(bytes)
+            await until(() => received().length > 0 && statuses().length === 1)
+          }
+          socket.end()
+          await closed
+        })
+      }
+    })
+
+    test('a client that goes on sending garbage reads the refusal first, and has two seconds for it', async t => {
+      const { baseUrl } = await start(t)
+      const begun = performance.now()
+      const { socket, closed, statuses } = await open(t, baseUrl)
+      const timer = setInterval(() => socket.writable && socket.write('GARBAGE\r\n'.repeat(1_000)), 1)
+      t.after(() => clearInterval(timer))
+      await once(socket, 'end')
+      assert.deepEqual(statuses(), [501])
+      await closed
+      // Not since the answer came, which may take its time. A timer may be early by a moment.
+      assert.ok(performance.now() - begun > 1_990)
+    })
+
+    test('C-30: a request behind a body that is refused is not carried out', async t => {
+      const { baseUrl, databasePath } = await start(t)
+      for (const bytes of [
+        `${post.replace('json', 'text')}Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`,
+        `${post}Transfer-Encoding: chunked\r\n\r\n4e20\r\n${'x'.repeat(20_000)}\r\n0\r\n\r\n`,
+        `${post}Content-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`,
+      ]) {
+        // Whole, and in two packets, since the refusal may leave between them.
+        for (const at of [0, post.length + 10, bytes.length, bytes.length + 1]) {
+          const { socket, closed, statuses } = await open(t, baseUrl)
+          socket.write(bytes.slice(0, at))
+          if (at > 0) await wait(20)
+          socket.end((bytes + whole).slice(at))
+          await closed
+          assert.equal(statuses().length, 1)
+        }
+      }
+      assert.deepEqual(contactsIn(databasePath), [])
+    })
+
+    const tries = isSlow ? 50 : 6
+    test(`C-30: a 413 is read by each of ${tries} clients that go on sending two megabytes`, async t => {
+      const { baseUrl } = await start(t)
+      const bytes = 'x'.repeat(2_000_000)
+      for (let i = 0; i < tries; i++) {
+        const { socket, closed, statuses } = await open(t, baseUrl)
+        const framing = i % 2 === 0 ? `Content-Length: ${bytes.length}` : 'Transfer-Encoding: chunked\r\n\r\n1E8480'
+        socket.write(`${post}${framing}\r\n${i % 2 === 0 ? '\r\n' : ''}`)
+        // In pieces, so that most are on their way when the refusal leaves.
+        for (let sent = 0; sent < bytes.length && socket.writable; sent += PIECE) {
+          if (!socket.write(bytes.slice(0, PIECE))) await Promise.race([once(socket, 'drain').catch(() => {}), closed])
+        }
+        socket.end()
+        await closed
+        assert.deepEqual(statuses(), [413])
+      }
+    })
   })
 }
+
+test('C-61: an answer whose head has left is taken to its end, then the connection ends', async t => {
+  const { baseUrl } = await startTls(t)
+  const answers = readAnswers(await exchange(baseUrl, nowhere + nowhere, 20_000))
+  assert.deepEqual(
+    answers.map(({ status, headers }) => [status, headers.get('connection')]),
+    [[404, 'keep-alive']],
+  )
+})
+
+test('C-42, C-61: more fields than are taken are refused, so that none can push out what a proxy said', async t => {
+  const { baseUrl } = await startService(t, { TRUST_PROXY: '1', RATE_LIMIT: '1' })
+  const fillers = Array.from({ length: limits.HEADER_COUNT }, (_, i) => `X-${i}: x\r\n`).join('')
+  for (let i = 0; i < 3; i++) {
+    const fields = `X-Forwarded-For: 192.0.2.${i}\r\n${fillers}X-Forwarded-For: 198.51.100.1\r\n`
+    const bytes = whole.replace('\r\n', `\r\n${fields}`)
+    assertComplete(await exchange(baseUrl, bytes, 2_000), 431, fieldsTooLarge.error)
+  }
+})
 
 test('C-31: a signup under way is answered, however much garbage arrives meanwhile', async t => {
   const asked = Promise.withResolvers<void>()
@@ -137,12 +268,8 @@ test('C-31: a signup under way is answered, however much garbage arrives meanwhi
       return store.admit(signup)
     },
   }))
-  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
-  t.after(() => socket.destroy())
-  let received = ''
-  socket.setEncoding('latin1').on('data', chunk => {
-    received += chunk
-  })
+  const { socket, closed, received } = await open(t, baseUrl)
+  socket.once('end', () => socket.end())
   socket.write(whole)
   await asked.promise
   const warnings: Error[] = []
@@ -153,12 +280,12 @@ test('C-31: a signup under way is answered, however much garbage arrives meanwhi
     socket.write('GARBAGE\r\n\r\n')
     await new Promise(resolve => setTimeout(resolve, 10))
   }
-  assert.equal(received, '')
+  assert.equal(received(), '')
   assert.deepEqual(warnings, [], 'nothing is kept for each packet')
   stored.resolve()
-  await once(socket, 'close')
+  await closed
   assert.deepEqual(
-    readAnswers(received).map(({ json, headers }) => [json.alreadyExisted, headers.get('connection')]),
+    readAnswers(received()).map(({ json, headers }) => [json.alreadyExisted, headers.get('connection')]),
     [[false, 'close']],
   )
 })

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
+import { registerHooks } from 'node:module'
 import { test } from 'node:test'
-import { clientOf } from '../harness/client.ts'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
+import spectralParsers from '@stoplight/spectral-parsers'
+import spectralRulesets from '@stoplight/spectral-rulesets'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { assertRefused, clientOf } from '../harness/client.ts'
 import { freePort } from '../harness/port.ts'
 import { startService, wholeFile } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 
 const CATALOG = '/.well-known/api-catalog'
 const env = { SERVICE_NAME: 'Moonbase', SERVICE_DESCRIPTION: 'Early access to "Moonbase" – für alle' }
@@ -13,6 +21,19 @@ const description =
   `<${b}/docs/api>; rel="service-doc"; type="text/html", ` +
   `<${b}/api/health>; rel="status"; type="application/json"`
 const announcement = `<${b}${CATALOG}>; rel="api-catalog"; type="application/linkset+json"`
+
+test('C-58: when the code of the documentation cannot be read, that is a 500, and the next reader gets the page', async t => {
+  const hooks = registerHooks({
+    load(url, context, next) {
+      if (url.includes('/discovery/docs/')) throw new Error('EMFILE: too many open files')
+      return next(url, context)
+    },
+  })
+  t.after(() => hooks.deregister())
+  assertRefused(await request('/docs/api'), 500)
+  hooks.deregister()
+  assert.equal((await request('/docs/api')).status, 200)
+})
 
 test('C-1…C-7: the catalog is a linkset of the API first and the catalog itself second', async () => {
   const { status, json } = await request(CATALOG)
@@ -39,9 +60,9 @@ test('C-2, C-10, C-94: the media type of the catalog carries the quoted profile 
   }
 })
 
-test('C-14: the self-description has exactly its six members, links as plain absolute strings', async () => {
-  const { status, json } = await request('/api/waitlist')
-  assert.equal(status, 200)
+test('C-14, C-24, C-28: the self-description has its six members, as application/json whatever Accept says', async () => {
+  const { status, headers, json } = await request('/api/waitlist', { headers: { accept: 'text/html' } })
+  assert.deepEqual([status, headers.get('content-type')], [200, 'application/json'])
   assert.deepEqual(json, {
     name: env.SERVICE_NAME,
     description: env.SERVICE_DESCRIPTION,
@@ -50,14 +71,6 @@ test('C-14: the self-description has exactly its six members, links as plain abs
     'service-doc': `${b}/docs/api`,
     status: `${b}/api/health`,
   })
-})
-
-test('C-24, C-28: it is application/json without a charset, whatever Accept says', async () => {
-  for (const accept of ['*/*', 'text/html', 'application/xml;q=0.5', 'application/json;q=0', 'nonsense']) {
-    const { status, headers } = await request('/api/waitlist', { headers: { accept } })
-    assert.equal(status, 200, accept)
-    assert.equal(headers.get('content-type'), 'application/json')
-  }
 })
 
 test('C-3, C-8, C-11…C-13, C-94: GET and HEAD of each resource have the links that belong to it, and no others', async () => {
@@ -71,15 +84,9 @@ test('C-3, C-8, C-11…C-13, C-94: GET and HEAD of each resource have the links 
     for (const method of ['GET', 'HEAD']) {
       const answer = await request(path, { method })
       assert.deepEqual([answer.status, answer.headers.get('link')], [status, link], `${method} ${path}`)
+      if (path === '/') assert.equal(answer.headers.get('location'), `${b}/docs/api`)
     }
   }
-})
-
-test('C-11: the root redirects to the documentation, and is never stored', async () => {
-  const { headers, text } = await request('/')
-  assert.equal(text, '')
-  assert.equal(headers.get('location'), `${b}/docs/api`)
-  assert.equal(headers.get('cache-control'), 'no-store')
 })
 
 test('C-15: each link leads to what its type says', async () => {
@@ -88,11 +95,6 @@ test('C-15: each link leads to what its type says', async () => {
     assert.equal(target.status, 200)
     assert.equal(target.headers.get('content-type')!.split(';')[0], type)
   }
-})
-
-test('C-4, C-63: the document knows every path that answers', async () => {
-  const documented = Object.keys((await request('/api/openapi.json')).json.paths)
-  assert.deepEqual(documented.sort(), [CATALOG, '/api/health', '/api/openapi.json', '/api/waitlist', '/docs/api'])
 })
 
 test('C-94, C-95, C-97: what scanners look for and this service does not have is a 404, never a page', async () => {
@@ -115,4 +117,225 @@ test('C-45: links come from BASE_URL, never from what a request says about the h
     assert.ok(said.includes(`${base}/`), path)
     assert.doesNotMatch(said, /evil|ftp:|127\.0\.0\.1|localhost/, path)
   }
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read as a stranger would read it
+type Any = any
+
+async function documentOf(t: typeof wholeFile, env: Record<string, string> = {}) {
+  const { request, baseUrl } = await clientOf(await startService(t, env))
+  const { json } = await request('/api/openapi.json')
+  return { document: json as Any, baseUrl }
+}
+
+const operationsOf = (document: Any): [path: string, method: string, operation: Any][] =>
+  Object.entries<Any>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Any>(item).map(([method, operation]): [string, string, Any] => [path, method, operation]),
+  )
+
+const { document, baseUrl } = await documentOf(wholeFile, { SERVICE_NAME: 'Moonbase' })
+
+/** Every object in the document, with the way to it. */
+function* objectsIn(value: Any, path: string[] = []): Generator<[path: string[], object: Any]> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield [path, value]
+  for (const [key, each] of Object.entries(value)) yield* objectsIn(each, [...path, key])
+}
+
+test('C-80, C-81: its root says who, where and under which licence, and that there is no authentication', () => {
+  for (const member of ['title', 'version', 'summary', 'description']) {
+    assert.ok(document.info[member].length > 0, member)
+  }
+  assert.match(document.openapi, /^3\.1\.\d+$/)
+  assert.match(document.info.title, /Moonbase/)
+  assert.equal(document.info.license.identifier, 'MIT')
+  assert.deepEqual(
+    document.servers.map(({ url }: Any) => url),
+    [baseUrl],
+  )
+  assert.deepEqual(document.security, [])
+  assert.equal(document.externalDocs.url, `${baseUrl}/docs/api`)
+  assert.ok(document.tags.every(({ description }: Any) => description.length > 0))
+  assert.equal(document.jsonSchemaDialect, undefined)
+  for (const [path, object] of objectsIn(document)) assert.equal(object.$id, undefined, path.join('.'))
+})
+
+test('C-63, C-82: each operation has an id, a summary, a description and one of the tags', async () => {
+  const tags = document.tags.map(({ name }: Any) => name)
+  const operations = operationsOf(document)
+  assert.deepEqual(operations.map(([path, method]) => `${method} ${path}`).sort(), [
+    'get /.well-known/api-catalog',
+    'get /api/health',
+    'get /api/openapi.json',
+    'get /api/waitlist',
+    'get /docs/api',
+    'post /api/waitlist',
+  ])
+  for (const [path, method, { operationId, summary, description, tags: own, parameters }] of operations) {
+    assert.match(operationId, /^[A-Za-z]+$/, `${method} ${path}`)
+    assert.ok(summary && description)
+    assert.equal(own.length, 1)
+    assert.ok(tags.includes(own[0]))
+    assert.equal(parameters, undefined)
+  }
+  assert.equal(new Set(operations.map(([, , { operationId }]) => operationId)).size, operations.length)
+  assert.equal(document.paths['/api/waitlist'].post.requestBody.required, true)
+})
+
+test('C-82: every example is valid against its schema', async t => {
+  for (const env of [{}, { CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' }, { DISCLOSE_MEMBERSHIP: 'false' }]) {
+    assertExamplesValid((await documentOf(t, env)).document)
+  }
+})
+
+function assertExamplesValid(document: Any): void {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  let count = 0
+  const assertValid = (schema: Any, value: unknown, where: string) => {
+    const validate = ajv.compile({ ...schema, components: document.components })
+    assert.ok(validate(value), `${where}: ${JSON.stringify(validate.errors)}`)
+    count++
+  }
+  for (const [path, object] of objectsIn(document)) {
+    const where = path.join('.')
+    if (Array.isArray(object.examples)) for (const each of object.examples) assertValid(object, each, where)
+    else if (object.schema && object.examples) {
+      for (const { value } of Object.values<Any>(object.examples)) assertValid(object.schema, value, where)
+    }
+  }
+  assert.ok(count >= 15, `${count} examples`)
+}
+
+test('C-20, C-83, C-86: each operation declares what it can answer, and no default, link or webhook', async () => {
+  assert.doesNotMatch(JSON.stringify(document), /"(?:links|webhooks)":/)
+  const statuses = Object.fromEntries(
+    operationsOf(document).map(([path, method, { responses }]) => [`${method} ${path}`, Object.keys(responses).sort()]),
+  )
+  const cacheable = ['200', '304', '429', '4XX', '500']
+  assert.deepEqual(statuses, {
+    'post /api/waitlist': ['200', '400', '413', '415', '429', '4XX', '500', '502'],
+    'get /api/waitlist': cacheable,
+    'get /api/health': ['200', '4XX', '500', '503'],
+    'get /.well-known/api-catalog': cacheable,
+    'get /api/openapi.json': cacheable,
+    'get /docs/api': cacheable,
+  })
+  for (const [path, , { responses }] of operationsOf(document)) {
+    assert.equal(responses[304]?.content, undefined, path)
+    for (const [status, { content }] of Object.entries<Any>(responses)) {
+      if (!/^[45]/.test(status)) continue
+      assert.deepEqual(Object.keys(content), ['application/json'])
+      assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/Error' })
+    }
+  }
+})
+
+test('C-84, C-88: the fields of each answer are declared, the quota on every answer of POST', async () => {
+  const { post, get } = document.paths['/api/waitlist']
+  for (const status of ['200', '400', '413', '415', '429', '500', '502']) {
+    const { headers } = post.responses[status]
+    assert.equal(headers.RateLimit.schema.type, 'string', status)
+    assert.equal(headers['RateLimit-Policy'].schema.type, 'string', status)
+    assert.deepEqual(headers['Cache-Control'].schema.const, 'no-store')
+  }
+  const { schema, required } = post.responses[429].headers['Retry-After']
+  assert.deepEqual([schema.type, schema.minimum, required], ['integer', 1, true])
+  assert.equal(post.responses[200].headers['Set-Cookie'].required, true)
+  assert.equal(get.responses[200].headers.Link.required, true)
+  const health = document.paths['/api/health'].get.responses
+  for (const status of [200, 503]) {
+    assert.equal(health[status].headers['Cache-Control'].required, true)
+    assert.equal(health[status].headers['Cache-Control'].schema.const, 'no-store')
+  }
+})
+
+test('C-85: success members are optional and open, an error has exactly one member', () => {
+  const { SignupResult, SelfDescription, HealthReport, Error: error } = document.components.schemas
+  const members = [
+    [SignupResult, ['success', 'message', 'contactId', 'alreadyExisted', 'automationTriggered']],
+    [SelfDescription, ['name', 'description', 'methods', 'service-desc', 'service-doc', 'status']],
+    [HealthReport, ['status', 'service', 'description', 'time']],
+  ]
+  for (const [schema, names] of members) {
+    assert.deepEqual(Object.keys(schema.properties), names)
+    assert.equal(schema.required, undefined)
+    assert.equal(schema.additionalProperties, undefined)
+  }
+  assert.deepEqual(error.required, ['error'])
+  assert.equal(error.additionalProperties, false)
+  assert.equal(error.properties.error.minLength, 1)
+})
+
+test('C-88: strings and arrays that we send are bounded', async () => {
+  for (const [path, object] of objectsIn(document.components.schemas)) {
+    const where = path.join('.')
+    if (path[0] === 'SignupRequest') continue // bounded by its patterns, since padding is legal
+    if (object.type === 'string') assert.ok(object.maxLength > 0 || object.const !== undefined, where)
+    if (object.type === 'array') assert.ok(object.maxItems > 0, where)
+    if (object.type === 'integer') assert.ok(object.format !== undefined, where)
+  }
+})
+
+/** Its types say `extends` of itself where the ruleset has none. */
+const ruleset = { extends: [spectralRulesets.oas as RulesetDefinition] }
+
+/** The document of a service as it is run in public. The linters call localhost and example.com a mistake (C-87). */
+async function publishedDocument(
+  t: Parameters<typeof startService>[0],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const port = await freePort()
+  await startService(t, { BASE_URL: 'https://waitlist.moonbase.app', PORT: String(port), ...env })
+  return (await fetch(`http://127.0.0.1:${port}/api/openapi.json`)).text()
+}
+
+/** With all that makes it longer. */
+const everything = { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' }
+
+async function spectral(source: string) {
+  const linter = new spectralCore.Spectral()
+  linter.setRuleset(ruleset)
+  return linter.run(new spectralCore.Document(source, spectralParsers.Json, 'openapi.json'))
+}
+
+const redocly = async (source: string) =>
+  lintFromString({
+    source,
+    absoluteRef: 'openapi.json',
+    config: await createConfig({ extends: ['recommended-strict'] }),
+  })
+
+for (const [title, env] of [
+  ['', {}],
+  [', also with TRACK_SOURCES=true, a challenge and held signups', everything],
+] as const) {
+  const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'
+  test(`C-87: neither Spectral, hints included, nor Redocly by its strictest rules finds anything in the document${title}`, {
+    skip,
+  }, async t => {
+    const source = await publishedDocument(t, env)
+    assert.deepEqual(
+      (await spectral(source)).map(({ code, path, message }) => `${code} at ${path.join('.')}: ${message}`),
+      [],
+    )
+    assert.deepEqual(
+      (await redocly(source)).map(
+        ({ ruleId, location, message }) => `${ruleId} at ${location[0]?.pointer}: ${message}`,
+      ),
+      [],
+    )
+  })
+}
+
+test('C-87: both linters do find a mistake when there is one', async t => {
+  const broken = JSON.parse(await publishedDocument(t))
+  delete broken.paths['/api/health'].get.operationId
+  delete broken.paths['/api/health'].get.responses['4XX']
+  broken.paths['/api/waitlist'].post.requestBody.content['application/json'].examples.signup.value = { name: 1 }
+  const source = JSON.stringify(broken)
+
+  const codes = (await spectral(source)).map(({ code }) => code)
+  assert.ok(codes.includes('operation-operationId') && codes.includes('oas3-valid-media-example'), codes.join())
+  assert.ok((await redocly(source)).some(({ ruleId }) => ruleId === 'operation-4xx-response'))
 })

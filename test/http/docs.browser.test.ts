@@ -8,11 +8,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { vendors } from '../../src/challenges/vendors.ts'
 import { type Kind, kinds, members, SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
-import { contactsIn, withDatabase } from '../harness/database.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { contactsIn } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const forAll = { after: after as TestContext['after'] }
 const started = await startBrowser(forAll)
@@ -242,51 +240,6 @@ test('C-49, C-50, C-51: the form of the page works on a landing page of another 
   assert.deepEqual([cookie?.name, cookie?.value, cookie?.httpOnly], ['waitlist', '1', true])
   await signUp('Grace', 'GRACE@example.com', 'You are already on the waitlist.')
   assert.deepEqual(contacts(), [{ name: 'Grace', email: 'grace@example.com' }])
-})
-
-test('C-20, C-53: the form of the page tells a signup that is saved but late from one that failed, and sends it once', {
-  skip: skipReading,
-}, async t => {
-  const vendor = await startReceiver(t, loopsFake().answer)
-  vendor.chaos(1, 1, ['503'])
-  const { page, service, says } = await landed(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
-  let sent = 0
-  page.on('request', request => {
-    if (request.method() === 'POST') sent++
-  })
-  await page.getByLabel('Name').fill('Grace')
-  await page.getByLabel('Email').fill('grace@')
-  await page.getByLabel('Name').focus()
-  await page.getByText('Please check this email address.').waitFor()
-  await page.getByLabel('Email').fill('grace@example.com')
-  await page.getByRole('button').dblclick()
-  await says('Your signup is saved. You will be on the waitlist shortly.')
-  assert.equal(sent, 1)
-  assert.deepEqual(
-    contactsIn(service.databasePath).map(({ email, state }) => [email, state]),
-    [['grace@example.com', 'pending']],
-  )
-})
-
-test('the form of the page hands on where the visitor came from', { skip: skipReading }, async t => {
-  const { page, service, fill, says } = await landed(t, { TRACK_SOURCES: 'true' })
-  const landing = page.url()
-  for (const [query, email] of [
-    ['?utm_source=Früh & spät&gclid=1#ref=no', 'grace@example.com'],
-    ['', 'ada@example.com'],
-  ] as const) {
-    await page.goto(landing + query)
-    await fill(email)
-    await says('You are on the waitlist.')
-  }
-  const sql = 'select source from contact order by number'
-  const sources = withDatabase(service.databasePath, database =>
-    database
-      .prepare(sql)
-      .all()
-      .map(({ source }) => source),
-  )
-  assert.deepEqual(sources, ['{"utm_source":"Früh"}', null])
 })
 
 test('while ALTCHA is on, what a reader tries is solved first, by nobody else than the page', { skip }, async t => {

@@ -1,32 +1,45 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { addressRefused, savedForLater } from '../../src/http/wire/refusals.ts'
+import { describe, type TestContext, test } from 'node:test'
+import { addressRefused, providerUnreachable, savedForLater } from '../../src/http/wire/refusals.ts'
 import type { VendorFake } from '../contracts/provider.ts'
-import { assertRefused, type Client, clientOf } from '../harness/client.ts'
+import { assertRefused, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
-import { type Received, type Receiver, type Said, startReceiver } from '../harness/receiver.ts'
-import { startService, type TestService } from '../harness/service.ts'
+import { type Misbehaviour, type Received, type Said, startReceiver } from '../harness/receiver.ts'
+import { startService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
 const options = { timeout: 60_000 }
 
-interface Started {
-  readonly fake: VendorFake
-  readonly vendor: Receiver
-  readonly service: TestService
-  readonly client: Client
-}
-
-async function started(t: TestContext, change = (fake: VendorFake) => fake.answer): Promise<Started> {
+async function started(t: TestContext, more: Record<string, string> = {}, change = (fake: VendorFake) => fake.answer) {
   const fake = loopsFake()
   const vendor = await startReceiver(t, change(fake))
-  const service = await startService(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url) })
-  return { fake, vendor, service, client: await clientOf(service) }
+  const service = await startService(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url), ...more })
+  const stored = () => contactsIn(service.databasePath)
+  return {
+    fake,
+    vendor,
+    service,
+    stored,
+    client: await clientOf(service),
+    /** From now on every request is met with this. */
+    always: (what: Misbehaviour) => vendor.chaos(1, 1, [what]),
+    /** Nothing is left to do for so many contacts: each is listed here and there, with one event. */
+    async completed(count: number): Promise<void> {
+      await until(() => stored().filter(({ email }) => fake.starts(email) > 0).length === count)
+      for (const { email, state, events } of stored()) {
+        assert.deepEqual([email, state, events], [email, 'listed', 1])
+        assert.deepEqual([email, fake.count(email), fake.starts(email)], [email, 1, 1])
+      }
+    },
+  }
 }
+type Started = Awaited<ReturnType<typeof started>>
 
 const asked = ({ vendor }: Started, path: string) => vendor.received.filter(request => request.path.endsWith(path))
 const eventSent = (started: Started) => until(() => asked(started, '/events/send').length > 0)
@@ -104,6 +117,7 @@ test('an address that the provider refuses is a 400 with the reason, and can be 
   const no: Said = { status: 400, body: { success: false, message: 'Invalid email address.' } }
   const all = await started(
     t,
+    {},
     ({ answer }) =>
       (one: Received) =>
         refuses ? no : answer(one),
@@ -151,3 +165,66 @@ test(
     )
   },
 )
+
+/** One of each class. What the others are taken for, the contract shows of every provider. */
+const outages: readonly Misbehaviour[] = ['hang after', '503', 'truncated JSON']
+
+describe('a provider that does not answer well', { concurrency: 8, timeout: 120_000 }, () => {
+  for (const what of outages) {
+    test(`C-20: "${what}": 502, also for who tries again; the signup is kept and completed, once`, async t => {
+      const { client, stored, always, vendor, completed } = await started(t, { PROVIDER_TIMEOUT: '1s' })
+      always(what)
+      for (let time = 1; time <= 2; time++) assertRefused(await client.signUp(ada), 502, providerUnreachable.error)
+      assert.deepEqual(
+        stored().map(({ email, state, events }) => [email, state, events]),
+        [[ada.email, 'pending', 0]],
+      )
+      vendor.behave()
+      await completed(1)
+      const { status, json } = await client.signUp(ada)
+      assert.deepEqual([status, json.alreadyExisted, json.automationTriggered], [200, true, false])
+    })
+  }
+
+  test('C-20: nobody listens there: 502, and the signup is kept', async t => {
+    const port = await freePort()
+    const { client, stored } = await started(t, { LOOPS_BASE_URL: `http://127.0.0.1:${port}` })
+    assertRefused(await client.signUp(ada), 502, providerUnreachable.error)
+    assert.equal(stored()[0]?.state, 'pending')
+  })
+
+  test('all that waited is completed when the provider answers again', async t => {
+    const WAITING = 4
+    const { client, vendor, always, stored, completed } = await started(t, { PROVIDER_TIMEOUT: '8s' })
+    // Each is there already, so that each takes three requests: 12, of which Loops allows ten a second.
+    always('500 after')
+    const signups = Array.from({ length: WAITING }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))
+    for (const answer of await Promise.all(signups)) assertRefused(answer, 502, providerUnreachable.error)
+    assert.equal(stored().length, WAITING)
+    vendor.behave()
+    await completed(WAITING)
+  })
+
+  test('a thousand signups at once while it hangs: all are kept and answered, and few reach it', {
+    skip: !isSlow && 'it runs in .ci/run',
+  }, async t => {
+    const SIGNUPS = 1_000
+    const { client, vendor, always, stored } = await started(t)
+    await client.signUp(ada)
+    const before = vendor.received.length
+    always('hang before')
+    const crowd = Array.from({ length: SIGNUPS }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))
+    const others = async () => {
+      const health = await client.request('/api/health')
+      const known = await client.signUp(ada)
+      assert.deepEqual([health.status, known.status, known.json.alreadyExisted], [200, 200, true])
+    }
+    await Promise.all(Array.from({ length: 10 }, others))
+    for (const answer of await Promise.all(crowd)) assertRefused(answer, 502, providerUnreachable.error)
+    assert.equal(stored().filter(({ state }) => state === 'pending').length, SIGNUPS)
+    // As many as Loops allows at once; whoever had no turn within the time was not sent, nor is anything sent later.
+    const reached = vendor.received.length - before
+    t.diagnostic(`${reached} requests reached it`)
+    assert.ok(reached <= 20, `${reached} requests`)
+  })
+})

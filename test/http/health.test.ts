@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { question, tellingSeen } from '../../src/http/routes/seen.ts'
+import { draining, unhealthy } from '../../src/http/wire/refusals.ts'
 import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import { clientOf } from '../harness/client.ts'
-import { startService, wholeFile } from '../harness/service.ts'
-
-const { request } = await clientOf(await startService(wholeFile))
+import { assertRefused, clientOf } from '../harness/client.ts'
+import { openTestServer } from '../harness/server.ts'
+import { startService } from '../harness/service.ts'
 
 test('C-90, C-91: a healthy service reports exactly four members, as JSON that is never stored', async t => {
   const { request } = await clientOf(await startService(t, { SERVICE_NAME: 'Moonbase', SERVICE_DESCRIPTION: 'A base' }))
@@ -22,7 +23,8 @@ test('C-90, C-91: a healthy service reports exactly four members, as JSON that i
   assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-test('C-90: the time is that of the request, also when the store was asked a moment ago', async () => {
+test('C-90: the time is that of the request, also when the store was asked a moment ago', async t => {
+  const { request } = await clientOf(await startService(t))
   let last = ''
   for (let i = 0; i < 3; i++) {
     const before = new Date().toISOString()
@@ -32,13 +34,6 @@ test('C-90: the time is that of the request, also when the store was asked a mom
     last = time
     await new Promise(resolve => setTimeout(resolve, 5))
   }
-})
-
-test('C-92: it is the same by HEAD, without content', async () => {
-  const { status, headers, text } = await request('/api/health', { method: 'HEAD' })
-  assert.deepEqual([status, text], [200, ''])
-  assert.equal(headers.get('cache-control'), 'no-store')
-  assert.match(headers.get('content-length') ?? '', /^[1-9]\d*$/)
 })
 
 test('how a request is seen is told to a question that is signed now with the secret of the store, and to nobody else', async t => {
@@ -85,4 +80,56 @@ test('the secret is read for one stranger at a time, only for a question of now,
   status = 503
   await ask(Date.now())
   assert.equal(asked, 2)
+})
+
+test('C-92, C-93: a store without room, or whose file another program has locked, makes health 503, in the envelope alone', async t => {
+  const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
+  for (const method of ['GET', 'HEAD']) {
+    const answer = await request('/api/health', { method })
+    assert.equal(answer.status, 503)
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    if (method === 'GET') assertRefused(answer, 503, unhealthy.error)
+  }
+  const service = await startService(t)
+  const client = await clientOf(service)
+  const other = new DatabaseSync(service.databasePath)
+  t.after(() => other.close())
+  other.exec('begin immediate')
+  assert.equal((await client.request('/api/health')).status, 503)
+  other.exec('rollback')
+})
+
+test('C-92: a check that does not answer in time makes health 503 for everybody who asked', async t => {
+  const never = new Promise<void>(() => {})
+  const { request } = await clientOf(await openTestServer(t, {}, {}, store => ({ ...store, check: () => never })))
+  const answers = await Promise.all([request('/api/health'), request('/api/health')])
+  for (const answer of answers) assertRefused(answer, 503, unhealthy.error)
+})
+
+test('C-92: the store is asked once for many reports at the same time', async t => {
+  let asked = 0
+  const server = await openTestServer(t, {}, {}, store => ({
+    ...store,
+    check: () => {
+      asked++
+      return store.check()
+    },
+  }))
+  const { request } = await clientOf(server)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => request('/api/health')))
+  assert.ok(answers.every(({ status }) => status === 200))
+  assert.equal(asked, 1)
+})
+
+test('C-93, C-104: a service that is stopping says 503, serves the rest, and is gone in the end', async t => {
+  const service = await startService(t, { SHUTDOWN_DELAY: '1s' })
+  const { request } = await clientOf(service)
+  assert.equal((await request('/api/health')).status, 200)
+  const stopped = service.stop()
+  const answer = await request('/api/health')
+  assertRefused(answer, 503, draining.error)
+  assert.equal(answer.headers.get('connection'), 'close')
+  assert.equal((await request('/api/waitlist')).status, 200, 'other requests are still served')
+  await stopped
+  await assert.rejects(request('/api/health'))
 })
