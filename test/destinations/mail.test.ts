@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import type { AxeResults } from 'axe-core'
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { mail } from '../../src/destinations/mail.ts'
+import { mailWriter } from '../../src/destinations/mail-message.ts'
 import type { MailSettings } from '../../src/destinations/mail-settings.ts'
+import { type Judgement, judgeRefusal } from '../../src/destinations/smtp-reply.ts'
 import { escapeHtml } from '../../src/pages/html.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { assertDiscreet, assertSensible, joined } from '../contracts/destination.ts'
 import { selfSigned } from '../harness/certificate.ts'
+import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import {
   type Deed,
@@ -104,14 +108,6 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     assert.doesNotMatch(html!, /https?:|src=|url\(/, 'nothing is loaded, and nobody is followed')
   })
 
-  test('where the owner has written the text, there is no HTML but his', async t => {
-    const textFile = join(temporaryFolder(t), 'welcome.txt')
-    writeFileSync(textFile, 'Hi {name}')
-    const server = await startMailServer(t)
-    await opened(t, server, { textFile }).deliver(joined(), running)
-    assert.equal((await parsed(server.mails[0]!)).html, undefined)
-  })
-
   test('the files of the owner, filled in once, and escapeHtml in HTML', async t => {
     const folder = temporaryFolder(t)
     const textFile = join(folder, 'welcome.txt')
@@ -123,6 +119,8 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     const subject = '{name} {email} {service}'
     const destination = opened(t, server, { textFile, htmlFile, subject, service: '{name} & Co' })
     await destination.deliver(joined(0, { name, email: 'a&b@example.com' }), running)
+    await opened(t, server, { textFile }).deliver(joined(), running)
+    assert.equal((await parsed(server.mails[1]!)).html, undefined, 'no HTML but that of the owner')
     const told = await parsed(server.mails[0]!)
     assert.equal(visible(told.text)?.trimEnd(), `Hi ${name} <a&b@example.com>, ß {name} & Co. ${name}!\n.\n..\nFrom me`)
     const written = '{email} &lt;b onclick=&#39;x&#39;&gt;&quot;&amp;amp;{name}&lt;/b&gt;'
@@ -153,24 +151,22 @@ describe('what is mailed', { timeout: 60_000 }, () => {
     }
   })
 
-  for (const name of [
-    '=?utf-8?q?Claim=3A=20https=3A=2F=2Fevil=2Ecom?=',
-    'Claim =?UTF-8?B?aHR0cHM6Ly9ldmlsLmNvbQ==?= now',
-    '=?utf-8?Q?a=0D=0ABcc:=20x@evil.example?=',
-    '=?utf-8*en?q?evil?=',
-    '=?utf-8?q?e v i l?=',
-    'utf-8?q?evil?=',
-  ]) {
-    test(`an encoded word is shown as it was typed: ${name}`, async t => {
-      const server = await startMailServer(t)
-      const subject = '=?utf-8?q?no?= {name} ={name}'
-      await opened(t, server, { subject, from: { name, address: 'hello@acme.example' } }).deliver(
-        joined(0, { name }),
-        running,
-      )
-      const { from, to, subject: told } = await parsed(server.mails[0]!)
+  test('an encoded word is shown as it was typed', async t => {
+    const server = await startMailServer(t)
+    const subject = '=?utf-8?q?no?= {name} ={name}'
+    for (const name of [
+      '=?utf-8?q?Claim=3A=20https=3A=2F=2Fevil=2Ecom?=',
+      'Claim =?UTF-8?B?aHR0cHM6Ly9ldmlsLmNvbQ==?= now',
+      '=?utf-8?Q?a=0D=0ABcc:=20x@evil.example?=',
+      '=?utf-8*en?q?evil?=',
+      '=?utf-8?q?e v i l?=',
+      'utf-8?q?evil?=',
+    ]) {
+      const from = { name, address: 'hello@acme.example' }
+      await opened(t, server, { subject, from }).deliver(joined(0, { name }), running)
+      const { from: sender, to, subject: told } = await parsed(server.mails.at(-1)!)
       for (const [shown, typed] of [
-        [from?.name, name],
+        [sender?.name, name],
         [to?.[0]?.name, name],
         [told, `=?utf-8?q?no?= ${name} =${name}`],
       ] as const) {
@@ -178,8 +174,8 @@ describe('what is mailed', { timeout: 60_000 }, () => {
         // Some mail programs decode what they have decoded.
         assert.equal((await PostalMime.parse(Buffer.from(`Subject: ${shown}\r\n\r\n`))).subject, shown)
       }
-    })
-  }
+    }
+  })
 
   test('a name turns the direction of no text', async t => {
     const server = await startMailServer(t)
@@ -249,6 +245,42 @@ const chatty = (code: string) =>
 
 const beforeTheEnd = moments.filter(moment => !['STARTTLS', 'the end', 'RSET', 'QUIT'].includes(moment))
 
+/** What each no is taken for; at RCPT TO and DATA, where no command is given. */
+const nos: readonly (readonly [reply: string, Judgement | Is, command?: string])[] = [
+  ...['550', '550 5.1.1', '551 5.1.6', '552 5.2.2', '553 5.1.3', '554', '554 5.6.0', '550 5.4.1', '550 5.0.0'].map(
+    code => [`${code} No such Ada`, 'refused'] as const,
+  ),
+  ...['530 5.7.0', '535', '550 5.7.1', '550 5.7.26', '553 5.1.8', '552 5.3.4', '503 5.5.1', '555'].map(
+    code => [code, 'misconfigured'] as const,
+  ),
+  ['550 relay not permitted', 'misconfigured'],
+  ['550 Authentication required', 'misconfigured'],
+  ['554 Message rejected: Email address is not verified.', 'misconfigured'],
+  ['554 Access denied: user mailer is not authorized to send', 'misconfigured'],
+  ['550 5.1.0 sender rejected', 'misconfigured'],
+  ['550 5.4.5 Daily user sending limit exceeded.', 'misconfigured'],
+  ['554 5.2.252 SendAsDenied; waitlist@example.com not allowed to send as hello@example.com', 'misconfigured'],
+  ...['450 4.1.2', '451', '450 4.0.0'].map(code => [code, { is: 'unreached', alone: true }, 'RCPT TO'] as const),
+  ...['421', '452 4.3.1', '450 4.7.1', '450 4.2.1 Sending too fast', '450 4.1.8'].map(
+    code => [code, { is: 'unreached' }, 'RCPT TO'] as const,
+  ),
+  ['450 4.1.2', { is: 'unreached' }, 'MAIL FROM'],
+  ['450 4.1.2', { is: 'unreached' }, 'DATA'],
+  // Google's relay, of a name that it does not like.
+  ['421 4.7.0', 'misconfigured', 'EHLO'],
+  ['421 4.7.0', 'unreached', 'CONN'],
+  ...['500', '535 5.7.8', '550 5.1.1'].map(code => [code, 'misconfigured', 'AUTH'] as const),
+]
+for (const [reply, meant, command] of nos) {
+  const judgement = typeof meant === 'string' ? { is: meant } : meant
+  test(`"${reply}" to ${command ?? 'a recipient or a mail'} is ${JSON.stringify(judgement)}`, () => {
+    const [, code, status, text = ''] = /^(\d{3})(?: (\d\.\d+\.\d+))? ?(.*)$/.exec(reply)!
+    for (const each of command === undefined ? ['RCPT TO', 'DATA'] : [command]) {
+      assert.deepEqual(judgeRefusal({ command: each, code: Number(code), status, text }), judgement)
+    }
+  })
+}
+
 // The server waits for a moment before it greets, so that many tests take long one after the other.
 describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
   async function outcomeOf(
@@ -268,49 +300,22 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
   const cases: [at: Moment, what: string, Deed, Is][] = []
   for (const at of beforeTheEnd) {
     cases.push([at, 'a reset', reset, 'unreached'])
-    // Google's relay answers a name that it does not like with 421.
-    cases.push([at, '421 4.7.0', chatty('421 4.7.0'), at === 'EHLO' ? 'misconfigured' : 'unreached'])
     cases.push([at, '451 4.7.1', chatty('451 4.7.1'), 'unreached'])
   }
   for (const [what, deed] of Object.entries(silences)) {
     cases.push(['DATA', what, deed, 'unreached'], ['the end', what, deed, 'unclear'])
   }
-  for (const code of ['421 4.7.0', '450 4.2.1', '452', '454 4.7.0']) {
-    cases.push(['the end', code, chatty(code), 'unreached'])
-  }
+  // A server that knows no EHLO is greeted the old way, and answers that as well.
   for (const at of ['greeting', 'EHLO', 'AUTH', 'MAIL'] as const) {
-    // A server that knows no EHLO is greeted the old way, and answers that as well.
-    for (const code of ['500', '535 5.7.8', '550 5.1.1']) cases.push([at, code, chatty(code), 'misconfigured'])
+    cases.push([at, '550 5.1.1', chatty('550 5.1.1'), 'misconfigured'])
   }
   for (const at of ['RCPT', 'the end'] as const) {
-    for (const code of [
-      '550',
-      '550 5.1.1',
-      '551 5.1.6',
-      '552 5.2.2',
-      '553 5.1.3',
-      '554',
-      '554 5.6.0',
-      '550 5.4.1',
-      '550 5.0.0',
-    ]) {
-      cases.push([at, code, say(`${code} No such Ada`), 'refused'])
-    }
-    for (const code of ['530 5.7.0', '535', '550 5.7.1', '550 5.7.26', '553 5.1.8', '552 5.3.4', '503 5.5.1', '555']) {
-      cases.push([at, code, chatty(code), 'misconfigured'])
-    }
-    for (const text of [
-      '550 relay not permitted',
-      '550 Authentication required',
-      '554 Message rejected: Email address is not verified.',
-      '554 Access denied: user mailer is not authorized to send',
-      '550 5.1.0 sender rejected',
-      '550-5.4.5 Daily user sending limit exceeded.\r\n550 5.4.5 See the help',
-      '554 5.2.252 SendAsDenied; waitlist@example.com not allowed to send as hello@example.com',
-    ]) {
-      cases.push([at, text, say(text), 'misconfigured'])
-    }
+    cases.push([at, '550 5.1.1', say('550 5.1.1 No such Ada'), 'refused'])
+    cases.push([at, '550 5.7.1', chatty('550 5.7.1'), 'misconfigured'])
+    const lines = '550-5.4.5 Daily user sending limit exceeded.\r\n550 5.4.5 See the help'
+    cases.push([at, 'lines about us', say(lines), 'misconfigured'])
   }
+  cases.push(['the end', '450 4.2.1', chatty('450 4.2.1'), 'unreached'])
   cases.push(['the end', '354 once more', say('354 go on'), 'unclear'])
   cases.push(['the end', 'half a code', say('2'), 'unclear'])
   cases.push(['QUIT', 'a reset', reset, 'delivered'])
@@ -328,24 +333,10 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     })
   }
 
-  for (const [at, code, alone] of [
-    ['RCPT', '450 4.1.2', true],
-    ['RCPT', '451', true],
-    ['RCPT', '450 4.0.0', true],
-    ['RCPT', '421', undefined],
-    ['RCPT', '452 4.3.1', undefined],
-    ['RCPT', '450 4.7.1', undefined],
-    ['RCPT', '450 4.2.1 Sending too fast', undefined],
-    ['RCPT', '450 4.1.8', undefined],
-    ['MAIL', '450 4.1.2', undefined],
-    ['the end', '450 4.1.2', undefined],
-  ] as const) {
-    test(`${at}: ${code} ${alone ? 'is about this recipient alone' : 'may be about all mails'}`, async t => {
-      const { outcome } = await outcomeOf(t, at, say(`${code} later`))
-      assert.ok(outcome.is === 'unreached')
-      assert.equal(outcome.alone, alone)
-    })
-  }
+  test('a recipient that the server does not want yet keeps no other mail waiting', async t => {
+    const { outcome } = await outcomeOf(t, 'RCPT', say('450 4.1.2 later'))
+    assert.ok(outcome.is === 'unreached' && outcome.alone === true, JSON.stringify(outcome))
+  })
 
   test('the reason says at which command, and with which codes', async t => {
     const { outcome } = await outcomeOf(t, 'RCPT', say('550-5.1.1 <Ada.Lovelace.0@Example.com>\r\n550 5.1.1 unknown'))
@@ -353,14 +344,14 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
     assert.deepEqual(outcome, { is: 'refused', why })
   })
 
-  for (const email of ['sending@nowhere.example', 'relay@sender.example', 'not.authorized@verified.example']) {
-    test(`an address decides nothing by its words: ${email}`, async t => {
+  test('an address decides nothing by its words', async t => {
+    for (const email of ['sending@nowhere.example', 'relay@sender.example', 'not.authorized@verified.example']) {
       const reply = say(`550 5.1.0 <${email}>: ${email.replaceAll(/[.@]/g, ' ')} is unknown`)
       const server = await startMailServer(t, { deed: moment => (moment === 'RCPT' ? reply : null) })
       const outcome = await opened(t, server).deliver(joined(0, { email }), running)
       assert.equal(outcome.is, 'refused', JSON.stringify(outcome))
-    })
-  }
+    }
+  })
 
   test('a mail that is too large for the server is misconfigured', async t => {
     const server = await startMailServer(t, { size: 100 })
@@ -638,4 +629,102 @@ describe('trying the mail server', { timeout: 60_000 }, () => {
     assert.match(messageId!, /^<check_[0-9a-f-]{36}@acme\.example>$/)
     assert.equal(to?.[0]?.name, 'Ada Lovelace')
   })
+})
+
+describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram === undefined && noExim }, () => {
+  let exim: Exim
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    exim = await startExim({ after: (end: () => unknown) => void ends.push(end) } as Pick<TestContext, 'after'>)
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  const through = (t: TestContext, more: More = {}) =>
+    opened(t, { host: '127.0.0.1', port: exim.port }, { ...more, server: { login: eximLogin, ...more.server } })
+
+  test('mails are encrypted, logged in for, and delivered once each', async t => {
+    const destination = through(t, { subject: 'Hi {name}' })
+    assert.equal(await destination.check(running), null)
+    const events = Array.from({ length: 5 }, (_, i) => joined(i, { name: `Zoë ${i}`, email: `Zoe.${i}@example.com` }))
+    for (const result of await Promise.all(events.map(event => destination.deliver(event, running)))) {
+      assert.deepEqual(result, { is: 'delivered' })
+    }
+    await until(() => exim.mails().length === 5)
+    for (const [i, source] of exim.mails().toSorted().entries()) {
+      // Extended SMTP, over TLS, with a login (RFC 3848).
+      assert.match(source, /^Received: from .*\n(?:[ \t].*\n)*?[ \t]+by mail\.example\.com with esmtpsa/m)
+      const { to, subject, messageId, text } = await PostalMime.parse(source)
+      const event = events.find(({ id }) => messageId === `<${id}@acme.example>`)
+      assert.ok(event !== undefined, `${i}: ${messageId}`)
+      assert.deepEqual([to?.[0]?.address, to?.[0]?.name], [event.contact.email, event.contact.name])
+      assert.equal(subject, `Hi ${event.contact.name}`)
+      assert.match(text!, /^Hello Zoë \d,/)
+    }
+  })
+
+  for (const [what, email, more, is, why] of [
+    ['an unknown recipient', 'nobody@example.com', {}, 'refused', /RCPT TO was answered with 550/],
+    ['greylisting', 'later@example.com', {}, 'unreached', /RCPT TO was answered with 451/],
+    ['another domain', 'ada@example.net', {}, 'misconfigured', /RCPT TO was answered with 550 \(relay not permitted\)/],
+    [
+      'no login',
+      'ada@example.com',
+      { login: null },
+      'misconfigured',
+      /RCPT TO was answered with 550 \(relay not permitted\)/,
+    ],
+    [
+      'a wrong password',
+      'ada@example.com',
+      { login: { ...eximLogin, password: 'wrong horse' } },
+      'misconfigured',
+      /AUTH was answered with 535/,
+    ],
+  ] as const) {
+    test(`${what} is ${is}`, async t => {
+      const outcome = await through(t, { server: more }).deliver(joined(0, { email }), running)
+      assert.equal(outcome.is, is, JSON.stringify(outcome))
+      assert.match('why' in outcome ? outcome.why : '', why)
+      assertDiscreet(outcome, [eximLogin.password, 'wrong horse'])
+    })
+  }
+
+  test('a mail that is refused after its end is refused, and not delivered', async t => {
+    const email = 'ada.lovelace@example.com'
+    const outcome = await through(t, { subject: 'refused' }).deliver(joined(0, { email }), running)
+    assert.equal(outcome.is, 'refused', JSON.stringify(outcome))
+    assert.match(
+      'why' in outcome ? outcome.why : '',
+      /^send the mail: DATA was answered with 550 \(This mail for … is refused\)$/,
+    )
+    assert.ok(!exim.mails().some(source => source.includes(email)))
+  })
+})
+
+test('the welcome mail fits a phone, says what its text says and is legible, in light and dark', {
+  skip: !isSlow && 'it takes seconds of a processor; it runs in .ci/run',
+  timeout: 60_000,
+}, async t => {
+  const { openPage, startBrowser } = await import('../harness/browser.ts')
+  const { default: axe } = await import('axe-core')
+  const browser = await startBrowser(t)
+  if ('missing' in browser) return t.skip(browser.missing)
+  for (const name of ['Ada Lovelace', '<img src=http://evil.example/x>', 'W'.repeat(100)]) {
+    const from = { name: 'Acme', address: 'hello@acme.example' }
+    const write = mailWriter({ from, subject: 'Hi', textFile: null, htmlFile: null, service: 'Acme & Sons' })
+    const { html, text } = await PostalMime.parse(await write({ id: 'evt_1', name, email: 'ada@example.com' }))
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const viewport = { width: 375, height: 667 }
+      const { page, complaints, origins } = await openPage(t, browser, 'about:blank', { colorScheme, viewport })
+      await page.setContent(html!)
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
+      assert.equal(await page.evaluate('document.body.innerText'), `Acme & Sons\n\n${text!.trimEnd()}`)
+      await page.evaluate(axe.source)
+      const { violations } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
+      const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
+      assert.deepEqual(found, [], `${name}, ${colorScheme}`)
+      assert.deepEqual([complaints, [...origins].filter(origin => origin !== 'null')], [[], []])
+    }
+  }
 })

@@ -12,19 +12,19 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { type Misbehaviour, startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
 import { loopsFake, loopsSettings } from './loops.fake.ts'
-import { mailchimpFake, mailchimpSettings } from './mailchimp.fake.ts'
+import { plunkFake, plunkSettings } from './plunk.fake.ts'
 
 const EMAIL = 'ada@example.com'
 
 test('an attempt that took effect unheard is not forgotten while another provider is set', async t => {
   const path = joinPath(temporaryFolder(t), 'waitlist.db')
   const loops = loopsFake()
-  const mailchimp = mailchimpFake()
+  const plunk = plunkFake()
   const atLoops = await startReceiver(t, loops.answer)
-  const atMailchimp = await startReceiver(t, mailchimp.answer)
+  const atPlunk = await startReceiver(t, plunk.answer)
   const settings: Partial<Record<VendorName, Record<string, string>>> = {
     loops: loopsSettings(atLoops.url),
-    mailchimp: mailchimpSettings(atMailchimp.url),
+    plunk: plunkSettings(atPlunk.url),
   }
 
   /** The service from its start to its stop: she signs up, and what `met` says happens to the call. */
@@ -49,7 +49,7 @@ test('an attempt that took effect unheard is not forgotten while another provide
 
   assert.equal(await once(t, 'loops', atLoops, ['reset after']), 'kept')
   assert.equal(loops.count(EMAIL), 1, 'it took effect')
-  assert.equal(await once(t, 'mailchimp', atMailchimp, ['500 before']), 'kept')
+  assert.equal(await once(t, 'plunk', atPlunk, ['500 before']), 'kept')
   assert.equal(await once(t, 'loops', atLoops, []), 'new')
   const [contact, ...others] = contactsIn(path)
   assert.deepEqual([contact?.state, contact?.events, others.length], ['listed', 1, 0])
