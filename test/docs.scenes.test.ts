@@ -12,8 +12,9 @@ import { blocksOf, textOf } from './documents.ts'
 import { checkout } from './harness/checkout.ts'
 import { contactsIn } from './harness/database.ts'
 import { startPostgres, unsynced } from './harness/postgres.ts'
+import { rowsIn as query } from './harness/postgres-database.ts'
 import { isSlow } from './harness/slow.ts'
-import { listIn, query } from './stores/move.scene.ts'
+import { listIn } from './stores/move.scene.ts'
 
 const own = { PATH: process.env.PATH, HOME: process.env.HOME }
 

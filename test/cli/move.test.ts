@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { rowsIn as query } from '../harness/postgres-database.ts'
 import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { listIn, listOn, manyContacts, query, writeList } from '../stores/move.scene.ts'
+import { listIn, listOn, manyContacts, writeList } from '../stores/move.scene.ts'
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())

@@ -1,13 +1,53 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import { LONGEST_WAIT } from '../../src/waitlist/delivery/retry.ts'
+import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { eventId, joinedEvent } from '../../src/waitlist/rules/contact.ts'
-import { bare, DAY, emailsOf, handClock, idOf, type MakePlace, only, opened, signup, stored } from './store.place.ts'
+import {
+  bare,
+  DAY,
+  emailsOf,
+  handClock,
+  idOf,
+  type MakePlace,
+  numberOf,
+  only,
+  opened,
+  pendingNow,
+  signup,
+  stored,
+} from './store.place.ts'
 
 const later = (wait: number, doubt = false) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
 const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is: 'abandoned', why: 'HTTP 404' }]
 
-/** What a store promises about the deliveries of events. */
+const provider = 'provider'
+const YEAR = 365 * DAY
+
+/** A delivery that was attempted once, and is to be tried again in `wait` milliseconds. */
+async function waiting(store: Store, email: string, wait: number): Promise<void> {
+  await store.admit(signup('Ada', email))
+  const settlement = { is: 'waiting', wait, doubt: true, why: 'HTTP 503' } as const
+  assert.equal(await store.settle(await only(store), settlement), true)
+}
+
+/** What is claimed in the next seconds, in each of which the background looks once. */
+async function soon(
+  store: Store,
+  clock: ReturnType<typeof handClock>,
+  destination = 'webhook',
+  most = 10,
+): Promise<readonly Delivery[]> {
+  const found: Delivery[] = []
+  for (let second = 0; second < 3; second++) {
+    found.push(...(await store.claim(destination, most)))
+    clock.pass(1_000)
+  }
+  return found
+}
+
+/** What a store promises about the deliveries of events, also when its clock, which may be the database's, is set. */
 export function deliveryContract(name: string, place: MakePlace): void {
   describe(`deliveries, kept by ${name}`, { timeout: 180_000 }, () => {
     test('each destination hears of each contact once; the event says who joined, and when', async t => {
@@ -64,49 +104,41 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual(await store.claim('webhook', 10), [])
     })
 
-    for (const settlement of [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }] as const) {
-      test(`what is ${settlement.is} is over`, async t => {
-        const [here, clock] = [await place(t), handClock()]
-        const store = await opened(here, t, { destinations: ['webhook'], clock: clock.read })
-        await store.admit(signup('Ada', 'ada@example.com'))
+    test('what is delivered or abandoned is over, and kept', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { destinations: ['webhook'], clock: clock.read })
+      for (const settlement of [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }] as const) {
+        await store.admit(signup('Ada', `${settlement.is}@example.com`))
         const delivery = await only(store)
         assert.equal(await store.settle(delivery, settlement), true)
         for (const after of settlements) assert.equal(await store.settle(delivery, after), false)
         clock.pass(30 * DAY)
         assert.deepEqual(await store.claim('webhook', 10), [])
-        assert.equal((await stored(here, t))?.[0]?.deliveries ?? 1, 1, 'and it is kept')
-      })
-    }
+      }
+      assert.deepEqual((await stored(here, t))?.map(({ deliveries }) => deliveries) ?? [1, 1], [1, 1])
+    })
 
-    for (const doubt of [false, true]) {
-      test(`what waits is due after its wait; its doubt is as told: ${doubt}`, async t => {
-        const clock = handClock()
-        const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
-        await store.admit(signup('Ada', 'ada@example.com'))
-        const { contact, number } = await only(store).then(async delivery => {
-          assert.equal(await store.settle(delivery, later(5_000, doubt)), true)
-          return delivery
-        })
-        for (const attempts of [1, 2, 3]) {
+    test('what waits is due after its wait; its doubt is as told, and an attempt that is not counted does not count', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      for (const [doubt, uncounted] of [
+        [false, false],
+        [true, false],
+        [false, true],
+      ] as const) {
+        await store.admit(signup('Ada', `${doubt}-${uncounted}@example.com`))
+        let { number, contact, ...due } = await only(store)
+        for (const attempts of [0, 1, 2, 3]) {
+          assert.deepEqual([due.attempts, due.doubt], [uncounted ? 0 : attempts, attempts > 0 && doubt])
+          assert.equal(await store.settle({ ...due, number, contact }, { ...later(5_000, doubt), uncounted }), true)
           clock.pass(4_999)
           assert.deepEqual(await store.claim('webhook', 10), [])
           clock.pass(1)
-          const due = await only(store)
-          assert.deepEqual([due.number, due.attempts, due.doubt, due.contact], [number, attempts, doubt, contact])
-          assert.equal(await store.settle(due, later(5_000, doubt)), true)
+          const { number: same, contact: who, ...next } = await only(store)
+          assert.deepEqual([same, who], [number, contact])
+          due = next
         }
-      })
-    }
-
-    test('an attempt that is not counted does not count', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
-      await store.admit(signup('Ada', 'ada@example.com'))
-      for (let i = 0; i < 3; i++) {
-        const delivery = await only(store)
-        assert.equal(delivery.attempts, 0)
-        assert.equal(await store.settle(delivery, { ...later(5_000, false), uncounted: true }), true)
-        clock.pass(5_000)
+        await store.settle({ ...due, number, contact }, { is: 'delivered' })
       }
     })
 
@@ -158,6 +190,51 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual(emailsOf(await after.claim('chat', 10)), ['new@example.com'])
       assert.deepEqual(emailsOf(await after.claim('webhook', 10)), ['new@example.com'])
       assert.equal((await after.claim('crm', 10)).length, 5, 'what was meant for a former destination is kept')
+    })
+
+    test('a clock set back by a year: what waits is due within seconds, and is as it was', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      const joined = new Date(clock.read())
+      await waiting(store, 'ada@example.com', 5_000)
+      clock.set(-YEAR)
+      const [{ contact, doubt, attempts }, ...none] = (await soon(store, clock)) as [Delivery]
+      assert.deepEqual([doubt, attempts, none], [true, 1, []])
+      assert.deepEqual([contact.createdAt, contact.event?.at], [joined, joined])
+      clock.pass(LEASE - 3_001)
+      assert.deepEqual(await store.claim('webhook', 10), [], 'its lease is of today')
+    })
+
+    test('a clock set back by a year: what a process held that died is due within seconds, in doubt', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { provider, destinations: ['webhook'], clock: clock.read })
+      const died = await pendingNow(store)
+      const listed = await pendingNow(store, 'bob@example.com')
+      await store.settle(listed, { is: 'listed', joined: true })
+      const event = await only(store)
+      clock.set(-YEAR)
+      const contact = await numberOf(store)
+      assert.deepEqual(await soon(store, clock, provider, 0), [])
+      const again = await only(store, provider, contact)
+      assert.deepEqual([bare(again.contact), again.doubt], [died.contact, true])
+      assert.deepEqual(await store.claim(provider, 10, contact), [], 'its lease is of today')
+      const [told, ...none] = (await soon(store, clock)) as [Delivery]
+      assert.deepEqual([told.number, told.doubt, told.attempts, none], [event.number, true, 1, []])
+      for (const lost of [died, event]) {
+        assert.equal(await store.settle(lost, { is: 'abandoned', why: 'HTTP 404' }), false, 'the token decides')
+      }
+    })
+
+    test('a clock set back by seconds: the longest wait ends when it should, and not before', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
+      await waiting(store, 'ada@example.com', LONGEST_WAIT)
+      clock.set(-5_000)
+      assert.deepEqual(await soon(store, clock), [])
+      clock.pass(LONGEST_WAIT + 1_999)
+      assert.deepEqual(await store.claim('webhook', 10), [])
+      clock.pass(1)
+      assert.equal((await store.claim('webhook', 10)).length, 1)
     })
   })
 }

@@ -140,19 +140,6 @@ export function digestContract(name: string, make: MakePlace): void {
         )
     })
 
-    test('at most as many as asked for, the longest due first; the others come next', async t => {
-      const { store, clock } = await open(t, make)
-      for (const each of ['Ada', 'Grace', 'Eve']) {
-        await joins(store, each)
-        clock.pass(1_000)
-      }
-      const first = await store.claimDigest('chat', 2, 1_000)
-      assert.deepEqual((first as Digest).names, ['Ada', 'Grace'])
-      await store.settleDigest(first as Digest, delivered, 1_000)
-      clock.pass(1_000)
-      assert.deepEqual((await digest(store)).names, ['Eve'])
-    })
-
     test('of a crowd of instances that claim at once, again and again, one gets the digest; each is told of once', async t => {
       const [place, clock] = [await make(t), handClock()]
       const options = { destinations: ['chat'], clock: clock.read }
@@ -188,19 +175,14 @@ export function digestContract(name: string, make: MakePlace): void {
       assert.equal(found.filter(each => each !== null && typeof each === 'object').length, 1)
     })
 
-    for (const [how, jump] of [
-      ['an hour', HOUR],
-      ['a year', 365 * 24 * HOUR],
-    ] as const) {
-      test(`when the clock is set back by ${how}, the next digest does not wait for it`, async t => {
-        const { store, clock } = await open(t, make)
-        await joins(store, 'Ada')
-        await store.settleDigest(await digest(store), delivered, DISTANCE)
-        clock.set(-jump)
-        await joins(store, 'Eve')
-        assert.deepEqual((await digest(store)).names, ['Eve'])
-      })
-    }
+    test('when the clock is set back by a year, the next digest does not wait for it', async t => {
+      const { store, clock } = await open(t, make)
+      await joins(store, 'Ada')
+      await store.settleDigest(await digest(store), delivered, DISTANCE)
+      clock.set(-365 * 24 * HOUR)
+      await joins(store, 'Eve')
+      assert.deepEqual((await digest(store)).names, ['Eve'])
+    })
 
     test('opened again it knows when the last digest was, and whom it told of', async t => {
       const { place, clock, options, store } = await open(t, make)

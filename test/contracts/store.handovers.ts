@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
+import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
+import { isSlow } from '../harness/slow.ts'
 import {
   bare,
   DAY,
   emailsOf,
   handClock,
+  idOf,
   type MakePlace,
   numberOf,
+  numbersOf,
   only,
   opened,
   pendingNow,
@@ -30,7 +34,14 @@ const settlements: readonly Settlement[] = [
   removed,
 ]
 
-/** What a store promises about contacts that a provider has yet to confirm. */
+/** One whose hand-over is due in `wait` milliseconds, and its number. */
+async function waiting(store: Store, email: string, wait: number, doubt = false): Promise<number> {
+  const delivery = await pendingNow(store, email)
+  assert.equal(await store.settle(delivery, later(wait, doubt)), true)
+  return delivery.number
+}
+
+/** What a store promises about contacts that a provider has yet to confirm, and about a provider that changes meanwhile. */
 export function handOverContract(name: string, place: MakePlace): void {
   describe(`hand-overs, kept by ${name}`, { timeout: 180_000 }, () => {
     test('a new contact is pending now under a lease; then still pending; once listed, already listed', async t => {
@@ -81,11 +92,6 @@ export function handOverContract(name: string, place: MakePlace): void {
       assert.equal((await only(store, provider, contact)).number, first!.number)
     })
 
-    test('of a contact that does not exist there is nothing to claim', async t => {
-      const store = await opened(await place(t), t, { provider })
-      assert.deepEqual(await store.claim(provider, 10, 999_999), [])
-    })
-
     test('when a lease ends the next attempt is in doubt, and only its token settles anything', async t => {
       const [here, clock] = [await place(t), handClock()]
       const store = await opened(here, t, { provider, clock: clock.read })
@@ -110,36 +116,35 @@ export function handOverContract(name: string, place: MakePlace): void {
       assert.equal((await stored(here, t))?.[0]?.events ?? 1, 1)
     })
 
-    for (const joined of [true, false]) {
-      for (const providerId of ['p-7', undefined]) {
-        const settlement = { is: 'listed', joined, providerId } as const
+    test('listed with or without its event, and with the id that the provider gave', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      const store = await opened(here, t, { provider, destinations: ['webhook', 'crm'], clock: clock.read })
+      for (const [joined, providerId] of [
+        [true, 'p-7'],
+        [true, undefined],
+        [false, 'p-7'],
+        [false, undefined],
+      ] as const) {
+        const delivery = await pendingNow(store, `${joined}-${providerId}@example.com`)
+        const { contact } = delivery
+        clock.pass(5_000)
+        assert.equal(await store.settle(delivery, { is: 'listed', joined, providerId }), true)
         const [events, deliveries] = joined ? [1, 2] : [0, 0]
-        test(`${JSON.stringify(settlement)} lists it with ${events} event(s), ${deliveries} deliveries`, async t => {
-          const [here, clock] = [await place(t), handClock()]
-          const store = await opened(here, t, { provider, destinations: ['webhook', 'crm'], clock: clock.read })
-          const delivery = await pendingNow(store)
-          const { contact } = delivery
-          clock.pass(5_000)
-          assert.equal(await store.settle(delivery, settlement), true)
-          const contacts = await stored(here, t)
-          if (contacts !== null) {
-            const { id, name, email } = contact
-            const expected = { providerId: providerId ?? null, events, deliveries }
-            assert.deepEqual(contacts, [{ id, name, email, state: 'listed', ...expected }])
-          }
-          const event = { name: 'waitlist.joined', at: new Date(clock.read()) }
-          for (const destination of ['webhook', 'crm']) {
-            const claimed = await store.claim(destination, 10)
-            assert.deepEqual(
-              claimed.map(each => [bare(each.contact), each.attempts, each.doubt]),
-              joined ? [[bare({ ...contact, state: 'listed', providerId, event }), 0, false]] : [],
-            )
-          }
-          assert.deepEqual(await store.claim(provider, 10), [])
-          assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'already listed' })
-        })
+        const { id, name, email } = contact
+        const expected = { id, name, email, state: 'listed', providerId: providerId ?? null, events, deliveries }
+        assert.deepEqual((await stored(here, t))?.at(-1) ?? expected, expected)
+        const event = { name: 'waitlist.joined', at: new Date(clock.read()) }
+        for (const destination of ['webhook', 'crm']) {
+          const claimed = await store.claim(destination, 10)
+          assert.deepEqual(
+            claimed.map(each => [bare(each.contact), each.attempts, each.doubt]),
+            joined ? [[bare({ ...contact, state: 'listed', providerId, event }), 0, false]] : [],
+          )
+        }
+        assert.deepEqual(await store.claim(provider, 10), [])
+        assert.deepEqual(await store.admit(signup('Ada', email)), { is: 'already listed' })
       }
-    }
+    })
 
     test('a contact that is removed goes with its hand-over, and can sign up again as if new', async t => {
       const [here, clock] = [await place(t), handClock()]
@@ -165,9 +170,6 @@ export function handOverContract(name: string, place: MakePlace): void {
       assert.deepEqual((await stored(here, t))?.map(({ events }) => events) ?? [1, 1], [1, 1])
     })
 
-    for (const _doubt of [false, true]) {
-    }
-
     test('one that is abandoned keeps its contact pending, and is due no more', async t => {
       const [here, clock] = [await place(t), handClock()]
       const store = await opened(here, t, { provider, clock: clock.read })
@@ -176,6 +178,7 @@ export function handOverContract(name: string, place: MakePlace): void {
       clock.pass(30 * DAY)
       assert.deepEqual(await store.claim(provider, 10), [])
       assert.deepEqual(await store.claim(provider, 10, contact), [])
+      assert.deepEqual(await store.claim(provider, 10, 999_999), [], 'nor what does not exist')
       assert.equal((await stored(here, t))?.[0]?.state ?? 'pending', 'pending')
     })
 
@@ -226,6 +229,108 @@ export function handOverContract(name: string, place: MakePlace): void {
           'dot@example.com': [0, 1],
           'eve@example.com': [0, 1],
         })
+      }
+    })
+  })
+
+  describe(`a provider that changes, kept by ${name}`, { timeout: 180_000 }, () => {
+    test('those who wait for an earlier provider are handed to the new one, and doubt stays with whom it is about', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const open = (name: string) => opened(here, t, { provider: name, destinations: ['webhook'], clock: clock.read })
+      const first = await open('a')
+      await waiting(first, 'doubt@example.com', 0, true)
+      await waiting(first, 'clear@example.com', 0, false)
+      await pendingNow(first, 'died@example.com')
+      await first.close()
+      clock.pass(LEASE)
+
+      const second = await open('b')
+      const adopted = await second.claim('b', 10)
+      assert.deepEqual(
+        adopted.map(({ contact, doubt, attempts }) => [contact.email, contact.state, doubt, attempts]).sort(),
+        [
+          ['clear@example.com', 'pending', false, 0],
+          ['died@example.com', 'pending', false, 0],
+          ['doubt@example.com', 'pending', false, 0],
+        ],
+      )
+      for (const each of adopted) assert.equal(await second.settle(each, later(0)), true)
+      await second.close()
+
+      const third = await open('a')
+      const again = await third.claim('a', 10)
+      assert.deepEqual(again.map(({ contact, doubt, attempts }) => [contact.email, doubt, attempts]).sort(), [
+        ['clear@example.com', false, 1],
+        ['died@example.com', true, 1],
+        ['doubt@example.com', true, 1],
+      ])
+      for (const each of again) assert.equal(await third.settle(each, { is: 'listed', joined: true }), true)
+      const found = (await stored(here, t))?.map(({ state, events, deliveries }) => [state, events, deliveries])
+      if (found !== undefined) assert.deepEqual(found, Array(3).fill(['listed', 1, 1]))
+      assert.equal((await third.claim('webhook', 10)).length, 3)
+      await third.close()
+
+      const fourth = await open('b')
+      assert.deepEqual(await fourth.claim('b', 10), [], 'nothing of it is left for the other')
+      for (const each of adopted) assert.equal(await fourth.settle(each, { is: 'removed', why: 'late' }), false)
+    })
+
+    test('a great many are adopted', async t => {
+      const here = await place(t)
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const many = isSlow ? 6_000 : 300
+      const before = await opened(here, t, { provider: 'a' })
+      await Promise.all(Array.from({ length: many }, (_, i) => pendingNow(before, `visitor-${i}@example.com`)))
+      await before.close()
+      const after = await opened(here, t, { provider: 'b' })
+      assert.equal(new Set(numbersOf(await after.claim('b', 10_000))).size, many)
+    })
+
+    test('without a provider, those who were pending for an earlier one are listed when they sign up again', async t => {
+      const [here, clock] = [await place(t), handClock()]
+      if (here.forgets !== undefined) return t.skip(here.forgets)
+      const before = await opened(here, t, { provider, clock: clock.read })
+      const leased = await pendingNow(before, 'Leased@example.com')
+      const waits = await pendingNow(before, 'waits@example.com')
+      await before.settle(waits, { is: 'waiting', wait: DAY, doubt: true, why: 'no connection' })
+      await pendingNow(before, 'never@example.com')
+      const contact = await numberOf(before, 'leased@example.com')
+      await before.close()
+
+      const after = await opened(here, t, { destinations: ['webhook'], clock: clock.read })
+      clock.pass(1_000)
+      const crowd = Array.from({ length: 20 }, () => after.admit(signup('Eve', 'LEASED@example.com')))
+      const answers = await Promise.all([...crowd, after.admit(signup('Eve', 'waits@example.com'))])
+      const now = answers.filter(({ is }) => is !== 'already listed')
+      assert.deepEqual(now.map(idOf).sort(), [leased.contact.id, waits.contact.id].sort())
+      assert.equal(await after.settle(leased, { is: 'removed', why: 'refused' }), false)
+      assert.equal((await after.admit(signup('New', 'new@example.com'))).is, 'listed now')
+      assert.deepEqual(await after.claim(provider, 10, contact), [])
+
+      const told = (await after.claim('webhook', 10)).map(each => each.contact)
+      const event = { name: 'waitlist.joined', at: new Date(clock.read()) }
+      const listed = told.find(({ id }) => id === leased.contact.id)
+      assert.deepEqual(listed && bare(listed), { ...leased.contact, state: 'listed', event })
+      assert.ok(told.every(each => each.event?.at.getTime() === clock.read()))
+      assert.deepEqual(told.map(({ email }) => email).sort(), [
+        'Leased@example.com',
+        'new@example.com',
+        'waits@example.com',
+      ])
+      const found = (await stored(here, t))?.map(({ email, ...rest }) => [
+        email,
+        rest.state,
+        rest.events,
+        rest.deliveries,
+      ])
+      if (found !== undefined) {
+        assert.deepEqual(found.sort(), [
+          ['Leased@example.com', 'listed', 1, 1],
+          ['never@example.com', 'pending', 0, 1],
+          ['new@example.com', 'listed', 1, 1],
+          ['waits@example.com', 'listed', 1, 1],
+        ])
       }
     })
   })

@@ -4,11 +4,9 @@ import type { Digest } from '../../src/waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { until } from '../harness/program.ts'
 import { byHandContract } from './store.by-hand.ts'
-import { clockContract } from './store.clock.ts'
 import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { digestContract } from './store.digests.ts'
-import { dueContract } from './store.due.ts'
 import { gateContract } from './store.gate.ts'
 import { handOverContract } from './store.handovers.ts'
 import { mailboxContract } from './store.mailboxes.ts'
@@ -151,21 +149,26 @@ export function storeContract(name: string, place: MakePlace): void {
       assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
     })
 
-    test('close completes what was accepted and refuses what comes later', async t => {
+    test('close completes what was accepted and refuses what comes later; opened again it finds every contact', async t => {
       const here = await place(t)
       const store = await opened(here, t)
-      const accepted = Array.from({ length: 1_000 }, (_, i) => store.admit(signup('Visitor', `v${i}@example.com`)))
+      const emails = Array.from({ length: 1_000 }, (_, i) => `v${i}@example.com`)
+      const accepted = emails.map(email => store.admit(signup('Visitor', email)))
       const closed = store.close()
       await assert.rejects(store.admit(signup('Late', 'late@example.com')), StoreUnavailable)
-      const answers = await Promise.all(accepted)
-      assert.equal(new Set(idsOf(answers)).size, 1_000)
+      const ids = idsOf(await Promise.all(accepted))
+      assert.equal(new Set(ids).size, 1_000)
       await closed
       await assert.rejects(store.admit(signup('Late', 'later@example.com')), StoreUnavailable)
-      const contacts = here.forgets === undefined ? await stored(here, t) : null
-      if (contacts !== null) {
-        assert.equal(contacts.length, 1_000)
-        assert.ok(contacts.every(({ events }) => events === 1))
-      }
+      if (here.forgets !== undefined) return t.diagnostic(here.forgets)
+      const contacts = await stored(here, t)
+      assert.deepEqual(contacts?.map(({ id }) => id).sort() ?? ids.sort(), ids.sort())
+      assert.ok(contacts?.every(({ events }) => events === 1) ?? true)
+
+      const after = await opened(here, t)
+      const again = await Promise.all(emails.map(email => after.admit(signup('Visitor', email.toUpperCase()))))
+      assert.ok(again.every(({ is }) => is === 'already listed'))
+      assert.match(idOf(await after.admit(signup('New', 'new@example.com'))), uuidV7)
     })
 
     test('everything is refused once the store is closed', { timeout: 30_000 }, async t => {
@@ -194,35 +197,8 @@ export function storeContract(name: string, place: MakePlace): void {
       ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
     })
-
-    test('opened again it finds every contact', async t => {
-      const here = await place(t)
-      if (here.forgets !== undefined) return t.skip(here.forgets)
-      const emails = Array.from({ length: 300 }, (_, i) => `v${i}@example.com`)
-      const before = await opened(here, t)
-      const ids = idsOf(await Promise.all(emails.map(email => before.admit(signup('Visitor', email)))))
-      await before.close()
-
-      const after = await opened(here, t)
-      const again = await Promise.all(emails.map(email => after.admit(signup('Visitor', email.toUpperCase()))))
-      assert.ok(again.every(({ is }) => is === 'already listed'))
-      assert.match(idOf(await after.admit(signup('New', 'new@example.com'))), uuidV7)
-      const contacts = await stored(here, t)
-      if (contacts !== null) {
-        assert.deepEqual(
-          contacts
-            .slice(0, 300)
-            .map(({ id }) => id)
-            .sort(),
-          ids.sort(),
-        )
-        assert.equal(contacts.length, 301)
-      }
-    })
   })
   handOverContract(name, place)
-  dueContract(name, place)
-  clockContract(name, place)
   deliveryContract(name, place)
   digestContract(name, place)
   crowdContract(name, place)

@@ -3,18 +3,18 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { rowsIn } from '../harness/postgres-database.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { type List, listIn, listOn, manyContacts, moved, postgres, query, sqlite, writeList } from './move.scene.ts'
+import { type List, listIn, listOn, manyContacts, moved, postgres, sqlite, writeList } from './move.scene.ts'
 
 const skip = !isSlow && 'it runs in .ci/run'
-const server = isSlow ? await startPostgres({ settings: unsynced }) : null
-after(() => server?.remove())
+const server = isSlow ? await sharedPostgres() : null
 
 const source = new URL('../../src/stores/operator/move.ts', import.meta.url)
 const scene = new URL('./move.scene.ts', import.meta.url)
@@ -88,14 +88,14 @@ interface Target {
 const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
   async 'PostgreSQL without tables'() {
     const url = await server!.database()
-    const state = () => query(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
+    const state = () => rowsIn(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
     return { to: postgres(url), state, list: () => listOn(url) }
   },
   async 'PostgreSQL with empty tables'() {
     const url = await server!.database()
     await (await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })).close()
     const state = () =>
-      query(
+      rowsIn(
         url,
         'select last_value, is_called, (select count(*) from contact) as contacts,' +
           ' (select count(*) from delivery) as deliveries from contact_number_seq',

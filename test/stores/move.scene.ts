@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import pg from 'pg'
+import fc from 'fast-check'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import {
   type Moved,
@@ -15,6 +15,7 @@ import { postgresMovable } from '../../src/stores/postgres/movable.ts'
 import type { Table } from '../../src/stores/rows.ts'
 import { sqliteMovable } from '../../src/stores/sqlite/movable.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
+import { rowsIn } from '../harness/postgres-database.ts'
 
 /** Reads and writes past the code under test. */
 type Value = string | number | null
@@ -66,20 +67,10 @@ export function listIn(path: string): List {
   }
 }
 
-export async function query<Row extends object>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    return (await client.query<Row>(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
 /** The same rows as they are in PostgreSQL, by its own idea of them. */
 export async function listOn(url: string): Promise<List> {
   const read = async (table: (typeof tables)[number]) => {
-    const rows = await query<object>(url, `select * from ${table} order by number`)
+    const rows = await rowsIn<object>(url, `select * from ${table} order by number`)
     return rows.map(row =>
       Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asInSqlite(column, value)])),
     )
@@ -176,3 +167,97 @@ export const movedWhile = (
   movedInto(from, to, ({ write }) => ({
     write: async (table, rows) => write(table, await meanwhile(table, rows)),
   }))
+
+/** Milliseconds since 1970, up to the year 2200. */
+const time = fc.integer({ min: 0, max: 7_258_118_400_000 })
+const uuid = fc.uuid()
+const orNull = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null })
+const bit = fc.constantFrom(0, 1)
+const attempts = fc.integer({ min: 0, max: 1_000 })
+/** Text as it may stand in a list: no control characters, well-formed, any script, and what arrays and JSON must escape. */
+const text = fc
+  .oneof(fc.string({ unit: 'grapheme', minLength: 1 }), fc.constantFrom('NULL', '"', '\\', '{a,b}', "'; --", ' ', '0'))
+  .filter(each => each.isWellFormed() && !/\p{Cc}/u.test(each))
+
+const whole = fc.integer({ min: 1, max: 1_000_000 })
+/** No two rows share a value of these columns. */
+const unique = <Row>(...columns: readonly (keyof Row)[]) => ({
+  maxLength: 4,
+  comparator: (one: Row, other: Row) => columns.some(column => one[column] === other[column]),
+})
+
+const person = fc.record({
+  gap: fc.integer({ min: 1, max: 1_000_000 }),
+  id: uuid,
+  name: text,
+  createdAt: time,
+  source: orNull(fc.record({ utm_source: text, ref: text })),
+  providerId: orNull(text),
+  mailbox: orNull(text),
+  // Listed with an event, listed as one whom the provider had before, pending, or held.
+  is: fc.constantFrom('joined', 'known', 'pending', 'held'),
+  reason: text,
+  event: fc.record({ name: text, at: time }),
+  deliveries: fc.uniqueArray(
+    fc.record({
+      destination: text,
+      state: fc.constantFrom('waiting', 'delivered', 'abandoned'),
+      attempts,
+      doubt: bit,
+      due_at: time,
+      token: orNull(uuid),
+      why: orNull(text),
+      settled_at: orNull(time),
+    }),
+    { maxLength: 3, selector: ({ destination }) => destination },
+  ),
+})
+
+const others = fc.record({
+  erased: fc.uniqueArray(
+    fc.record({ number: whole, hash: text, erased_at: time }, { noNullPrototype: true }),
+    unique('number', 'hash'),
+  ),
+  secret: fc.uniqueArray(
+    fc.record({ number: whole, name: text, value: text }, { noNullPrototype: true }),
+    unique('number', 'name'),
+  ),
+})
+
+const people = fc.uniqueArray(person, { maxLength: 12, selector: ({ id }) => id })
+
+/** Any list. */
+export const lists = fc.tuple(people, others).map(([people, { erased, secret }]): List => {
+  let number = 0
+  let delivery = 0
+  const all = people.map(each => {
+    number += each.gap
+    return { ...each, number }
+  })
+  return {
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox }) => ({
+      number,
+      id,
+      name,
+      email: `V${number}@Example.com`,
+      email_key: `v${number}@example.com`,
+      state: is === 'pending' || is === 'held' ? is : 'listed',
+      created_at: createdAt,
+      provider_id: providerId,
+      event_name: is === 'joined' ? event.name : null,
+      event_at: is === 'joined' ? event.at : null,
+      source: source && JSON.stringify(source),
+      reason: is === 'held' ? reason : null,
+      mailbox,
+    })),
+    delivery: all.flatMap(({ number, deliveries }) =>
+      deliveries.map(each => {
+        delivery += 3
+        // Only what waits is leased.
+        return { number: delivery, contact: number, ...each, token: each.state === 'waiting' ? each.token : null }
+      }),
+    ),
+    erased: erased.sort((one, other) => one.number - other.number),
+    secret: secret.sort((one, other) => one.number - other.number),
+  }
+})

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
+import fc from 'fast-check'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import type { Moved, MoveOptions, Row } from '../../src/stores/operator/move.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
@@ -12,28 +13,30 @@ import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
+import { rowsIn } from '../harness/postgres-database.ts'
 import { type MessageProxy, messageProxy } from '../harness/postgres-messages.ts'
-import { makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import {
   contactRow,
   listIn,
   listOn,
+  lists,
   manyContacts,
   moved,
   movedInto,
   movedWhile,
   postgres,
-  query,
   sqlite,
+  unleased,
   writeList,
 } from './move.scene.ts'
 import { session } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 
 /** A file with so many contacts, a database without tables, and the name of a file that is not there. */
 async function scene(t: TestContext, contacts = 30) {
@@ -50,13 +53,103 @@ const open = (url: string, destinations: readonly string[] = []) =>
 
 /** The tables there are: none where nothing was left. */
 const tablesOn = async (url: string): Promise<unknown[]> =>
-  query(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
+  rowsIn(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
 
 const cannot = (sentence: RegExp) => (error: unknown) => {
   assert.ok(error instanceof OperatorError, String(error))
   assert.match(error.message, sentence)
   return true
 }
+
+describe('moving a list', { timeout: 120_000 }, () => {
+  test('any list goes to PostgreSQL and back, and is the same', async t => {
+    const folder = temporaryFolder(t)
+    let runs = 0
+    await fc.assert(
+      fc.asyncProperty(lists, fc.integer({ min: 1, max: 5 }), async (list, batch) => {
+        const [there, back, again] = [1, 2, 3].map(n => join(folder, `${++runs}-${n}.db`)) as [string, string, string]
+        const url = await server.database()
+        writeList(there, list)
+        assert.equal((await moved(sqlite(there), postgres(url), { batch })).is, 'moved')
+        assert.deepEqual(await listOn(url), unleased(list))
+        assert.equal((await moved(postgres(url), sqlite(back), { batch })).is, 'moved')
+        assert.deepEqual(listIn(back), unleased(list))
+        assert.equal((await moved(sqlite(back), sqlite(again), { batch })).is, 'moved')
+        assert.deepEqual(listIn(again), unleased(list))
+        assert.deepEqual(listIn(there), list, 'the source is left as it was')
+      }),
+      // Each try makes databases, so a smaller example would take minutes; the seed finds it again.
+      { numRuns: isSlow ? 15 : 2, endOnFailure: true },
+    )
+  })
+
+  test('who joins after the move gets the next number, also where the last one is gone', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'waitlist.db')
+    const copy = join(folder, 'copy.db')
+    const url = await server.database()
+    writeList(path, manyContacts(25))
+    withDatabase(path, database => database.exec('delete from contact where number > 20'))
+    assert.equal((await moved(sqlite(path), postgres(url), { batch: 10 })).is, 'moved')
+    assert.equal((await moved(postgres(url), sqlite(copy))).is, 'moved')
+    const parts = { path: copy, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 }
+    for (const store of [await open(url, ['webhook']), await sqliteStore(parts)]) {
+      t.after(() => store.close())
+      assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')
+      assert.deepEqual(await store.admit(signup('Visitor', 'VISITOR-7@example.com')), { is: 'already listed' })
+    }
+    for (const { contact, delivery } of [listIn(copy), await listOn(url)]) {
+      for (const rows of [contact, delivery]) {
+        assert.deepEqual(
+          rows.slice(-2).map(({ number }) => number),
+          [20, 26],
+        )
+      }
+    }
+  })
+
+  test('a list that nobody joined yet moves, too, and numbers begin with 1', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const url = await server.database()
+    writeList(path, {})
+    const result = await moved(sqlite(path), postgres(url))
+    assert.ok(result.is === 'moved' && result.copied === 0)
+    const store = await open(url)
+    t.after(() => store.close())
+    await store.admit(signup('Ada', 'ada@example.com'))
+    assert.deepEqual(
+      (await listOn(url)).contact.map(({ number }) => number),
+      [1],
+    )
+  })
+
+  test('from one PostgreSQL database to another, and to a file, for which microseconds are cut, never rounded up', async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const [one, other] = [await server.database(), await server.database()]
+    const store = await open(one)
+    await Promise.all(['ada', 'bob'].map(name => store.admit(signup(name, `${name}@example.com`))))
+    await store.close()
+    await server.run(one, "update contact set created_at = '2030-01-01 00:00:00.123999+00'")
+    assert.equal((await moved(postgres(one), postgres(other))).is, 'moved')
+    assert.equal((await moved(postgres(other), sqlite(path))).is, 'moved')
+    const { contact, ...rest } = await listOn(one)
+    const created_at = Date.UTC(2030, 0, 1, 0, 0, 0, 123)
+    assert.deepEqual(listIn(path), { ...rest, contact: contact.map(row => ({ ...row, created_at })) })
+  })
+
+  test('through PgBouncer in transaction mode', { skip: pgBouncerProgram === undefined && noPgBouncer }, async t => {
+    const folder = temporaryFolder(t)
+    const [path, back] = [join(folder, 'waitlist.db'), join(folder, 'back.db')]
+    const url = await server.database()
+    const bouncer = await startPgBouncer(server.port, 2)
+    t.after(() => bouncer.stop())
+    writeList(path, manyContacts(100))
+    const through = postgres(bouncer.through(url))
+    assert.equal((await moved(sqlite(path), through, { batch: 30 })).is, 'moved')
+    assert.equal((await moved(through, sqlite(back), { batch: 30 })).is, 'moved')
+    assert.deepEqual(listIn(back), listIn(path))
+  })
+})
 
 describe('only an empty target is taken', { timeout: 120_000 }, () => {
   const refused = cannot(/ is not empty\. Give --to a database .*\. Nothing was copied\.$/)
@@ -95,8 +188,6 @@ describe('a move that is stopped leaves the target as it was, and the next one s
   for (const [phase, done] of [
     ['copying', 0],
     ['copying', 20],
-    ['copying', 60],
-    ['verifying', 20],
     ['verifying', 60],
   ] as const) {
     test(`${phase}, at ${done} of 60 rows`, async t => {
@@ -373,19 +464,14 @@ describe('on a server with its own mind', { timeout: 120_000, skip: !isSlow && '
       },
     }))
     assert.equal(result.is, 'moved')
-    assert.deepEqual(await query(url, 'select commits from seen'), [{ commits: 'on' }])
+    assert.deepEqual(await rowsIn(url, 'select commits from seen'), [{ commits: 'on' }])
     assert.deepEqual(await listOn(url), listIn(path))
   })
 
   test('a role that owns nothing is told which right it lacks, and moves there and back with it', async t => {
     const { from, url, path, copy } = await scene(t)
-    await server.run(url, makeRole)
     await (await open(url)).close()
-    await server.run(
-      url,
-      `grant select on waitlist_schema to ${ROLE}`,
-      `grant select, insert, update, delete on contact, delivery, turn, erased, spent, arrival, secret to ${ROLE}`,
-    )
+    await server.run(url, makeRole, ...grants(ROLE))
     const role = postgres(roleUrl(url))
     const lacking = async (way: () => Promise<unknown>, right: string) => {
       let grant = ''
@@ -461,8 +547,8 @@ describe('what cannot be moved', { timeout: 120_000 }, () => {
   test('a server that is away, a wrong password, a database of somebody else', async t => {
     const { from, url } = await scene(t, 1)
     const secret = 'do-not-tell'
-    await server.run(url, "create role guest login password 'another'", 'create table contact (what text)')
-    const wrong = url.replace('owner', `guest:${secret}`)
+    await server.run(url, makeRole, 'create table contact (what text)')
+    const wrong = roleUrl(url, secret)
     const away = `postgres://owner:${secret}@127.0.0.1:1/list`
     for (const [place, sentence] of [
       [wrong, /cannot be used: password authentication failed/],
