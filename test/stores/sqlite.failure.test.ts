@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { renameSync, statSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import { pendingNow, signup } from '../contracts/store.place.ts'
+import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { until } from '../harness/program.ts'
 import { hasFailed, openStore } from './sqlite.stage.ts'
 
 /** Milliseconds after which the next batch, or the next check, looks at the files and at the free space again. */
@@ -138,35 +142,25 @@ describe('what somebody has made by hand, and can take away', { concurrency: tru
 })
 
 describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
-  const disappearances: Record<string, (path: string) => void> = {
-    'is deleted': path => unlinkSync(path),
-    'is moved away': path => renameSync(path, `${path}.moved`),
-    'is replaced by another file': path => {
-      withDatabase(`${path}.other`, database => database.exec('create table other (number integer primary key)'))
-      renameSync(`${path}.other`, path)
-    },
-  }
-  for (const [what, disappear] of Object.entries(disappearances)) {
-    test(`when the file ${what}, the store fails within 250 ms and acknowledges nothing more`, async t => {
-      const { store, path } = await openStore(t)
-      await store.admit(somebody())
-      disappear(path)
-      await wait(LOOK)
-      await assert.rejects(store.admit(somebody()), StoreUnavailable)
-      assert.match((await store.failure).message, /was moved or deleted/)
-      await refusesEverything(store)
-    })
-  }
-
-  for (const ask of ['claim', 'settle'] as const) {
-    test(`a ${ask} notices within 250 ms that the file is gone, and changes nothing after that`, async t => {
+  const listed = { is: 'listed', joined: true } as const
+  for (const [what, disappear, ask] of [
+    ['deleted, a signup', path => unlinkSync(path), store => store.admit(somebody())],
+    ['moved away, a claim', path => renameSync(path, `${path}.moved`), store => store.claim('provider', 1)],
+    [
+      'replaced by another one, a settlement',
+      path => {
+        withDatabase(`${path}.other`, database => database.exec('create table other (number integer primary key)'))
+        renameSync(`${path}.other`, path)
+      },
+      (store, delivery) => store.settle(delivery, listed),
+    ],
+  ] satisfies [string, (path: string) => void, (store: Store, delivery: Delivery) => Promise<unknown>][]) {
+    test(`when the file is ${what} notices it within 250 ms, and nothing more is acknowledged`, async t => {
       const { store, path } = await openStore(t, { provider: 'provider' })
       const delivery = await pendingNow(store)
-      unlinkSync(path)
+      disappear(path)
       await wait(LOOK)
-      const asked =
-        ask === 'claim' ? store.claim('provider', 1) : store.settle(delivery, { is: 'listed', joined: true })
-      await assert.rejects(asked, StoreUnavailable)
+      await assert.rejects(ask(store, delivery), StoreUnavailable)
       assert.match((await store.failure).message, /was moved or deleted/)
       await refusesEverything(store)
     })
@@ -201,3 +195,56 @@ describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
     await refusesEverything(store)
   })
 })
+
+describe('with too little free space', { timeout: 60_000 }, () => {
+  test('nothing is claimed, and everything that is under way can be settled', async t => {
+    const clock = handClock().read
+    const parts = { provider: 'provider', destinations: ['webhook'], clock }
+    const { store: before, path } = await openStore(t, parts)
+    const listed: Settlement = { is: 'listed', joined: true }
+    const waiting: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: 'HTTP 503' }
+    const all = await Promise.all(Array.from({ length: 7 }, (_, i) => pendingNow(before, `visitor-${i}@example.com`)))
+    for (const each of all.slice(0, 3)) await before.settle(each, listed)
+    const deliveries = await before.claim('webhook', 3)
+    await before.close()
+
+    const { store } = await openStore(t, { ...parts, path, minimumFree: Number.MAX_SAFE_INTEGER })
+    await assert.rejects(store.admit(signup('Late', 'late@example.com')), StoreUnavailable)
+    for (const claimed of [store.claim('provider', 10), store.claim('provider', 1, 9), store.claim('webhook', 10)]) {
+      await assert.rejects(claimed, StoreUnavailable)
+    }
+    const removed: Settlement = { is: 'removed', why: 'no such domain' }
+    for (const [i, settlement] of [listed, { is: 'listed', joined: false } as const, removed, waiting].entries()) {
+      assert.equal(await store.settle(all[3 + i]!, settlement), true)
+    }
+    const ends: Settlement[] = [{ is: 'delivered' }, { is: 'abandoned', why: 'HTTP 404' }, waiting]
+    for (const [i, settlement] of ends.entries()) assert.equal(await store.settle(deliveries[i]!, settlement), true)
+    assert.equal(contactsIn(path).length, 6)
+    assert.equal(await hasFailed(store), false)
+  })
+})
+
+for (const [what, begin, destination] of [
+  ['a claim', (store: Store) => store.claim('webhook', 10), 'webhook'],
+  ['a signup', (store: Store) => store.admit(signup('Bob', 'bob@example.com')), 'provider'],
+] as const) {
+  test(`${what} that is committed too late is given back: nobody was told, so nothing is in doubt`, async t => {
+    const path = join(temporaryFolder(t), 'waitlist.db')
+    const destinations = ['webhook']
+    const { store: before } = await openStore(t, { path, destinations })
+    await before.admit(signup('Ada', 'ada@example.com'))
+    await before.close()
+    const bounds = { batch: 256, queue: 1_000, timeout: 200 }
+    const { store } = await openStore(t, { path, provider: 'provider', destinations, bounds })
+    const other = new DatabaseSync(path)
+    other.exec('begin immediate')
+    await assert.rejects(begin(store), StoreUnavailable)
+    other.close() // ends its transaction
+    let due: readonly Delivery[] = []
+    await until(async () => {
+      due = await store.claim(destination, 10).catch(() => [])
+      return due.length > 0
+    })
+    assert.deepEqual([due.length, due[0]!.attempts, due[0]!.doubt], [1, 0, false])
+  })
+}

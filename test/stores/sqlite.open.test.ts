@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
@@ -8,7 +8,7 @@ import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { applySettings, openSqliteFile } from '../../src/stores/sqlite/schema.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { signup } from '../contracts/store.ts'
-import { contactsIn, withDatabase } from '../harness/database.ts'
+import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runProgram, spawnProgram } from '../harness/program.ts'
 import { openStore } from './sqlite.stage.ts'
@@ -45,11 +45,14 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     })
   })
 
-  test('the file that a running store writes is in WAL mode and all its tables are STRICT', async t => {
-    const path = newFile(t)
+  test('from nothing: folders for this user alone, the mark, and the newest schema, whose tables are STRICT', async t => {
+    const path = join(temporaryFolder(t), 'a', 'b', 'waitlist.db')
     await openStore(t, { path })
+    assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
     withDatabase(path, database => {
       assert.equal(pragma(database, 'journal_mode'), 'wal')
+      assert.equal(pragma(database, 'application_id'), 0x77616974)
+      assert.ok((pragma(database, 'user_version') as number) >= 1)
       const tables = database.prepare("select name, strict from pragma_table_list where schema = 'main'").all()
       const ours = tables.filter(({ name }) => !String(name).startsWith('sqlite_'))
       assert.ok(ours.length >= 2)
@@ -79,23 +82,6 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     unlinkSync(`${path}-wal`)
     await wait(260) // the files are looked at every 250 ms
     await assert.rejects(second.admit(signup('Bob', 'bob@example.com')), /moved or deleted/)
-  })
-
-  test('a folder that it creates is for this user alone', async t => {
-    const path = join(temporaryFolder(t), 'data', 'waitlist.db')
-    await openStore(t, { path })
-    assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
-  })
-
-  test('from nothing: the folders, the file, its mark and the newest schema are made', async t => {
-    const path = join(temporaryFolder(t), 'a', 'b', 'waitlist.db')
-    const { store } = await openStore(t, { path })
-    await store.admit(signup('Ada', 'ada@example.com'))
-    withDatabase(path, database => {
-      assert.equal(pragma(database, 'application_id'), 0x77616974)
-      assert.ok((pragma(database, 'user_version') as number) >= 1)
-      assert.equal(pragma(database, 'integrity_check'), 'ok')
-    })
   })
 
   test('a database of another program is refused, and not touched', async t => {
@@ -136,22 +122,57 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
     assert.equal(await first.end('SIGKILL'), null)
     await runProgram(t, env, { cwd })
   })
+})
 
-  test('the export reads beside a running store, and after it', async t => {
+async function refusesAll(t: TestContext, path: string, sentence: RegExp): Promise<void> {
+  const before = readFileSync(path)
+  await assert.rejects(openStore(t, { path }), refused(sentence))
+  const { contacts, backlog, look, deliveries, delivery, replay, backUp } = sqliteOperator(path)
+  const copy = join(dirname(path), 'copy.db')
+  const asked = [contacts, backlog, look, () => deliveries({ limit: 1 }), () => delivery(1), () => backUp(copy)]
+  for (const ask of [...asked, () => replay({ abandoned: true }), () => replay({ numbers: [1] })]) {
+    await assert.rejects(ask, refused(sentence))
+  }
+  assert.ok(readFileSync(path).equals(before), 'it is not touched')
+  assert.equal(existsSync(copy), false)
+  assert.deepEqual(
+    readdirSync(dirname(path)).filter(name => name.endsWith('-wal')),
+    [],
+  )
+}
+
+describe('a file of another version', { timeout: 60_000 }, () => {
+  for (const [what, edit, sentence] of [
+    [
+      'a development version, which had not all of these tables,',
+      'drop table arrival',
+      /waitlist\.db was made by a development version of Waitlist, .*waiting events do not cross.*export.*start.*import/,
+    ],
+    [
+      'a newer program',
+      'pragma user_version = 2',
+      /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/,
+    ],
+  ] as const) {
+    test(`of ${what} is refused with what to do, and not touched`, async t => {
+      const path = newFile(t)
+      await (await openStore(t, { path })).store.close()
+      withDatabase(path, database => database.exec(`${edit}; pragma journal_mode = delete`))
+      await refusesAll(t, path, sentence)
+    })
+  }
+
+  test('is left as it was when its tables cannot all be made', async t => {
+    // The last statement of the first migration fails: there is an index of this name.
     const path = newFile(t)
-    const { store } = await openStore(t, { path })
-    await store.admit(signup('Ada', 'Ada@example.com'))
-    const { contacts } = sqliteOperator(path)
-    const reading = (await contacts())[Symbol.asyncIterator]()
-    const { value } = await reading.next()
-    assert.equal(value.email, 'Ada@example.com')
-    assert.ok(value.createdAt instanceof Date)
-    // Half read: the store writes on, and what is being read stays as it was.
-    assert.equal((await store.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
-    assert.equal((await reading.next()).done, true)
-    assert.equal((await Array.fromAsync(await contacts())).length, 2)
-    await store.close()
-    assert.equal((await Array.fromAsync(await contacts())).length, 2)
-    assert.equal(contactsIn(path).length, 2)
+    withDatabase(path, database => {
+      database.exec(`pragma application_id = ${0x77616974}; create table other (number integer)`)
+      database.exec('create index delivery_abandoned on other (number)')
+    })
+    const schema = () => withDatabase(path, database => database.prepare('select sql from sqlite_schema').all())
+    const before = schema()
+    await assert.rejects(openStore(t, { path }), /delivery_abandoned/)
+    assert.deepEqual(schema(), before)
+    assert.equal(withDatabase(path, database => database.prepare('pragma user_version').get())?.user_version, 0)
   })
 })
