@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Histogram, Telemetry } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
-import type { Outage } from '../waitlist/ports/channel.ts'
+import type { Outage } from '../waitlist/ports/destination.ts'
 import type { Signups } from '../waitlist/ports/signups.ts'
 import type { Upkeep } from '../waitlist/ports/upkeep.ts'
 import { resolvesWithin } from '../waitlist/timers.ts'

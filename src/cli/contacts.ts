@@ -81,22 +81,13 @@ const deliveryColumns: Columns<DeliveryRecord> = {
 }
 
 /** Everything about a contact, as JSON has it. */
-export function whole(contact: Contact) {
-  const { id, name, email, state, reason, createdAt, source, providerId, event } = contact
-  return {
-    id,
-    name,
-    email,
-    state,
-    reason,
-    createdAt,
-    source,
-    providerId,
-    event: event && { id: eventId(contact), ...event },
-  }
-}
+const whole = (contact: Contact) => ({
+  ...exported(contact),
+  providerId: contact.providerId,
+  event: contact.event && { id: eventId(contact), ...contact.event },
+})
 
-export const missing = (address: string, erasedAt: Person['erasedAt']): string =>
+const missing = (address: string, erasedAt: Person['erasedAt']): string =>
   `There is no contact with the address ${address}.${erasedAt ? ` It was erased at ${moment(erasedAt)}.` : ''}`
 
 /**

@@ -1,4 +1,4 @@
-import { type Contact, type Source, sourceParameters } from '../waitlist/rules/contact.ts'
+import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 
 /** What `export` writes. */
 export const exportFormats = ['csv', 'json'] as const
@@ -9,12 +9,7 @@ export const listFormats = ['table', 'json'] as const
 export type ListFormat = (typeof listFormats)[number]
 
 /** A contact in a file: what an import needs to make the same contact again. */
-export interface ExportedContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'createdAt' | 'reason'> {
-  /** Absent if it is not known. */
-  readonly source?: Source | undefined
-}
-
-export const exported = ({ id, name, email, state, createdAt, source, reason }: Contact): ExportedContact => ({
+export const exported = ({ id, name, email, state, createdAt, source, reason }: Contact) => ({
   id,
   name,
   email,

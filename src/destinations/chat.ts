@@ -3,8 +3,7 @@ import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
-import type { Alert, Channel } from '../waitlist/ports/channel.ts'
-import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
+import type { Alert, Channel, DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import { undirected, unlinked } from './names.ts'
 
 export interface ChatSettings {

@@ -8,7 +8,7 @@ import type { Reading } from '../../src/admin/reading.ts'
 import { outcomes } from '../../src/telemetry/telemetry.ts'
 import { SOURCES } from '../../src/waitlist/alerts/counts.ts'
 import { LATE } from '../../src/waitlist/alerts/watch.ts'
-import type { Outage } from '../../src/waitlist/ports/channel.ts'
+import type { Outage } from '../../src/waitlist/ports/destination.ts'
 import { ago, counted, delivery, empty, few, million, now, uncounted } from './readings.ts'
 
 const options = { refreshes: true, timezone: 'Europe/Berlin', instance: 'process 7 on host-1' }

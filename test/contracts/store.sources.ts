@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import { parseSignup } from '../../src/waitlist/rules/signup.ts'
-import { parseSource } from '../../src/waitlist/rules/source.ts'
+import { parseSignup, parseSource } from '../../src/waitlist/rules/signup.ts'
 import { type MakePlace, only, opened, type Place, signup } from './store.place.ts'
 
 const from = (query: string, email = 'ada@example.com') => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { Alert } from '../../src/waitlist/ports/channel.ts'
+import type { Alert } from '../../src/waitlist/ports/destination.ts'
 import type { HoldReason } from '../../src/waitlist/rules/contact.ts'
 import { destinationContract } from '../contracts/destination.ts'
 import type { Said } from '../harness/receiver.ts'

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { type Chat, chat, discord, slack } from '../../src/destinations/chat.ts'
-import type { Alert } from '../../src/waitlist/ports/channel.ts'
+import type { Alert } from '../../src/waitlist/ports/destination.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 
 export interface Fake {

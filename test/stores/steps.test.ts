@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { inSteps } from '../../src/stores/steps.ts'
+import { inSteps } from '../../src/stores/sql.ts'
 
 /** Steps over so many rows, on a clock of its own, at so many milliseconds a row. */
 async function over(rows: number, cost: (row: number) => number) {

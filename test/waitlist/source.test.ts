@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { sourceLabel, sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import { parseSource } from '../../src/waitlist/rules/source.ts'
+import { parseSource } from '../../src/waitlist/rules/signup.ts'
 
 const cases: [query: string, source: object | undefined][] = [
   ['', undefined],

@@ -6,8 +6,7 @@ import {
   holdReasons,
   sourceParameters,
 } from '../../waitlist/rules/contact.ts'
-import { type Problem, parseSignup } from '../../waitlist/rules/signup.ts'
-import { parseSource } from '../../waitlist/rules/source.ts'
+import { type Problem, parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
 import { withoutApostrophe } from '../formats.ts'
 import type { CsvRecord, JsonLine } from './records.ts'
 

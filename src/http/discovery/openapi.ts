@@ -1,6 +1,6 @@
 import { type Challenge, SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import { sourceParameters } from '../../waitlist/rules/contact.ts'
-import { PARAMETER_MAX } from '../../waitlist/rules/source.ts'
+import { PARAMETER_MAX } from '../../waitlist/rules/signup.ts'
 import { paths } from '../paths.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 import { membershipCookie } from '../routes/cookie.ts'

@@ -1,6 +1,6 @@
 import { secretOf } from '../secret.ts'
 import type { Sql } from '../sql.ts'
-import { inSteps } from '../steps.ts'
+import { inSteps } from '../sql.ts'
 import { ERASURE, erasureHash } from './erasure.ts'
 
 /** Copies of the whole store. */

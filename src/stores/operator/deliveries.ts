@@ -8,8 +8,7 @@ import {
   type RecordRow,
   recordOf,
 } from '../rows.ts'
-import { type Dialect, type Engine, lend, once, type Sql, type Value } from '../sql.ts'
-import { inSteps, type Progress } from '../steps.ts'
+import { type Dialect, type Engine, inSteps, lend, once, type Progress, type Sql, type Value } from '../sql.ts'
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined

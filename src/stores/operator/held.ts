@@ -1,8 +1,7 @@
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../rows.ts'
-import { type Engine, lend, once, type Sql } from '../sql.ts'
-import { inSteps, type Progress } from '../steps.ts'
+import { type Engine, inSteps, lend, once, type Progress, type Sql } from '../sql.ts'
 import { type ContactFilter, conditionsOf, type Which } from './contacts.ts'
 import { type Announcement, initialState } from './imports.ts'
 

@@ -4,8 +4,7 @@ import type { ContactState, HoldReason, Source } from '../../waitlist/rules/cont
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE, tables } from '../rows.ts'
-import { type Engine, lend, once, type Pace, type Sql } from '../sql.ts'
-import { inSteps } from '../steps.ts'
+import { type Engine, inSteps, lend, once, type Pace, type Sql } from '../sql.ts'
 import { erasedAt } from './erasure.ts'
 
 /** One contact to be, from a file. */

@@ -1,6 +1,5 @@
 import type { Pruned } from '../../waitlist/ports/upkeep.ts'
-import { type Engine, lend, type Sql } from '../sql.ts'
-import { inSteps, type Progress } from '../steps.ts'
+import { type Engine, inSteps, lend, type Progress, type Sql } from '../sql.ts'
 
 export const pruning = (engine: Engine) => ({
   /**

@@ -1,4 +1,4 @@
-import type { Alert, Channel, Outage } from '../ports/channel.ts'
+import type { Alert, Channel, Outage } from '../ports/destination.ts'
 import type { Upkeep } from '../ports/upkeep.ts'
 import type { Counts } from './counts.ts'
 

@@ -1,5 +1,4 @@
-import type { Outage } from '../ports/channel.ts'
-import type { DeliveryResult } from '../ports/destination.ts'
+import type { DeliveryResult, Outage } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
 import type { Creation } from '../ports/provider.ts'
 import { throttle } from '../quiet-log.ts'

@@ -1,5 +1,4 @@
-import type { Outage } from '../ports/channel.ts'
-import type { DeliveryResult, Failure } from '../ports/destination.ts'
+import type { DeliveryResult, Failure, Outage } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
 import type { Delivery, Leased, Settlement } from '../ports/outbox.ts'
 import type { Creation } from '../ports/provider.ts'

@@ -1,5 +1,4 @@
-import type { Channel } from '../ports/channel.ts'
-import type { DeliveryResult } from '../ports/destination.ts'
+import type { Channel, DeliveryResult } from '../ports/destination.ts'
 import type { Digest, DigestSettlement, Leased, Outbox } from '../ports/outbox.ts'
 import type { Upkeep } from '../ports/upkeep.ts'
 import { within } from '../timers.ts'

@@ -1,5 +1,4 @@
-import type { Outage } from '../ports/channel.ts'
-import type { Failure } from '../ports/destination.ts'
+import type { Failure, Outage } from '../ports/destination.ts'
 import type { Delivery, Settlement } from '../ports/outbox.ts'
 import type { Creation, Provider } from '../ports/provider.ts'
 import type { Breaker } from './breaker.ts'

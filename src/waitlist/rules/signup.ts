@@ -1,10 +1,10 @@
+import { type Source, sourceParameters } from './contact.ts'
+
 /**
  * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`, so every `Signup` can be trusted.
  *
  * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
-
-import type { Source } from './contact.ts'
 
 declare const parsed: unique symbol
 
@@ -115,4 +115,30 @@ function longerThan(text: string, max: number): boolean {
   if (text.length <= max) return false
   if (text.length > 2 * max) return true
   return [...text].length > max
+}
+
+/** Code points of each parameter that are kept. */
+export const PARAMETER_MAX = 100
+
+const controlCharacters = new RegExp(`[${CONTROL}]+`, 'g')
+
+/**
+ * Reads a source from the query of a URL, without its `?`, decoded like a form (application/x-www-form-urlencoded; bytes
+ * that are not UTF-8 become U+FFFD). Control characters and line separators are removed, then white space at both ends;
+ * what is longer than `PARAMETER_MAX` is cut. The first of a repeated parameter counts. Undefined: nothing is left; a
+ * signup never fails because of its source.
+ */
+export function parseSource(query: string): Source | undefined {
+  if (query === '') return undefined
+  const given = new URLSearchParams(query)
+  const known = sourceParameters
+    .map(parameter => [parameter, cleaned(given.get(parameter) ?? '')] as const)
+    .filter(([, value]) => value !== '')
+  return known.length === 0 ? undefined : (Object.fromEntries(known) as Source)
+}
+
+function cleaned(value: string): string {
+  const text = value.replace(controlCharacters, '').trim()
+  if (text.length <= PARAMETER_MAX) return text
+  return [...text].slice(0, PARAMETER_MAX).join('').trimEnd()
 }
