@@ -91,10 +91,6 @@ for (const name of vendorNames) {
         assert.ok(known.includes(each), `${each} is no setting`)
     })
 
-    test('says what is created and what is started', () => {
-      assert.ok(said('Created').length > 20 && said('Automation').length > 20)
-    })
-
     test('says what becomes of a person who is removed', () => {
       const words = said('Removal')
       assert.ok(words.length > 40)

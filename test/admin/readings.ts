@@ -75,23 +75,16 @@ export const few: Reading = {
   telemetry: counted({ new: 3, known: 1, invalid: 2 }),
 }
 
-/** A month that grows day by day, with more at noon than at night, and a launch half an hour ago. */
+/** A month in quarters of an hour, and the last two hours in minutes. */
 function month(): Span[] {
-  const minutes = Math.floor(ago(2 * HOUR).getTime() / QUARTER) * QUARTER
-  const spans: Span[] = []
-  const add = (time: number, length: number) => {
-    const age = (now.getTime() - time) / DAY
-    const hour = (time / HOUR) % 24
-    const noise = 0.7 + (((time / MINUTE) * 7_919) % 61) / 100
-    const launch = age < 0.02 ? 1 + 9 * Math.exp(-60 * (0.02 - age)) : 1
-    const count = Math.floor(
-      900 * (length / QUARTER) * (33 - age) * (1 + 0.8 * Math.sin(hour / 4 - 2)) * noise * launch,
-    )
-    spans.push({ from: new Date(time), length, count: Math.ceil(count / 70) })
-  }
-  for (let time = minutes - 32 * DAY; time < minutes; time += QUARTER) add(time, QUARTER)
-  for (let time = minutes; time <= now.getTime(); time += MINUTE) add(time, MINUTE)
-  return spans
+  const since = Math.floor(ago(2 * HOUR).getTime() / QUARTER) * QUARTER
+  const spans = (from: number, to: number, length: number) =>
+    Array.from({ length: (to - from) / length }, (_, i) => ({
+      from: new Date(from + i * length),
+      length,
+      count: i % 97,
+    }))
+  return [...spans(since - 32 * DAY, since, QUARTER), ...spans(since, now.getTime() - (now.getTime() % MINUTE), MINUTE)]
 }
 
 export const million: Reading = {

@@ -39,15 +39,6 @@ describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(contactsIn(join(cwd, 'data', 'waitlist.db')).slice(0, 10), copied)
   })
 
-  test('a copy is a database that the service starts with', async t => {
-    const cwd = await listed(t, ['ada@example.com'])
-    assert.equal((await backUp(t, cwd)).code, 0)
-    const store = await sqliteStore({ path: join(cwd, 'copy.db'), eventName: 'waitlist.joined', minimumFree: 0 })
-    t.after(() => store.close())
-    assert.deepEqual(await store.admit(signup('Ada', 'ADA@example.com')), { is: 'already listed' })
-    assert.equal((await store.admit(signup('Bob', 'bob@example.com'))).is, 'listed now')
-  })
-
   test('a file that exists is never overwritten', async t => {
     const cwd = await listed(t, ['ada@example.com'])
     writeFileSync(join(cwd, 'copy.db'), 'precious')
@@ -55,14 +46,6 @@ describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(code, 1)
     assert.match(stderr, /copy\.db exists already/)
     assert.equal(readFileSync(join(cwd, 'copy.db'), 'utf8'), 'precious')
-  })
-
-  test('a backup that is being made is left alone by another one', async t => {
-    const cwd = await listed(t, ['ada@example.com'])
-    const others = [`other.db.unfinished-backup-${process.pid}`, 'notes.unfinished-1', 'a.db.unfinished-move']
-    for (const name of others) writeFileSync(join(cwd, name), '')
-    assert.equal((await backUp(t, cwd)).code, 0)
-    assert.deepEqual(readdirSync(cwd).sort(), [...others, 'copy.db', 'data'].sort())
   })
 
   test('what cannot be done is told in words, and leaves nothing behind', async t => {

@@ -8,7 +8,6 @@ import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
-import { startReceiver } from '../harness/receiver.ts'
 
 const HOUR = 3_600_000
 /** Bytes. */
@@ -82,17 +81,6 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
       (await check()).told('what is stored')!.why!,
       /^it is damaged: .*\. Stop the service and restore a backup/s,
     )
-  })
-
-  test('says until when a receiver asks to wait', async t => {
-    const { check } = await listed(t)
-    const day = { 'retry-after': '86400' }
-    const { url } = await startReceiver(t, () => ({ status: 429, headers: day }))
-    const webhook = { WEBHOOK_URL: url, WEBHOOK_SECRET: 'whsec_bm90aGluZy1pcy1zZWNyZXQtaW4tdGhpcy10ZXN0' }
-    const { is, why } = (await check(webhook)).told('webhook')!
-    assert.equal(is, 'wrong')
-    const until = Date.parse(/^try the webhook: answered with 429, asking to wait until (.*)$/.exec(why!)?.[1] ?? '')
-    assert.ok(Math.abs(until - Date.now() - 24 * HOUR) < HOUR)
   })
 
   test('tries the secret of a challenge', async t => {

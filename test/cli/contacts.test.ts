@@ -53,11 +53,6 @@ describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
     await refused(t, 1, /There is no database at/)
   })
 
-  test('options that cannot be understood are refused', async t => {
-    await refused(t, 2, /at most 10,000; npm run -s waitlist export writes/, '--limit', '10001')
-    await refused(t, 2, /must be 1 to 255 characters/, '--search', '')
-  })
-
   async function refused(t: TestContext, expected: number, sentence: RegExp, ...args: string[]): Promise<void> {
     const { code, stdout, stderr } = await run(t, temporaryFolder(t), ['list', ...args])
     assert.deepEqual([code, stdout], [expected, ''])
@@ -102,23 +97,6 @@ describe('waitlist show', { concurrency: true, timeout: 60_000 }, () => {
     assert.match(cyd, /^joined +without an event: imported, or known to the provider before$/m)
     assert.match(cyd, /^source +utm_source=news, utm_medium==1\+1, ref=x, "y"$/m)
     assert.match(cyd, /\n\nThere are no deliveries\.\n$/)
-  })
-
-  test('json is one object with the deliveries', async t => {
-    const { cwd } = await scene(t)
-    const { code, stdout } = await run(t, cwd, ['show', '--json', 'ada@example.com'])
-    assert.equal(code, 0)
-    assert.equal(stdout.trimEnd().split('\n').length, 1)
-    const { deliveries, event, ...contact } = JSON.parse(stdout)
-    assert.deepEqual(Object.keys(contact), ['id', 'name', 'email', 'state', 'createdAt', 'providerId'])
-    assert.deepEqual(Object.keys(event), ['id', 'name', 'at'])
-    assert.deepEqual(
-      deliveries.map(({ destination, state, why }: Record<string, string>) => [destination, state, why]),
-      [
-        ['webhook', 'delivered', null],
-        ['mail', 'abandoned', 'HTTP 404:\u001b[31m not\n found'],
-      ],
-    )
   })
 
   test('who is not there is exit code 1, and whether they were erased', async t => {

@@ -10,8 +10,7 @@ import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { visit } from '../harness/load.ts'
-import { runCommand as run, runProgram, spawnProgram } from '../harness/program.ts'
+import { runCommand as run, spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { addMany, id, scene } from './contacts.scene.ts'
 
@@ -98,24 +97,6 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(JSON.parse(json.stdout).source, { utm_source: 'news', utm_medium: '=1+1', ref: 'x, "y"' })
     const nobody = await run(t, cwd, ['export', '--state', 'listed', '--search', 'bob'])
     assert.deepEqual([nobody.code, nobody.stdout], [0, `${HEADING}\r\n`])
-  })
-
-  test('it works beside a running service, and after that one was killed', async t => {
-    const cwd = temporaryFolder(t)
-    const service = await runProgram(t, { PORT: '0', HOST: '127.0.0.1' }, { cwd })
-    assert.equal((await visit(service, 'one@example.com'))?.status, 200)
-    assert.match((await run(t, cwd, ['export'])).stdout, /one@example\.com/)
-    assert.equal((await visit(service, 'two@example.com'))?.status, 200)
-    await service.end('SIGKILL')
-    const { code, stdout } = await run(t, cwd, ['export', '-f', 'json'])
-    assert.equal(code, 0)
-    assert.match(stdout, /one@example\.com[\s\S]*two@example\.com/)
-  })
-
-  test('a database whose list is empty gives the heading alone', async t => {
-    const cwd = await listed(t, [])
-    assert.equal((await run(t, cwd, ['export'])).stdout, `${HEADING}\r\n`)
-    assert.equal((await run(t, cwd, ['export', '-f', 'json'])).stdout, '')
   })
 
   test('without a database it says so, fails, and makes none', async t => {

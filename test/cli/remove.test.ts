@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +11,6 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
 import { runCommand, runProgram, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
-import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const remove = (t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) =>
@@ -82,22 +80,6 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     const { status, stdout } = answered('y\n')
     assert.equal(status, 0, stdout)
     assert.match(stdout, /ada@example\.com was erased/)
-    assert.deepEqual(emails(), [])
-  })
-
-  test('it ends after the answer, though the terminal stays open', {
-    skip: noScript || (!isSlow && 'it runs in .ci/run'),
-    timeout: 20_000,
-  }, async t => {
-    const { cwd, emails } = await listed(t)
-    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-    const command = `'${process.execPath}' '${entry}' remove ada@example.com`
-    const child = spawn('script', ['-qec', command, '/dev/null'], { cwd, env: { PATH: process.env.PATH } })
-    t.after(() => child.kill())
-    child.stdin.write('y\n')
-    child.stdout.resume()
-    const [code] = await once(child, 'exit')
-    assert.equal(code, 0)
     assert.deepEqual(emails(), [])
   })
 

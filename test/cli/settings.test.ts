@@ -11,7 +11,6 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { commandsIn, helpOf } from '../harness/help.ts'
 import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { pairIn } from '../harness/tls.ts'
 
 const run = async (t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) => ({
   cwd,
@@ -102,31 +101,6 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     const elsewhere = await run(t, [], { HOST: '192.0.2.1', PORT: '0' })
     assert.equal(elsewhere.code, 1)
     assert.match(elsewhere.stderr, /HOST 192\.0\.2\.1/)
-  })
-
-  test('a certificate and a key in the place of each other are told so', async t => {
-    const { TLS_CERT_FILE = '', TLS_KEY_FILE = '' } = pairIn(t).env
-    const swapped = { TLS_CERT_FILE: TLS_KEY_FILE, TLS_KEY_FILE: TLS_CERT_FILE, PORT: '0' }
-    const { code, stderr } = await run(t, [], swapped)
-    assert.equal(code, 1)
-    assert.match(stderr, /TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them\n$/)
-  })
-
-  test('a variable that is nearly a setting is told, also beside a mistake, and without its value', async t => {
-    const env = {
-      CORS_ORIGIN: 'https://hunter2.example',
-      RATE_LIMT: '5',
-      HOSTNAME: 'web',
-      SSL_CERT_FILE: '/x',
-      PORT: 'x',
-    }
-    const { code, stderr } = await run(t, [], env)
-    assert.equal(code, 1)
-    assert.deepEqual(stderr.split('\n').slice(1, -1), [
-      `  - PORT ${settings.PORT.allowed}`,
-      '  - CORS_ORIGIN is not a setting of Waitlist; did you mean CORS_ORIGINS?',
-      '  - RATE_LIMT is not a setting of Waitlist; did you mean RATE_LIMIT?',
-    ])
   })
 })
 

@@ -106,15 +106,6 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
     assert.equal(await container.exited, 0)
   })
 
-  await t.test('another container on the same volume knows who joined', async t => {
-    const container = run(t, image, data)
-    await ready(container)
-    assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, true])
-    assert.deepEqual(pick(await signUp(container, 'bob@example.com')), [true, false])
-    container.process.kill(image.stopSignal)
-    assert.equal(await container.exited, 0)
-  })
-
   await t.test('without a volume it works, and says that the list goes with the container', async t => {
     const container = run(t, image)
     await ready(container)

@@ -11,15 +11,12 @@ import { checkout } from '../harness/checkout.ts'
 import { clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { killUnderLoad } from '../harness/kill.ts'
-import { Ledger } from '../harness/ledger.ts'
 import { listening } from '../harness/listening.ts'
 import { startMailServer } from '../harness/mail-server.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn as contactsAt } from '../harness/postgres-database.ts'
 import { logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { redisProgram, startRedis } from '../harness/redis.ts'
-import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { commandsUnder } from './commands.ts'
 
@@ -105,17 +102,6 @@ describe('the single executable', { timeout: 300_000, skip }, () => {
       contactsIn(join(tree, 'data', 'waitlist.db')).map(({ email }) => email),
       ['ada@example.com'],
     )
-  })
-
-  test('killed under load, it keeps what it acknowledged', { skip: noChange }, async t => {
-    const tree = bare(t)
-    const random = seeded(seedOf(t))
-    const ledger = new Ledger()
-    for (let round = 0; round < 5; round++) {
-      await killUnderLoad(await serve(t, tree), { ledger, round, random, most: 300 })
-    }
-    assert.equal(await (await serve(t, tree)).end('SIGTERM'), 0)
-    ledger.assertTrueOf(contactsIn(join(tree, 'data', 'waitlist.db')))
   })
 
   test('it brings the drivers of PostgreSQL, Redis, mail, chats and webhooks', { skip: noChange }, async t => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { Agent, request } from 'node:https'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -14,8 +15,35 @@ import { load } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
 import { complaintsIn, hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
-import { ca, certificateOf, fixture, http1, json, someone } from '../harness/tls.ts'
-import { http2, http2Session, post } from './http2.ts'
+import { ca, certificateOf, fixture, headersOf, http1, json, type Received, someone } from '../harness/tls.ts'
+
+export async function http2Session(t: TestContext, baseUrl: string): Promise<ClientHttp2Session> {
+  const session = connect(baseUrl, { ca })
+  session.on('error', () => {})
+  t.after(() => session.destroy())
+  await once(session, 'connect')
+  return session
+}
+
+/** One request on a session. */
+export async function http2(
+  session: ClientHttp2Session,
+  path: string,
+  fields: OutgoingHttpHeaders = {},
+  body?: string,
+): Promise<Received> {
+  const stream = session.request({ ':path': path, ...fields }, { endStream: body === undefined })
+  stream.setEncoding('utf8').on('error', () => {})
+  if (body !== undefined) stream.end(body)
+  const [{ ':status': status, ...headers }] = await once(stream, 'response')
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  const answer = { status: Number(status), headers: headersOf(headers), body: text }
+  if (answer.status >= 400) assert.deepEqual(Object.keys(JSON.parse(text)), ['error'])
+  return answer
+}
+
+export const post = { ':method': 'POST', ...json }
 
 /** A proxy with its configuration of deploy/, before a Waitlist on this machine. */
 export interface ProxyKind {

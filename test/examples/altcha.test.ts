@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -12,11 +14,56 @@ import { blocksOf, textOf } from '../documents.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { listening } from '../harness/listening.ts'
 import { until } from '../harness/program.ts'
 import { openTestServer } from '../harness/server.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { altchaLanding, pagePath, scriptPath, widgetFiles } from './altcha.pages.ts'
+
+const root = new URL('../../', import.meta.url)
+const example = (name: string) => new URL(`examples/landing-altcha/${name}`, root)
+const widget = (name: string) => new URL(`node_modules/altcha/dist/${name}`, root)
+
+/** What its README has npm get. */
+export const widgetFiles: Readonly<Record<string, URL>> = {
+  'altcha.min.js': widget('external/altcha.min.js'),
+  'altcha.css': widget('external/altcha.css'),
+  'pbkdf2.js': widget('workers/pbkdf2.js'),
+}
+
+/** Where its README says that each file comes from. */
+const files: Readonly<Record<string, readonly [type: string, from: URL]>> = {
+  '/': ['text/html', example('index.html')],
+  '/waitlist.css': ['text/css', example('waitlist.css')],
+  '/waitlist.js': ['text/javascript', example('waitlist.js')],
+  '/altcha.min.js': ['text/javascript', widgetFiles['altcha.min.js']!],
+  '/altcha.css': ['text/css', widgetFiles['altcha.css']!],
+  '/pbkdf2.js': ['text/javascript', widgetFiles['pbkdf2.js']!],
+}
+
+const [, policy = ''] = /```\n(default-src .*)\n```/.exec(readFileSync(example('README.md'), 'utf8')) ?? []
+export const scriptPath = fileURLToPath(example('waitlist.js'))
+export const pagePath = fileURLToPath(example('index.html'))
+
+/** Serves the example with the policy of its README, on an origin of its own; returns that, and how to say where it sends to. */
+export async function altchaLanding(test: Pick<TestContext, 'after'>) {
+  let service = ''
+  const addressed = (text: string) => text.replaceAll('https://waitlist.example.com', service)
+  const server = createServer(({ url = '' }, response) => {
+    const file = files[url.split('?', 1)[0]!]
+    if (file === undefined) return response.writeHead(404).end()
+    const [type, from] = file
+    response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'content-security-policy': addressed(policy) })
+    response.end(addressed(readFileSync(from, 'utf8')))
+  })
+  const { port } = new URL(await listening(test, server))
+  return {
+    origin: `http://localhost:${port}`,
+    sendTo(address: string) {
+      service = address
+    },
+  }
+}
 
 const started = isSlow
   ? await startBrowser({ after: after as TestContext['after'] })
@@ -136,26 +183,12 @@ describe('the form with the official widget, under a strict policy, on another o
     assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
   })
 
-  test('the policy is sent with the page, and the browser keeps to it: no inline script, no eval, no other server', async t => {
+  test('the policy that is sent with the page lets no inline script run, and names no other server', async t => {
     const { origin, sendTo } = await altchaLanding(t)
     sendTo('http://localhost:1')
     const policy = (await fetch(origin)).headers.get('content-security-policy')!
     assert.match(policy, /^default-src 'none'; script-src 'self'; .*; connect-src http:\/\/localhost:1; /)
     assert.doesNotMatch(policy, /unsafe|\*|https?:(?!\/\/localhost:1)/)
-    const { page, complaints } = await visit(t, origin)
-    const breaches = {
-      'script-src-elem by inline': `document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.ran = 1' }))`,
-      'script-src-attr by inline': `document.body.setAttribute('onclick', 'globalThis.ran = 1'), document.body.click()`,
-      'script-src by eval': `eval('globalThis.ran = 1')`,
-      'connect-src by http': `fetch('http://localhost:2').catch(() => {})`,
-      'style-src-attr by inline': `document.body.setAttribute('style', 'color: red')`,
-    }
-    for (const [breach, code] of Object.entries(breaches)) {
-      // In a task of its own, since what a debugger evaluates may do anything.
-      await page.evaluate(`setTimeout(() => { try { ${code} } catch {} })`)
-      await until(() => complaints.some(complaint => complaint.startsWith(`policy violated: ${breach}`)))
-    }
-    assert.equal(await page.evaluate('globalThis.ran'), undefined)
   })
 
   test('a click before it is solved is enough: the signup waits for it, and a second click sends nothing', async t => {

@@ -55,16 +55,6 @@ test('Prometheus understands every question of the dashboard', { skip }, async t
   assert.match(stdout, new RegExp(`SUCCESS: ${asked.length} rules found`))
 })
 
-test('the panels have room beside each other, and numbers of their own', () => {
-  assert.ok(panels.length > 15)
-  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
-  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
-    assert.ok(x + w <= 24)
-    return Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`)
-  })
-  assert.equal(new Set(cells).size, cells.length)
-})
-
 test('dashboard and alerts ask only for metrics, labels and values that there are', async t => {
   const { log } = recordingLog()
   const numbers = telemetry()

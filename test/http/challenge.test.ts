@@ -149,34 +149,6 @@ test('C-52: a landing page may send the header while there is a challenge, and o
   assert.equal(permitted(await without.request('/api/waitlist', preflight)), 'Content-Type')
 })
 
-test('the documentation names the member, the header and the sentences; without a challenge none of it', async t => {
-  const { request } = await challenged(t, 'friendlycaptcha')
-  const words = [
-    members.friendlycaptcha,
-    'X-Captcha-Response',
-    refusals.challengeMissing.error,
-    refusals.challengeFailed.error,
-    refusals.challengeExpired.error,
-    refusals.challengeSpent.error,
-  ]
-  const documents = ['/docs/api', '/api/openapi.json']
-  for (const path of documents) {
-    const { text } = await request(path, { headers: { accept: 'text/markdown' } })
-    for (const word of words) assert.ok(text.includes(word), `${path}: ${word}`)
-  }
-  const without = await clientOf(await startService(t))
-  for (const path of documents) {
-    assert.doesNotMatch(withoutScripts((await without.request(path)).text), /captcha|challenge/i)
-  }
-  const formOf = async (client: typeof without) =>
-    (await client.request('/docs/api', { headers: { accept: 'text/markdown' } })).text
-  assert.match(
-    await formOf({ ...without, request }),
-    /body: JSON\.stringify\(Object\.fromEntries\(new FormData\(form\)\)\)/,
-  )
-  assert.match(await formOf(without), /body: JSON\.stringify\(\{ name: name\.value, email: email\.value \}\)/)
-})
-
 test('a wrong secret: 500, nothing stored, and the log says so once', async t => {
   const { verifier, withToken, service } = await challenged(t, 'turnstile', { CHALLENGE_SECRET: 'another-secret-0123' })
   for (let i = 0; i < 4; i++) assertRefused(await withToken(ada, verifier.solve()), 500, refusals.unavailable.error)

@@ -7,6 +7,7 @@ import { openTestServer } from '../harness/server.ts'
 import { startService, wholeFile } from '../harness/service.ts'
 
 const origin = 'https://example.com'
+const signup = { name: 'Ada', email: 'ada@example.com' }
 const second = 'http://localhost:3000'
 const env = { CORS_ORIGINS: `${origin}, ${second}` }
 const { request, signUp } = await clientOf(await startService(wholeFile, env))
@@ -129,7 +130,6 @@ test('C-51, C-54: a page may also read that the service is not healthy, and that
 })
 
 const https = { BASE_URL: 'https://waitlist.example.org' }
-const signup = { name: 'Ada', email: 'ada@example.com' }
 
 const configurations: readonly [what: string, env: Record<string, string>, cookie: string][] = [
   ['plain HTTP (C-48)', {}, 'waitlist=1; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax'],

@@ -134,13 +134,6 @@ describe('with the query of a landing page', { timeout: 60_000 }, () => {
     for (const [i, target] of targets.entries()) await post(target, i)
     assert.deepEqual(sourcesIn(service), ['{"ref":"a"}', '{"ref":"b"}', null, null, '{"ref":"d"}', '{"ref":"f"}'])
   })
-
-  test('nothing of it is logged', async t => {
-    const { service, signUp } = await visitor(t, { ...TRACKING, LOG_LEVEL: 'debug' })
-    await signUp('?utm_source=canary-of-a-query')
-    assert.ok(service.logged.some(({ path }) => path === '/api/waitlist'))
-    assert.ok(!JSON.stringify(service.logged).includes('canary'))
-  })
 })
 
 test('the webhook is told the source of who has one, and the same as ever of who has none', async t => {
