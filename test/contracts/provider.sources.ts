@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import { allVendors } from '../../src/providers/list.ts'
 import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import type { Received } from '../harness/receiver.ts'
-import { recorded } from '../harness/wire.ts'
+import { type Received, startReceiver } from '../harness/receiver.ts'
 import { contactOf, eventOf, opened, type VendorUnderTest } from './provider.ts'
 
 const vendors = await allVendors()
@@ -71,11 +70,11 @@ export function sourcesContract(under: VendorUnderTest): void {
   /** The requests of a creation and of the start of the automation. */
   async function sent(t: TestContext, change: Record<string, string>, known: Source | undefined) {
     const contact = known === undefined ? ada : { ...ada, source: known }
-    return recorded(t, under.fake().answer, async url => {
-      const provider = await opened(t, under, { ...under.settings(url), ...change })
-      assert.equal((await provider.createContact(contact, false, never)).is, 'created')
-      await provider.automation?.deliver({ ...eventOf({ ...contact, state: 'listed' }), at }, never)
-    })
+    const { url, received } = await startReceiver(t, under.fake().answer)
+    const provider = await opened(t, under, { ...under.settings(url), ...change })
+    assert.equal((await provider.createContact(contact, false, never)).is, 'created')
+    await provider.automation?.deliver({ ...eventOf({ ...contact, state: 'listed' }), at }, never)
+    return received
   }
 
   describe('where a signup came from', () => {

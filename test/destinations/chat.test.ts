@@ -208,11 +208,9 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
     assert.ok(text.length <= 2_000)
   }
 
-  for (const name of hostile) {
-    test(`${JSON.stringify(name)} is no mention, no link, no mark-up and no second line`, async () => {
-      for (const fake of fakes) assertPlain(fake, await named(fake, name), name)
-    })
-  }
+  test('none is a mention, a link, mark-up or a second line', async () => {
+    for (const name of hostile) for (const fake of fakes) assertPlain(fake, await named(fake, name), name)
+  })
 
   const text = fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),

@@ -147,7 +147,7 @@ const beehiiv = {
 } as const
 providerContract(beehiiv)
 
-const { started, rows, answers } = vendorTable(beehiiv)
+const { started, rows, answers, missing } = vendorTable(beehiiv)
 const ID = 'sub_00000001'
 const at = (path: string) => `/publications/${PUBLICATION}${path}`
 const FIND = `GET ${at('/subscriptions/by_email/ada@example.com')}`
@@ -225,19 +225,13 @@ rows({
       ],
     ],
   },
-  'the check names a publication that is not there': {
-    set: { BEEHIIV_PUBLICATION_ID: 'pub_another' },
-    calls: [[check, /^look at the publication: answered with 404/]],
-  },
-  'the check names an automation that is not there': {
-    set: { BEEHIIV_AUTOMATION_ID: 'aut_another' },
-    calls: [[check, /^look at the automation: answered with 404/]],
-  },
-  'the check names a field that is not there': {
-    set: { BEEHIIV_LAST_NAME_FIELD: 'Surname' },
-    calls: [[check, /^look at the custom fields: there is no Surname$/]],
-  },
 })
+
+missing([
+  [{ BEEHIIV_PUBLICATION_ID: 'pub_another' }, /^look at the publication: answered with 404/],
+  [{ BEEHIIV_AUTOMATION_ID: 'aut_another' }, /^look at the automation: answered with 404/],
+  [{ BEEHIIV_LAST_NAME_FIELD: 'Surname' }, /^look at the custom fields: there is no Surname$/],
+])
 
 // In doubt, a time that makes no sense tells nothing.
 answers(

@@ -1,12 +1,38 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { join as joinPath } from 'node:path'
+import { type TestContext, test } from 'node:test'
 import { LoopsClient } from 'loops'
+import type { VendorName } from '../../src/providers/list.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { handOver } from '../../src/waitlist/delivery/handover.ts'
+import { join } from '../../src/waitlist/join.ts'
 import { within } from '../contracts/provider.sources.ts'
-import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
-import type { Received } from '../harness/receiver.ts'
-import { withFetchTo } from '../harness/wire.ts'
+import { contactOf, eventOf, opened, PATIENT, providerContract } from '../contracts/provider.ts'
+import { signup } from '../contracts/store.ts'
+import { contactsIn } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { type Misbehaviour, type Received, startReceiver } from '../harness/receiver.ts'
+import { recordingLog } from '../harness/service.ts'
 import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
+import { plunkFake, plunkSettings } from './plunk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
+
+/**
+ * Sends every `fetch` of this process to `url` for the time of `use`: for clients whose address is fixed. Tests in one
+ * file run one after the other, and each file has a process of its own.
+ */
+async function withFetchTo<T>(url: string, use: () => Promise<T>): Promise<T> {
+  const original = globalThis.fetch
+  globalThis.fetch = (input, init) => {
+    const { pathname, search } = new URL(input instanceof Request ? input.url : input)
+    return original(url + pathname + search, init)
+  }
+  try {
+    return await use()
+  } finally {
+    globalThis.fetch = original
+  }
+}
 
 const loops = {
   vendor: 'loops',
@@ -24,11 +50,11 @@ const loops = {
 } as const
 providerContract(loops)
 
-const { started, rows, answers, sameRequests, contradictions } = vendorTable(loops)
-const join = { PROVIDER_EXISTING: 'join' }
+const { started, rows, answers, sameRequests, contradictions, missing } = vendorTable(loops)
+const joins = { PROVIDER_EXISTING: 'join' }
 
 sameRequests('with every setting', {
-  set: { ...loopsMore, ...join },
+  set: { ...loopsMore, ...joins },
   ours: [
     [check, null],
     [create(), 'created'],
@@ -67,7 +93,7 @@ const joined = { email: 'ada@example.com', eventName: 'waitlist.joined' }
 
 rows({
   'nothing is sent of what is not set': {
-    set: join,
+    set: joins,
     calls: [
       [check, null, 'GET /api/v1/api-key'],
       [create(), 'created', ['POST /api/v1/contacts/create', name]],
@@ -76,7 +102,7 @@ rows({
     ],
   },
   'who has unsubscribed from everything joins the lists, and stays unsubscribed': {
-    set: { ...loopsMore, ...join },
+    set: { ...loopsMore, ...joins },
     had: ada.email,
     calls: [[create(), 'existing']],
     keeps: {
@@ -85,19 +111,13 @@ rows({
       mailingLists: { 'list-0': true, 'list-1': true, 'list-2': true },
     },
   },
-  'the check names a mailing list that is not there': {
-    set: { LOOPS_MAILING_LISTS: 'list-1,list-3' },
-    calls: [[check, /mailing lists: there is no list-3$/, 'GET /api/v1/api-key', 'GET /api/v1/lists']],
-  },
-  'the check names a property that is not there': {
-    set: { LOOPS_CONTACT_PROPERTIES: 'planName=a,colour=b' },
-    calls: [[check, /of type string: there is no colour$/]],
-  },
-  'the check names a property of another type': {
-    set: { LOOPS_CONTACT_PROPERTIES: 'seats=7' },
-    calls: [[check, /of type string: there is no seats$/]],
-  },
 })
+
+missing([
+  [{ LOOPS_MAILING_LISTS: 'list-1,list-3' }, /mailing lists: there is no list-3$/],
+  [{ LOOPS_CONTACT_PROPERTIES: 'planName=a,colour=b' }, /of type string: there is no colour$/],
+  [{ LOOPS_CONTACT_PROPERTIES: 'seats=7' }, /of type string: there is no seats$/],
+])
 
 answers('a removal', remove(), [
   [{ status: 200, body: { success: true, message: 'Contact deleted.' } }, 'removed'],
@@ -125,4 +145,43 @@ test('a visitor goes before the backlog, in what it leaves free of the rate', as
   await Promise.all(backlog)
   const place = server.received.findIndex(({ json }) => json.email === ada.email)
   assert.ok(place >= 0 && place <= 2, String(place))
+})
+
+test('an attempt that took effect unheard is not forgotten while another provider is set', async t => {
+  const path = joinPath(temporaryFolder(t), 'waitlist.db')
+  const loops = loopsFake()
+  const plunk = plunkFake()
+  const atLoops = await startReceiver(t, loops.answer)
+  const atPlunk = await startReceiver(t, plunk.answer)
+  const settings: Partial<Record<VendorName, Record<string, string>>> = {
+    loops: loopsSettings(atLoops.url),
+    plunk: plunkSettings(atPlunk.url),
+  }
+
+  /** The service from its start to its stop: she signs up, and what `met` says happens to the call. */
+  async function once(test: TestContext, vendor: VendorName, server: typeof atLoops, met: readonly Misbehaviour[]) {
+    const provider = await opened(test, { vendor }, settings[vendor]!)
+    const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider: vendor, destinations: [] })
+    const announce = () => {}
+    const handing = handOver({ store, log: recordingLog().log, announce, provider })
+    server.next(...met)
+    const parts = {
+      store,
+      handOver: handing,
+      timeout: PATIENT,
+      inBackground: null,
+      signal: never,
+      announce,
+    }
+    const told = await join(signup('Ada Lovelace', ada.email), parts)
+    await store.close()
+    return told.is
+  }
+
+  assert.equal(await once(t, 'loops', atLoops, ['reset after']), 'kept')
+  assert.equal(loops.count(ada.email), 1, 'it took effect')
+  assert.equal(await once(t, 'plunk', atPlunk, ['500 before']), 'kept')
+  assert.equal(await once(t, 'loops', atLoops, []), 'new')
+  const [contact, ...others] = contactsIn(path)
+  assert.deepEqual([contact?.state, contact?.events, others.length], ['listed', 1, 0])
 })

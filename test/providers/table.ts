@@ -5,7 +5,6 @@ import { readConfig } from '../../src/config/config.ts'
 import type { Provider } from '../../src/waitlist/ports/provider.ts'
 import { contactOf, eventOf, opened, type VendorFake, type VendorUnderTest } from '../contracts/provider.ts'
 import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
-import { assertSameWire, recorded } from '../harness/wire.ts'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -115,14 +114,22 @@ export function vendorTable<Fake extends VendorFake>(under: Omit<VendorUnderTest
       }
     },
 
+    /** What the check finds wrong with settings that name what is not there, or is of no use. */
+    missing(table: readonly (readonly [set: Settings, why: RegExp])[]): void {
+      for (const [set, why] of table) {
+        test(`the check says what is not there of ${JSON.stringify(set)}`, t => hold(t, { set, calls: [[check, why]] }))
+      }
+    },
+
     sameRequests(title: string, { set, had = [], ours, theirs, headers, become = all => all }: Same<Fake>): void {
       test(`our requests are those of the vendor's own client: ${title}`, async t => {
         const { fake, server, provider } = await started(t, set)
         const other = under.fake()
         for (const email of [had].flat()) for (const each of [fake, other]) each.had(email)
         for (const [act, outcome] of ours) assertOutcome(await act(provider), outcome)
-        const others = await recorded(t, other.answer, theirs)
-        assertSameWire(server.received, become(others, server.received), headers)
+        const { url, received } = await startReceiver(t, other.answer)
+        await theirs(url)
+        assertSameWire(server.received, become(received, server.received), headers)
       })
     },
 
@@ -166,4 +173,20 @@ function assertSent(asked: readonly Received[], sent: readonly Sent[]): void {
 export function callOf({ method, path, query }: Received): string {
   const asked = Object.entries(query).map(([name, value]) => `${name}=${value}`)
   return `${method} ${path}${asked.length === 0 ? '' : `?${asked.join('&')}`}`
+}
+
+/** The requests of a vendor's official client and ours, equal in everything but fields that identify the client. */
+function assertSameWire(
+  ours: readonly Received[],
+  theirs: readonly Received[],
+  headers: readonly string[] = ['content-type', 'authorization'],
+): void {
+  const wire = ({ method, path, query, headers: all, json }: Received) => ({
+    method,
+    path,
+    query,
+    json,
+    headers: Object.fromEntries(headers.map(name => [name, all[name]?.replace(/;\s*charset=utf-8$/i, '')])),
+  })
+  assert.deepEqual(ours.map(wire), theirs.map(wire))
 }
