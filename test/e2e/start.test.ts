@@ -81,7 +81,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     const parts = [
       /^NativeModule http2$/,
       /deps\/undici/,
-      /node_modules.(undici|pg|ioredis|marked|@prometheus-io)\b/,
+      /node_modules.(undici|pg|ioredis|marked|nodemailer|@prometheus-io)\b/,
       /discovery.docs.page\b/,
       /src.(admin|telemetry|charts)\b/,
       /cli.log-text\b/,

@@ -6,14 +6,13 @@ import { type Counts, MINUTE } from '../../src/waitlist/alerts/counts.ts'
 import { holding } from '../../src/waitlist/alerts/holding.ts'
 import { outages } from '../../src/waitlist/alerts/outages.ts'
 import { LATE, watch } from '../../src/waitlist/alerts/watch.ts'
-import { handOver } from '../../src/waitlist/delivery/handover.ts'
 import type { Alert, Channel, DeliveryResult, Outage } from '../../src/waitlist/ports/destination.ts'
-import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
+import type { Creation } from '../../src/waitlist/ports/provider.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { HoldReason } from '../../src/waitlist/rules/contact.ts'
 import { keptLog } from './log.ts'
-import { scene, stay } from './scene.ts'
+import { providerThat, scene, stay } from './scene.ts'
 
 /** A channel that takes each message at once, or only when the test says so. */
 function channel(name = 'chat', answersAtOnce = false) {
@@ -129,20 +128,11 @@ describe('what channels are told of an outage', () => {
     ],
   ] as const) {
     test(what, async t => {
-      const { store, clock, visit } = await scene(t)
-      const provider: Provider = {
-        name: 'fake',
-        timeout: 1_000,
-        createContact: async () => creations[asked++] ?? { is: 'created' },
-        automation: null,
-        remove: async () => ({ is: 'absent' }),
-        check: async () => null,
-        close: async () => {},
-      }
+      const { clock, visit, started } = await scene(t)
       let asked = 0
+      const provider = providerThat(async () => creations[asked++] ?? { is: 'created' })
       const turns: string[] = []
-      const parts = { store, log: keptLog().log, announce() {}, clock: () => clock.now, random: () => 0.5 }
-      const handing = handOver({ ...parts, provider, onStateChange: to => turns.push(to) })
+      const handing = started({ provider, onStateChange: to => turns.push(to) })
       for (let i = 0; i < 20; i++) {
         await visit(`visitor-${i}@example.com`, handing)
         clock.now += 1_000

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import { outbox, type Row } from './outbox.ts'
-import { moment } from './scene.ts'
+import { moment, outbox, type Row } from './scene.ts'
 
 const ALWAYS = Number.POSITIVE_INFINITY
 const MINUTE = 60_000
@@ -192,7 +191,6 @@ describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
       .to(
         () => delivered,
         { repeatable: 0 },
-        here.store,
         () => 0,
       )
       .once()

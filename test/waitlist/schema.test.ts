@@ -154,7 +154,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: other.map(each => JSON.stringify(each)) },
 )
 
-const RUNS = isSlow ? 12_000 : 8_000
+const RUNS = isSlow ? 12_000 : 3_000
 
 test('C-76…C-79, C-89: the published schema accepts a body exactly when the parser does', t => {
   let accepted = 0
@@ -213,6 +213,8 @@ test('C-66, C-69, C-77: they agree on every character of the basic plane, in eve
   const email = 'ada@example.com'
   // And beyond it on what is near one that shows nothing.
   for (let code = 0; code <= 0xe1000; code++) {
+    // Letters of many scripts, and what is for private use.
+    if (code === 0x3100 && !isSlow) code = 0xfe00
     if (code === 0xd800) code = 0xe000 // surrogates have a test of their own
     if (code === 0x10000) code = 0x1bc9f
     if (code === 0x1bca5) code = 0x1d158

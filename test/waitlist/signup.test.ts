@@ -17,18 +17,15 @@ function parsed(body: object): Signup {
   return result
 }
 
-test('7.2: the table of addresses has its 72 rows', () => assert.equal(addresses.length, 72))
-
 const pattern = new RegExp(`^(?:${EMAIL_PATTERN})$`, 'u')
 
-for (const [position, [address, isAccepted]] of addresses.entries()) {
-  const shown = address.length > 50 ? `${address.slice(0, 20)}… of ${address.length}` : JSON.stringify(address)
-  test(`C-72…C-74, row ${position + 1}: ${shown} is ${isAccepted ? 'accepted' : 'refused'}`, () => {
-    assert.equal(pattern.test(address) && address.length <= EMAIL_MAX, isAccepted)
+test('C-72…C-74: each address of the table is accepted or refused as it says, by the parser and by the pattern', () => {
+  for (const [address, isAccepted] of addresses) {
+    assert.equal(pattern.test(address) && address.length <= EMAIL_MAX, isAccepted, address)
     // One row has nothing but a line feed too much, which is trimmed first.
-    assert.equal(acceptsEmail(address), isAccepted || address === 'user@example.com\n')
-  })
-}
+    assert.equal(acceptsEmail(address), isAccepted || address === 'user@example.com\n', address)
+  }
+})
 
 test('C-74: an address has at most 255 characters, wherever they are', () => {
   const label = 'a'.repeat(63)
