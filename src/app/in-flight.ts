@@ -2,19 +2,11 @@ import { type Joined, type JoinParts, join } from '../waitlist/join.ts'
 import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 import type { Signup } from '../waitlist/rules/signup.ts'
 
-/** Signups that wait for the provider. */
-export interface InFlight {
-  join(signup: Signup): Promise<Joined>
-  /** Answers everybody who waits. */
-  refuse(): void
-  over(): Promise<unknown>
-}
-
 /**
  * Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. Where
  * membership is not disclosed, visitors do not wait, and their attempts are in flight instead.
  */
-export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembership: boolean): InFlight {
+export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembership: boolean) {
   const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
   const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
     visits.set(visit, refuse)
@@ -24,7 +16,7 @@ export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembers
   const inBackground = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
   const parts: JoinParts = { ...rest, inBackground }
   return {
-    join(signup) {
+    join(signup: Signup): Promise<Joined> {
       const visit = join(signup, parts)
       // Without a provider there is no need: the server waits for the answers anyway.
       if (parts.handOver === null) return visit
@@ -33,7 +25,8 @@ export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembers
         visit.then(resolve, reject)
       })
     },
-    refuse() {
+    /** Answers everybody who waits. */
+    refuse(): void {
       for (const refuse of visits.values()) refuse(new StoreUnavailable('the outcome was not stored before the stop'))
     },
     over: () => Promise.allSettled(visits.keys()),

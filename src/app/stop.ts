@@ -3,13 +3,13 @@ import type { HttpServer } from '../http/server.ts'
 import type { HandOver } from '../waitlist/delivery/handover.ts'
 import type { Loop } from '../waitlist/delivery/loop.ts'
 import type { Store } from '../waitlist/ports/signups.ts'
-import type { InFlight } from './in-flight.ts'
+import type { inFlight } from './in-flight.ts'
 
 /** What a stop brings to an end. */
 export interface Running {
   readonly server: Pick<HttpServer, 'close'>
   readonly store: Pick<Store, 'refuse'>
-  readonly visits: InFlight
+  readonly visits: ReturnType<typeof inFlight>
   readonly outboxes: readonly Pick<HandOver, 'loop' | 'settled'>[]
   /** What is done in the background besides. */
   readonly upkeep: readonly Pick<Loop, 'stop'>[]

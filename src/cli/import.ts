@@ -151,21 +151,14 @@ async function tell(imported: Imported, report: Reporting, { json, dryRun, annou
 /** Bad lines that are kept for the report; the file of `--report` has all of them. */
 const KEPT = 1_000
 
-export interface Reporting {
-  /** How many lines are bad. */
-  readonly invalid: number
-  /** The first of them. */
-  readonly lines: readonly BadLine[]
-  note(bad: BadLine, given: Given): void
-  close(): void
-}
+type Reporting = ReturnType<typeof reporting>
 
 /**
  * Collects bad lines. With a file, all of them are written there with the names and addresses, readable by this user alone.
  *
  * @throws {OperatorError} when the file exists already or cannot be made.
  */
-export function reporting(file: string | undefined): Reporting {
+function reporting(file: string | undefined) {
   const descriptor = file === undefined ? undefined : created(file)
   const write = (...fields: readonly string[]) => {
     if (descriptor !== undefined) writeSync(descriptor, `${fields.map(csvField).join(',')}\r\n`)
@@ -174,16 +167,18 @@ export function reporting(file: string | undefined): Reporting {
   let invalid = 0
   const lines: BadLine[] = []
   return {
+    /** How many lines are bad. */
     get invalid() {
       return invalid
     },
-    lines,
-    note(bad, { name, email }) {
+    /** The first of them. */
+    lines: lines as readonly BadLine[],
+    note(bad: BadLine, { name, email }: Given): void {
       invalid++
       if (lines.length < KEPT) lines.push(bad)
       write(String(bad.line), bad.reason, written(name), written(email))
     },
-    close() {
+    close(): void {
       if (descriptor !== undefined) closeSync(descriptor)
     },
   }

@@ -30,19 +30,12 @@ const WAITING = 1024 * 1024
 const RETRY = 100
 const LAST_RETRIES = 10
 
-export interface Lines {
-  /** Neither waits nor throws. */
-  write(line: string): void
-  /** Resolves when everything so far was written, or cannot be. */
-  settled(): Promise<void>
-}
-
 /**
  * Writes lines to a file descriptor, beside the event loop, and the rest when the process ends. Where they cannot be written,
  * on a full disk or a closed terminal, they wait for the next line, which tries again. `onRoom` is told how many were dropped
  * meanwhile. pino's own destination retries for ever at the end of the process, deaf to signals.
  */
-export function linesTo(descriptor: number, onRoom: (dropped: number) => void = () => {}): Lines {
+export function linesTo(descriptor: number, onRoom: (dropped: number) => void = () => {}) {
   let waiting = ''
   let chunk = Buffer.alloc(0)
   let inFlight = false
@@ -96,13 +89,15 @@ export function linesTo(descriptor: number, onRoom: (dropped: number) => void = 
   })
 
   return {
-    write(line) {
+    /** Neither waits nor throws. */
+    write(line: string): void {
       // Those after a dropped one too, so that the log tells where the gap is.
       if (dropped > 0 || chunk.length + waiting.length > WAITING) dropped++
       else waiting += line
       waits ??= Promise.withResolvers()
       begin()
     },
+    /** Resolves when everything so far was written, or cannot be. */
     settled: async () => waits?.promise,
   }
 }

@@ -146,19 +146,12 @@ const AGAIN = 500
 /** Milliseconds without any answer after which a connection is given up. Much longer than a visitor waits for it. */
 const SILENCE = 1_000
 
-/** One script on the server. */
-interface RedisScript<Answer> {
-  /** Rejects with the reason: at once while the server is away, or when it does not answer in time. */
-  run(keys: readonly string[], ...values: number[]): Promise<Answer>
-  close(): Promise<void>
-}
-
 /**
  * A script with its own connection. `timeout`: milliseconds for one run.
  *
  * @throws {OperatorError} when a file that `location` names cannot be read. It opens even while the server is away.
  */
-function redisScript<Answer>(location: RedisLocation, timeout: number, name: string, lua: string): RedisScript<Answer> {
+function redisScript<Answer>(location: RedisLocation, timeout: number, name: string, lua: string) {
   const redis = connect(location, Math.max(SILENCE, timeout))
   // The last failure: without a connection a command only reports that there is none.
   let why = 'there is no connection yet'
@@ -180,7 +173,8 @@ function redisScript<Answer>(location: RedisLocation, timeout: number, name: str
   const commands = redis as unknown as Record<string, (keys: number, ...rest: (string | number)[]) => Promise<Answer>>
 
   return {
-    async run(keys, ...values) {
+    /** Rejects with the reason: at once while the server is away, or when it does not answer in time. */
+    async run(keys: readonly string[], ...values: number[]): Promise<Answer> {
       if (misplaced !== undefined) throw new Error(misplaced)
       try {
         return await within(timeout, commands[name]!(keys.length, ...keys, ...values))

@@ -64,7 +64,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
       return { is: 'recorded' }
     }
     if (admission.is === 'pending now') return handOver.attempt(admission.delivery, signal)
-    const because = handOver.refusal()
+    const because = handOver.breaker.refusal()
     if (because !== null) return { is: 'kept', because }
     if (signal.aborted) return { is: 'kept', because: 'unreachable' }
     const delivery = await handOver.claim(admission.contact)

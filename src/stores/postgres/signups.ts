@@ -145,22 +145,13 @@ const TRIAL = 900
 const BEGIN_TRIAL = `begin; set local statement_timeout = ${TRIAL}; with ${DURABLE} select from durable; savepoint trial`
 const END_TRIAL = 'rollback to savepoint trial; commit'
 
-interface Signups {
-  /** Records a batch. */
-  admit(signups: readonly Signup[]): Promise<readonly Admission[]>
-  /**
-   * Records a signup, takes it back in the same transaction, and commits. That is written and synced like any other, but
-   * nobody ever sees the signup, not even a logical replica.
-   */
-  trial(): Promise<void>
-}
-
 /** The signups of a PostgreSQL store. */
-export function postgresSignups(database: Postgres, options: Options): Signups {
+export function postgresSignups(database: Postgres, options: Options) {
   const { eventName, destinations, provider, trackSources, holds, syncsKnown, now, leased, lost } = options
   const text = (provider === null ? admitListed : admitPending)(options)
   const gate = holds === null ? null : gating<Item>({ rules: holds, syncsKnown, now })
 
+  /** Records a batch. */
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
     const since = moment()
@@ -237,6 +228,10 @@ export function postgresSignups(database: Postgres, options: Options): Signups {
     return left
   }
 
+  /**
+   * Records a signup, takes it back in the same transaction, and commits. That is written and synced like any other, but
+   * nobody ever sees the signup, not even a logical replica.
+   */
   function trial(): Promise<void> {
     const id = randomUUIDv7()
     // It is no address, so nobody can sign up with it. It is new each time, so no two instances wait for each other.

@@ -4,18 +4,6 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
-/** The disk that holds a database file. */
-export interface Disk {
-  /** Throws when the database or its log was moved or deleted, or the database truncated: what is written now is lost. */
-  requireFiles(): void
-  /** Also throws `OutOfSpace` when too little is free. */
-  requireRoom(): void
-  /** The next check looks again. */
-  forget(): void
-  /** Whether a write failed because the disk is full or a quota is used up: it fails as a whole, and passes by itself. */
-  isFull(error: unknown): boolean
-}
-
 /** Bytes that must be free: room for the write-ahead log, a checkpoint and a person at work. */
 export const MINIMUM_FREE = 64 * 1024 * 1024
 
@@ -38,8 +26,13 @@ const SQLITE_FULL = 13
 const SQLITE_IOERR_WRITE = 778
 const SQLITE_IOERR_SHMSIZE = 4874
 
-/** `minimumFree`: bytes. `size`: the bytes of the database once its whole log is brought into it. */
-export function diskUnder(path: string, minimumFree: number, size: () => number): Disk {
+export type Disk = ReturnType<typeof diskUnder>
+
+/**
+ * The disk that holds a database file. `minimumFree`: bytes. `size`: the bytes of the database once its whole log is brought
+ * into it.
+ */
+export function diskUnder(path: string, minimumFree: number, size: () => number) {
   const log = `${path}-wal`
   const look = (file: string) => statSync(file, { throwIfNoEntry: false })
   const inodes = [look(path)?.ino, look(log)?.ino]
@@ -47,6 +40,7 @@ export function diskUnder(path: string, minimumFree: number, size: () => number)
   let goodUntil = 0
   let free = 0
 
+  /** Throws when the database or its log was moved or deleted, or the database truncated: what is written now is lost. */
   function requireFiles(): void {
     const now = performance.now()
     if (now < goodUntil) return
@@ -65,14 +59,17 @@ export function diskUnder(path: string, minimumFree: number, size: () => number)
 
   return {
     requireFiles,
-    requireRoom() {
+    /** Also throws `OutOfSpace` when too little is free. */
+    requireRoom(): void {
       requireFiles()
       if (free < minimumFree) throw new OutOfSpace(`less than ${minimumFree} bytes are free for ${path}`)
     },
-    forget() {
+    /** The next check looks again. */
+    forget(): void {
       goodUntil = 0
     },
-    isFull(error) {
+    /** Whether a write failed because the disk is full or a quota is used up: it fails as a whole, and passes by itself. */
+    isFull(error: unknown): boolean {
       const { errcode } = error as { errcode?: number }
       if (errcode === SQLITE_FULL) return true
       return (errcode === SQLITE_IOERR_WRITE || errcode === SQLITE_IOERR_SHMSIZE) && hasNoRoom(path)

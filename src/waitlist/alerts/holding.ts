@@ -13,17 +13,6 @@ export interface HoldingParts {
   readonly telling: (already: boolean) => (isHolding: boolean, held: Counts['held']) => void
 }
 
-/** Tells the operator once that signups are being held, and once that this is over. */
-export interface Holding {
-  /** Checks at once, without an alert for what was held before, and then again and again. */
-  start(): Promise<void>
-  /** A signup was held. */
-  note(): void
-  /** Checks once. */
-  check(): Promise<void>
-  stop(): void
-}
-
 /** Milliseconds from the first held signup to its alert, which can then show what kind of attack it may be. */
 const GATHER = 10_000
 /** Milliseconds between two checks, which see what other instances hold, too. Each may cost a second of a processor. */
@@ -31,8 +20,11 @@ const EVERY = 300_000
 /** The minimum of milliseconds without a held signup until it is over: with less, the alerts of a slow attack would not end. */
 const MINIMUM_QUIET = 600_000
 
-/** The store decides, so all instances agree, also after a restart. */
-export function holding({ store, log, window, command, telling }: HoldingParts): Holding {
+/**
+ * Tells the operator once that signups are being held, and once that this is over. The store decides, so all instances
+ * agree, also after a restart.
+ */
+export function holding({ store, log, window, command, telling }: HoldingParts) {
   const quiet = Math.max(window, MINIMUM_QUIET)
   let isHolding = false
   let tell: ReturnType<typeof telling> | null = null
@@ -57,19 +49,21 @@ export function holding({ store, log, window, command, telling }: HoldingParts):
 
   return {
     check,
-    async start() {
+    /** Checks at once, without an alert for what was held before, and then again and again. */
+    async start(): Promise<void> {
       repeated = setInterval(check, EVERY).unref()
       await check()
       tell ??= telling(false)
     },
-    note() {
+    /** A signup was held. */
+    note(): void {
       if (isHolding || soon !== undefined) return
       soon = setTimeout(() => {
         soon = undefined
         void check()
       }, GATHER).unref()
     },
-    stop() {
+    stop(): void {
       clearTimeout(soon)
       clearInterval(repeated)
     },

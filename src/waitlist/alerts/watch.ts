@@ -10,15 +10,6 @@ export interface WatchParts {
   lateAfter(destination: string): number
 }
 
-export interface Watch {
-  start(): void
-  stop(): void
-  /** Checks once whether the store takes signups. */
-  checkStore(): Promise<void>
-  /** Checks once whether something has waited for too long. */
-  checkOutbox(): Promise<void>
-}
-
 /** Milliseconds between two checks of the store, each of which may cost a commit. */
 const STORE_EVERY = 30_000
 /** Milliseconds within which a store that takes signups answers. */
@@ -32,16 +23,18 @@ export const LATE = 60 * 60_000
  * Detects what no visitor and no attempt may show in time: that the store is stuck, and that deliveries are late. Each must
  * be seen twice in a row, since a database restarts within seconds, and replayed deliveries are old from the start.
  */
-export function watch({ store, outages, lateAfter }: WatchParts): Watch {
+export function watch({ store, outages, lateAfter }: WatchParts) {
   let tookLast = true
   let oldLast: ReadonlySet<string> = new Set()
 
+  /** Checks once whether the store takes signups. */
   async function checkStore(): Promise<void> {
     const takes = await resolvesWithin(store.check(), STORE_TIMEOUT)
     if (takes || !tookLast) outages.store(takes)
     tookLast = takes
   }
 
+  /** Checks once whether something has waited for too long. */
   async function checkOutbox(): Promise<void> {
     // A store that fails has an alert of its own.
     const counts = await store.counts().catch(() => null)

@@ -22,10 +22,8 @@ export interface HandOver {
   readonly loop: Loop
   /** Leases the hand-over of this contact; undefined: it is leased already, or has ended. */
   claim(contact: number): Promise<Delivery | undefined>
-  /** Why no visitor should wait for the provider now; null: an attempt may be made. */
-  refusal(): Outage | null
   readonly breaker: Breaker
-  /** Makes one attempt for a waiting visitor, or none if `refusal` forbids it. Rejects only when the store does. */
+  /** Makes one attempt for a waiting visitor, or none if the breaker forbids it. Rejects only when the store does. */
   attempt(delivery: Delivery, signal: AbortSignal): Promise<HandedOver>
   /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
   settled(signal: AbortSignal): Promise<void>
@@ -66,7 +64,6 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
   return {
     loop,
     settled,
-    refusal: breaker.refusal,
     breaker,
     async claim(contact) {
       const [delivery] = await claim(provider.name, 1, contact)
@@ -106,7 +103,7 @@ function judge(creation: Exclude<Creation, Failure>, { doubt }: Delivery): Settl
   return { is: 'listed', joined: is === 'created' || (doubt && creation.ours !== false), providerId }
 }
 
-function answerTo({ result, settlement, stored }: Attempted<Creation>, refusal: HandOver['refusal']): HandedOver {
+function answerTo({ result, settlement, stored }: Attempted<Creation>, refusal: Breaker['refusal']): HandedOver {
   if (!stored) return { is: 'lost' }
   switch (settlement.is) {
     case 'listed': {

@@ -18,23 +18,14 @@ export interface LeasesParts<Item extends Leased> {
   readonly clock: () => number
 }
 
-/** The leases that one process holds of one destination's deliveries. */
-export interface Leases<Item extends Leased> extends Claims<Item> {
-  /** An attempt for this delivery begins. */
-  begin(delivery: Item): void
-  /**
-   * False: the lease was lost, and nothing was changed. Rejects with `StoreUnavailable` at once, so that no visitor
-   * waits; the outcome is then stored later.
-   */
-  settle(delivery: Item, settlement: Settlement): Promise<boolean>
-  /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
-  settled(signal: AbortSignal): Promise<void>
-}
+export type Leases<Item extends Leased> = ReturnType<typeof leases<Item>>
 
 /** Milliseconds until an outcome that the store refused is offered again. */
 const PAUSE = 1_000
 
 /**
+ * The leases that one process holds of one destination's deliveries.
+ *
  * The store believes its clock. If that is set, a lease may seem to have ended while the attempt is under way, and the
  * store gives the delivery out again. This process knows better, by its monotonic clock: it makes no second attempt, and
  * the first one goes on under the new lease. Only another process may make one; then the token decides.
@@ -42,7 +33,7 @@ const PAUSE = 1_000
  * A lost outcome would mean a second delivery, or one abandoned in doubt. So an outcome that the store refuses is offered
  * again every second until its lease ends. After that the delivery is in doubt, as it should be.
  */
-export function leases<Item extends Leased>(parts: LeasesParts<Item>): Leases<Item> {
+export function leases<Item extends Leased>(parts: LeasesParts<Item>) {
   const { store, destination, log, announce, clock } = parts
   /** Attempts under way by the number of their delivery, the oldest first. */
   const underWay = new Map<number, { readonly token: string; lease: Item; readonly until: number }>()
@@ -87,11 +78,12 @@ export function leases<Item extends Leased>(parts: LeasesParts<Item>): Leases<It
   }
 
   return {
-    begin(delivery) {
+    /** An attempt for this delivery begins. */
+    begin(delivery: Item): void {
       underWay.delete(delivery.number)
       underWay.set(delivery.number, { token: delivery.token, lease: delivery, until: clock() + LEASE })
     },
-    async claim(...which) {
+    async claim(...which: Parameters<Claims<Item>['claim']>): Promise<readonly Item[]> {
       const claimed = await store.claim(...which)
       forgetEnded()
       return claimed.filter(delivery => {
@@ -100,7 +92,11 @@ export function leases<Item extends Leased>(parts: LeasesParts<Item>): Leases<It
         return own === undefined
       })
     },
-    async settle(delivery, settlement) {
+    /**
+     * False: the lease was lost, and nothing was changed. Rejects with `StoreUnavailable` at once, so that no visitor waits;
+     * the outcome is then stored later.
+     */
+    async settle(delivery: Item, settlement: Settlement): Promise<boolean> {
       const lease = ended(delivery)
       try {
         return await offer(lease, settlement)
@@ -112,7 +108,8 @@ export function leases<Item extends Leased>(parts: LeasesParts<Item>): Leases<It
         throw error
       }
     },
-    async settled(signal) {
+    /** Resolves when every outcome that the store refused is stored or its lease has ended, or when `signal` is aborted. */
+    async settled(signal: AbortSignal): Promise<void> {
       if (refused.size === 0 || signal.aborted) return
       const left = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
       await Promise.race([Promise.all(refused), left])
