@@ -7,11 +7,7 @@ const STORED = 1_000
 const REFUSED = 2_000
 const NEVER = Number.NEGATIVE_INFINITY
 
-export interface Checked {
-  admit(signups: readonly Signup[]): Promise<readonly Admission[]>
-  /** Resolves when a signup could be committed now. */
-  check(): Promise<void>
-}
+type Admit = (signups: readonly Signup[]) => Promise<readonly Admission[]>
 
 interface CheckedOptions {
   /** Whether a known address costs a synced commit too. */
@@ -25,17 +21,17 @@ interface CheckedOptions {
  * one that leaves nothing behind. So a busy store pays nothing for its health checks.
  */
 export function checked(
-  admit: Checked['admit'],
+  admit: Admit,
   trial: () => Promise<void>,
   { syncsKnown = false, clock = () => performance.now() }: CheckedOptions = {},
-): Checked {
+) {
   /** Only the last signup counts, so there is one of them at most. */
   let storedAt = NEVER
   let refused: { readonly at: number; readonly reason: StoreUnavailable } | null = null
   let trying: Promise<void> | undefined
 
   return {
-    async admit(signups) {
+    async admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
       try {
         const admissions = await admit(signups)
         // Otherwise nothing is written for a known address. Where it is, the time of a check must not tell the two apart.
@@ -55,7 +51,8 @@ export function checked(
         throw error
       }
     },
-    async check() {
+    /** Resolves when a signup could be committed now. */
+    async check(): Promise<void> {
       const now = clock()
       if (now - storedAt < STORED) return
       if (refused !== null && now - refused.at < REFUSED) throw refused.reason

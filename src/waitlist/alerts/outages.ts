@@ -9,17 +9,7 @@ export interface OutagesParts {
   readonly signal: AbortSignal
 }
 
-/** Tells channels that something is out, late or held, and that this is over. */
-export interface Outages {
-  /** Returns what the breaker of a destination calls. */
-  of(destination: WatchedDestination): (to: Outage | 'answering') => void
-  /** The names of all destinations for which something has waited for too long. One that is out is not among them. */
-  late(names: ReadonlySet<string>): void
-  /** Whether the store takes signups. */
-  store(takes: boolean): void
-  /** Returns what is told whether signups are being held, and what is held. `already`: channels know that they are. */
-  holding(already: boolean): (isHolding: boolean, held: Counts['held']) => void
-}
+export type Outages = ReturnType<typeof outages>
 
 /** A destination, as channels hear of it. */
 export interface WatchedDestination {
@@ -37,10 +27,12 @@ const SAME_PERIODIC = 600_000
 const periodic: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holding', 'not holding'])
 
 /**
+ * Tells channels that something is out, late or held, and that this is over.
+ *
  * An alert is no delivery: it is tried once, and forgotten when that fails, since the log has it too; a message that may have
  * arrived counts as told. What changes while a message is on its way is told after it.
  */
-export function outages({ store, channels, signal }: OutagesParts): Outages {
+export function outages({ store, channels, signal }: OutagesParts) {
   async function tellOnce(channel: Channel, about: string, alert: Alert): Promise<boolean> {
     const distance = periodic.has(alert.is) ? SAME_PERIODIC : SAME
     // A store that is out is no reason to say nothing.
@@ -65,7 +57,8 @@ export function outages({ store, channels, signal }: OutagesParts): Outages {
 
   const all: { name: string; isOut: boolean; tell: (to: Outage | 'answering' | 'late') => void }[] = []
   return {
-    of({ name, called, keeps }) {
+    /** Returns what the breaker of a destination calls. */
+    of({ name, called, keeps }: WatchedDestination): (to: Outage | 'answering') => void {
       const tell = telling<Outage | 'answering' | 'late'>(name, 'answering', (is, was) => {
         if (is === 'late') return { is, called }
         return is === 'answering' && was === 'late' ? { is: 'on time', called } : { is, called, keeps }
@@ -77,11 +70,14 @@ export function outages({ store, channels, signal }: OutagesParts): Outages {
         tell(to)
       }
     },
-    late(names) {
+    /** The names of all destinations for which something has waited for too long. One that is out is not among them. */
+    late(names: ReadonlySet<string>): void {
       for (const { name, isOut, tell } of all) if (!isOut) tell(names.has(name) ? 'late' : 'answering')
     },
+    /** Whether the store takes signups. */
     store: telling('store', true, takes => ({ is: takes ? 'storing' : 'refusing' })),
-    holding(already) {
+    /** Returns what is told whether signups are being held, and what is held. `already`: channels know that they are. */
+    holding(already: boolean): (isHolding: boolean, held: Counts['held']) => void {
       let latest: Counts['held'] = []
       const tell = telling('signups', already, is => ({ is: is ? 'holding' : 'not holding', held: latest }))
       return (isHolding, held) => {
