@@ -71,9 +71,10 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
     }
     assert.deepEqual(await numbers('--state', 'abandoned'), [3])
     assert.deepEqual(await numbers('--destination', 'crm', '--limit', '2'), [8, 6])
-    const few = await run(t, cwd, '--limit', '7')
-    assert.match(few.stdout, /\nThere are more than the newest 7; --limit shows them\.\n$/)
-    assert.doesNotMatch((await run(t, cwd, '--limit', '8')).stdout, /more than/)
+    assert.match(
+      (await run(t, cwd, '--limit', '7')).stdout,
+      /\nThere are more than the newest 7; --limit shows them\.\n$/,
+    )
     assert.equal((await run(t, cwd, '--destination', 'nobody')).stdout, 'There are no such deliveries.\n')
   })
 
@@ -94,8 +95,6 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
     })
     assert.equal(due, settledAt)
     assert.equal((await run(t, cwd, '-f', 'json')).stdout.trimEnd().split('\n').length, 8)
-    assert.equal((await run(t, cwd, '-f', 'json', '-l', '1')).stdout.match(/\n/g)?.length, 1)
-    assert.equal((await run(t, cwd, '-f', 'json', '-d', 'nobody')).stdout, '')
   })
 
   test('show tells all about one, who joined too', async t => {
@@ -138,18 +137,11 @@ describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, (
     )
   })
 
-  test('all that are abandoned, or those to one destination', async t => {
+  test('what cannot be replayed is told one by one; the rest is replayed', async t => {
     const { cwd, store } = await prepared(t)
     const nothing = await run(t, cwd, 'replay', '--abandoned', '--destination', 'crm')
     assert.deepEqual([nothing.code, nothing.stdout], [1, ''])
     assert.match(nothing.stderr, /There is nothing to replay: no delivery to crm is abandoned\./)
-    assert.match((await run(t, cwd, 'replay', '--abandoned')).stdout, /^1 delivery is due now/)
-    assert.equal((await store.claim('webhook', 10)).length, 1)
-    assert.match((await run(t, cwd, 'replay', '--abandoned')).stderr, /nothing to replay: no delivery is abandoned/)
-  })
-
-  test('what cannot be replayed is told one by one; the rest is replayed', async t => {
-    const { cwd, store } = await prepared(t)
     const { code, stdout, stderr } = await run(t, cwd, 'replay', '3', '5', '98', '99')
     assert.equal(code, 1)
     assert.match(stdout, /^1 delivery is due now/)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
@@ -24,10 +24,9 @@ import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { runCommand, runProgram } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
@@ -147,18 +146,6 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
     assert.match(again.stderr, /report\.csv exists already/)
   })
 
-  test('many bad lines: as many as one reads are shown, and how many more there are is said', async t => {
-    const cwd = await empty(t)
-    const input = `name,email\n${'Bob,bob\n'.repeat(1_500)}`
-    const { code, stderr } = await run(t, cwd, ['import', '-'], { input })
-    assert.equal(code, 1)
-    assert.equal(stderr.match(/- line \d+: /g)?.length, 20)
-    assert.match(
-      stderr,
-      /^waitlist: 1,500 lines are not valid:$[\s\S]* {2}- and 1,480 more; --report writes all of them/m,
-    )
-  })
-
   test('a column that is not there is misuse; a file that breaks off fails, after what comes before', async t => {
     const cwd = await empty(t)
     const misused = await run(t, cwd, ['import', '--map', 'name=N', '--map', 'email=Nope', '-'], { input: 'N,E\n' })
@@ -189,19 +176,6 @@ describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
       assert.equal(statSync(path).mode & 0o777, 0o600)
       assert.match((await run(t, cwd, ['list'], { env })).stdout, /ada@example\.com/)
     }
-  })
-
-  test('stopped, it leaves no report in the way of the same command', {
-    skip: !isSlow && 'it runs in .ci/run',
-  }, async t => {
-    const cwd = await empty(t)
-    const program = spawnProgram(t, {}, { cwd, args: ['import', '--report', 'report.csv', '-'] })
-    program.process.stdin!.write('name,email\nAda,ada@example.com\nBob,\n')
-    await until(() => existsSync(join(cwd, 'report.csv')))
-    program.process.kill('SIGINT')
-    assert.equal(await program.exited, 1)
-    assert.match(program.stderr(), /stopped before the end\. Run the same command again/)
-    assert.deepEqual(readdirSync(cwd), ['data'])
   })
 
   test('--announce beside a running service: the webhook hears of them', async t => {

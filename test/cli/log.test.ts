@@ -85,13 +85,6 @@ describe('a line of the log as text', () => {
     const wide = shown({ msg: '李'.repeat(20).replaceAll(/(..)/g, '$1 ') }, 60).split('\n')
     assert.equal(wide.length, 3, 'characters of two cells')
   })
-
-  test('is the same in colour', () => {
-    const plain = textOf(line({ msg: 'so', why: 'it is' }), { columns: 60, colours: false })
-    const coloured = textOf(line({ msg: 'so', why: 'it is' }), { columns: 60, colours: true })
-    assert.notEqual(coloured, plain)
-    assert.equal(stripVTControlCharacters(coloured), plain)
-  })
 })
 
 const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
@@ -225,12 +218,6 @@ describe('the progress', () => {
       `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
       `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 500/s, 6 s left\x1b[K`,
       `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
-    ])
-  })
-
-  test('is in one line of a terminal with fifty columns too', () => {
-    assert.deepEqual(shown(true, [0, 4_000], 50).split('\r').slice(2), [
-      `[${'#'.repeat(11)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
     ])
   })
 

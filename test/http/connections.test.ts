@@ -167,15 +167,6 @@ describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
       assert.ok(longest!.closed)
     })
   }
-
-  test('what is closed is logged with its count, and at most once in ten seconds', async t => {
-    const { open, logged } = await boundedServer(t, { share: 1 })
-    const own = [await open(), await open(), await open(), await open()]
-    await closed(own, 3)
-    assert.equal(logged.length, 1)
-    const { level, overShare, overAll, refused, open: still, clients } = logged[0]!
-    assert.deepEqual([level, overShare, overAll, refused, still, clients], [40, 1, 0, 0, 0, 0])
-  })
 })
 
 const count = 700

@@ -147,8 +147,9 @@ for (const [what, env, cookie] of configurations) {
     const port = await freePort()
     await startService(t, { ...env, PORT: String(port) })
     const client = await clientOf({ baseUrl: `http://127.0.0.1:${port}` })
-    for (const _ of ['new', 'known']) {
-      assert.deepEqual((await client.signUp(signup)).headers.getSetCookie(), [cookie])
+    // The same for everybody, and for who sends it back.
+    for (const name of ['', cookie.split(';')[0]!]) {
+      assert.deepEqual((await client.signUp(signup, { cookie: name })).headers.getSetCookie(), [cookie])
     }
   })
 }
@@ -178,24 +179,7 @@ test('C-46: nothing else sets a cookie', async t => {
   await setsNone(full.signUp(signup), 500)
 })
 
-test('C-47: the cookie is the same for everybody and grants nothing: sending it back changes no answer', async t => {
-  const { signUp } = await clientOf(await startService(t))
-  const first = await signUp(signup)
-  const cookie = first.headers.getSetCookie()[0]!
-  const other = await signUp({ name: 'Bob', email: 'bob@example.com' }, { cookie: cookie.split(';')[0]! })
-  assert.equal(other.json.alreadyExisted, false)
-  assert.equal(other.headers.getSetCookie()[0], cookie)
-  assert.ok(!cookie.includes(first.json.contactId))
-})
-
-test('C-47, C-48: settings that a browser would answer by dropping the cookie are refused at the start', async () => {
-  const bad: readonly [env: Record<string, string>, names: string][] = [
-    [{ COOKIE_SAME_SITE: 'none' }, 'COOKIE_SAME_SITE'],
-    [{ ...https, COOKIE_SAME_SITE: 'Lax' }, 'COOKIE_SAME_SITE'],
-  ]
-  for (const [env, name] of bad) {
-    const result = await readConfig(env)
-    assert.ok('mistakes' in result, JSON.stringify(env))
-    assert.match(result.mistakes.join('\n'), new RegExp(`^${name} `, 'm'))
-  }
+test('C-47, C-48: a setting that a browser would answer by dropping the cookie is refused at the start', async () => {
+  const result = await readConfig({ COOKIE_SAME_SITE: 'none' })
+  assert.match('mistakes' in result ? result.mistakes.join('\n') : '', /^COOKIE_SAME_SITE /m)
 })

@@ -6,12 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { checkAll } from '../../src/app/checks.ts'
-import {
-  type CertificateListener,
-  expiryOf,
-  firstCertificate,
-  watchCertificate,
-} from '../../src/http/wire/certificates.ts'
+import { type CertificateListener, firstCertificate, watchCertificate } from '../../src/http/wire/certificates.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -228,24 +223,6 @@ describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, (
     writeFileSync(files.key, pair.key)
     return { ...files, cert: pair.cert, key: pair.key }
   }
-
-  test('is warned of from 14 days before its end, in a sentence that changes once a day', () => {
-    const end = new Date('2030-06-30T12:00:00Z')
-    const { cert, key } = selfSigned({ kind: 'ec', name: 'expiring', to: end })
-    const at = (days: number) =>
-      expiryOf({ cert: Buffer.from(cert), key: Buffer.from(key) }, end.getTime() + days * 86_400_000)
-    const ends = 'The certificate in TLS_CERT_FILE expires on 2030-06-30T12:00:00.000Z, in'
-    const ended = 'The certificate in TLS_CERT_FILE expired on 2030-06-30T12:00:00.000Z,'
-    assert.equal(at(-14.1), null)
-    assert.deepEqual(at(-14), { isExpired: false, sentence: `${ends} 14 days. Renew it.` })
-    assert.deepEqual(at(-1.5), { isExpired: false, sentence: `${ends} 1 day. Renew it.` })
-    assert.deepEqual(at(-0.5), { isExpired: false, sentence: `${ends} less than a day. Renew it.` })
-    assert.deepEqual(at(0), {
-      isExpired: true,
-      sentence: `${ended} less than a day ago, and clients refuse it. Renew it.`,
-    })
-    assert.deepEqual(at(2.5), { isExpired: true, sentence: `${ended} 2 days ago, and clients refuse it. Renew it.` })
-  })
 
   test('is warned of at the start, at a reload, and by `waitlist check`', async t => {
     for (const [days, says, result] of [
