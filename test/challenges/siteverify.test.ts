@@ -42,21 +42,16 @@ function another(
 const wrong = { is: 'unsolved', why: 'wrong' }
 const expired = { is: 'unsolved', why: 'expired' }
 
+const form = {
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  body: { secret: SECRET, remoteip: '192.0.2.7' },
+}
 /** What each vendor is sent besides the token. */
 const requests: Readonly<Record<Kind, { readonly headers: object; readonly body: object }>> = {
-  turnstile: {
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: { secret: SECRET, remoteip: '192.0.2.7' },
-  },
-  hcaptcha: {
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: { secret: SECRET, remoteip: '192.0.2.7' },
-  },
+  turnstile: form,
+  hcaptcha: form,
   friendlycaptcha: { headers: { 'content-type': 'application/json', 'x-api-key': SECRET }, body: {} },
-  recaptcha: {
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: { secret: SECRET, remoteip: '192.0.2.7' },
-  },
+  recaptcha: form,
   cap: { headers: { 'content-type': 'application/json' }, body: { secret: SECRET } },
 }
 

@@ -232,62 +232,40 @@ describe('the configuration', () => {
   })
 
   test('values are read as meant', async () => {
-    assert.equal(
-      (await configured({ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' })).baseUrl,
-      'https://waitlist.example.com',
-    )
-    assert.equal((await configured({ PORT: '0' })).port, 0)
-    const { store } = await configured({ DATABASE_URL: 'sqlite:/var/lib/list.db' })
-    assert.deepEqual(store, { kind: 'sqlite', path: '/var/lib/list.db' })
-    assert.deepEqual((await configured({ DATABASE_URL: 'sqlite::memory:' })).store, {
-      kind: 'sqlite',
-      path: ':memory:',
-    })
-    for (const url of ['postgres://db/list', 'postgresql://me:p%40ss@[::1]:6432/list?sslmode=verify-full']) {
-      assert.deepEqual((await configured({ DATABASE_URL: url })).store, { kind: 'postgres', url })
-    }
-    const redis = { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null }
-    assert.deepEqual((await configured({ REDIS_URL: 'redis://redis/2' })).redis, redis)
-    assert.deepEqual((await configured({ TRUST_PROXY: '0' })).proxies, { kind: 'none' })
-    assert.deepEqual((await configured({ TRUST_PROXY: '2' })).proxies, { kind: 'hops', hops: 2 })
-    assert.deepEqual((await configured({ TRUST_PROXY: '10.0.0.0/8, fd00::/8' })).proxies, {
-      kind: 'networks',
-      networks: ['10.0.0.0/8', 'fd00::/8'],
-    })
-    assert.deepEqual((await configured({ CORS_ORIGINS: 'https://A.example, http://localhost:3000' })).corsOrigins, [
-      'https://a.example',
-      'http://localhost:3000',
-    ])
-    assert.deepEqual(
-      (await configured({ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: secret })).webhook,
-      {
-        url: 'https://hook.example/a?b=c',
-        secrets: [secret],
-      },
-    )
-    assert.deepEqual(
-      (await configured({ WEBHOOK_URL: 'http://hook/', WEBHOOK_SECRET: `${secret}  ${secret}` })).webhook?.secrets,
-      [secret, secret],
-    )
-    assert.deepEqual((await configured({ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord })).channels, {
-      slack,
-      discord,
-    })
-    assert.equal((await configured({ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' })).chatInterval, 3_600_000)
-    for (const [text, milliseconds] of [
-      ...[
-        ['0', 0],
-        ['0ms', 0],
-        ['500ms', 500],
-        ['2s', 2_000],
+    const postgres = 'postgresql://me:p%40ss@[::1]:6432/list?sslmode=verify-full'
+    const webhook = { url: 'https://hook.example/a?b=c', secrets: [secret, secret] }
+    const rows: readonly (readonly [Environment, Partial<Config>])[] = [
+      [{ BASE_URL: 'HTTPS://Waitlist.Example.com:443/' }, { baseUrl: 'https://waitlist.example.com' }],
+      [{ PORT: '0' }, { port: 0 }],
+      [{ DATABASE_URL: 'sqlite:/var/lib/list.db' }, { store: { kind: 'sqlite', path: '/var/lib/list.db' } }],
+      [{ DATABASE_URL: 'sqlite::memory:' }, { store: { kind: 'sqlite', path: ':memory:' } }],
+      [{ DATABASE_URL: 'postgres://db/list' }, { store: { kind: 'postgres', url: 'postgres://db/list' } }],
+      [{ DATABASE_URL: postgres }, { store: { kind: 'postgres', url: postgres } }],
+      [
+        { REDIS_URL: 'redis://redis/2' },
+        { redis: { host: 'redis', port: 6379, db: 2, username: '', password: '', tls: null } },
       ],
-    ] as const) {
-      assert.equal((await configured({ SHUTDOWN_DELAY: text })).shutdownDelay, milliseconds, text)
-    }
-    assert.equal((await configured({ RATE_LIMIT_WINDOW: '1d' })).quota.window, 86_400)
-    assert.equal((await configured({ KEEP_DELIVERIES: '30d' })).keepDeliveries, 30 * 86_400_000)
-    assert.equal((await configured({ KEEP_DELIVERIES: '36h' })).keepDeliveries, 36 * 3_600_000)
-    assert.deepEqual((await configured(tls)).tls, { certFile: 'cert.pem', keyFile: 'key.pem' })
+      [{ TRUST_PROXY: '0' }, { proxies: { kind: 'none' } }],
+      [{ TRUST_PROXY: '2' }, { proxies: { kind: 'hops', hops: 2 } }],
+      [
+        { TRUST_PROXY: '10.0.0.0/8, fd00::/8' },
+        { proxies: { kind: 'networks', networks: ['10.0.0.0/8', 'fd00::/8'] } },
+      ],
+      [
+        { CORS_ORIGINS: 'https://A.example, http://localhost:3000' },
+        { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
+      ],
+      [{ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: `${secret}  ${secret}` }, { webhook }],
+      [{ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }, { channels: { slack, discord } }],
+      [{ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }, { chatInterval: 3_600_000 }],
+      [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
+      [{ SHUTDOWN_DELAY: '500ms' }, { shutdownDelay: 500 }],
+      [{ SHUTDOWN_DELAY: '2s' }, { shutdownDelay: 2_000 }],
+      [{ RATE_LIMIT_WINDOW: '1d' }, { quota: { limit: 20, window: 86_400 } }],
+      [{ KEEP_DELIVERIES: '30d' }, { keepDeliveries: 30 * 86_400_000 }],
+      [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
+    ]
+    for (const [env, expected] of rows) assert.partialDeepStrictEqual(await configured(env), expected)
   })
 
   test('the cookie is Secure exactly when the public address is https', async () => {

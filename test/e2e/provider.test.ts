@@ -77,14 +77,6 @@ const points: readonly Point[] = [
     told: true,
   },
   {
-    name: 'during the delivery to the automation, before the effect',
-    arrange: scene => scene.hold(SEND, 'before the effect'),
-    isReached: isHeldAlone,
-    leaves: { ...listed, delivered: 1 },
-    vendorHas: [1, 0],
-    told: true,
-  },
-  {
     name: 'during the delivery to the automation, after the effect',
     arrange: scene => scene.hold(SEND, 'after the effect'),
     isReached: isHeldAlone,
@@ -141,22 +133,6 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
       assertOnce(scene)
     })
   }
-
-  test('before confirm, with an address that the vendor had: there is no event, then either', { skip }, async t => {
-    const scene = await stage(t, patient)
-    scene.fake.had(EMAIL)
-    stallBefore('update of state on contact', scene)
-    const program = await scene.run()
-    const answer = visit(program, EMAIL)
-    await until(() => isStalled(scene))
-    await program.end('SIGKILL')
-    assert.equal(await answer, null)
-    endLeases(scene)
-    unstall(scene)
-    await assertCompleted(scene)
-    assert.equal(contactsIn(scene.path)[0]?.events, 0)
-    assert.deepEqual([scene.fake.starts(EMAIL), scene.asked(HOOK).length], [0, 0])
-  })
 })
 
 /** Within the 10 seconds that orchestrators wait before they kill. */

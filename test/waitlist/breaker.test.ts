@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Breaker, breaker } from '../../src/waitlist/delivery/breaker.ts'
 import type { DeliveryResult, Failure } from '../../src/waitlist/ports/destination.ts'
-import { keptLog, type Line } from './log.ts'
+import { keptLog } from './log.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -16,18 +16,9 @@ const asking = (milliseconds: number): Failure => ({ is: 'unreached', why: '429'
 
 const alone: Failure = { is: 'unreached', why: 'not this one', alone: true }
 
-interface Bench extends Breaker {
-  readonly clock: { now: number }
-  readonly lines: readonly Line[]
-  /** How often it closed. */
-  closings(): number
-  /** So many attempts that end like this, each for another delivery. */
-  attempts(count: number, result: DeliveryResult): void
-  /** One attempt, of a delivery that nobody met before unless it is named. */
-  attempt(result: DeliveryResult, delivery?: number): 'destination' | 'delivery'
-}
+type Bench = ReturnType<typeof bench>
 
-function bench(longestPause = 8 * SECOND): Bench {
+function bench(longestPause = 8 * SECOND) {
   const clock = { now: 1_000_000 }
   const { log, lines } = keptLog()
   let closings = 0
@@ -41,6 +32,7 @@ function bench(longestPause = 8 * SECOND): Bench {
     closed: () => void closings++,
     clock: () => clock.now,
   })
+  /** One attempt, of a delivery that nobody met before unless it is named. */
   const attempt = (result: DeliveryResult, delivery = deliveries++) => {
     made.begin()
     return made.note(result, delivery)
@@ -49,9 +41,11 @@ function bench(longestPause = 8 * SECOND): Bench {
     ...made,
     clock,
     lines,
+    /** How often it closed. */
     closings: () => closings,
     attempt,
-    attempts(count, result) {
+    /** So many attempts that end like this, each for another delivery. */
+    attempts(count: number, result: DeliveryResult) {
       for (let i = 0; i < count; i++) attempt(result)
     },
   }

@@ -122,9 +122,4 @@ describe('what counts amount to', () => {
     const { today, perMinute, perHour, last30Days } = statsOf(countsOf(at, [at + 30_000]), 'UTC')
     assert.deepEqual([today, last30Days, perMinute.at(-1)!.count, perHour.at(-1)!.count], [1, 1, 1, 1])
   })
-
-  test('the total is of those who are listed and those who are pending; nobody is held', () => {
-    const { total, listed, pending, held } = statsOf(countsOf(Date.UTC(2026, 10, 22), []), 'UTC')
-    assert.deepEqual({ total, listed, pending, held }, { total: 3, listed: 2, pending: 1, held: 0 })
-  })
 })

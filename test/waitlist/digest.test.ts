@@ -176,16 +176,4 @@ describe('a channel that fails', { timeout: 60_000 }, () => {
     await here.pass(60, loop)
     assert.deepEqual(here.news().slice(1), [joined(4, 4)])
   })
-
-  test('a bug in the channel is no end of the process: it is told again, saying that it may be a repetition', async t => {
-    const here = await scene(t)
-    let bugs = 1
-    const loop = here.process({}, async () => {
-      if (bugs-- > 0) throw new TypeError('text is undefined')
-      return { is: 'delivered' }
-    })
-    await here.joins()
-    await here.pass(100, loop)
-    assert.deepEqual(here.news(), [joined(1, 1), joined(1, 1, 1)])
-  })
 })

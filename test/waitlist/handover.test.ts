@@ -184,14 +184,6 @@ describe('a pending contact and more than one who asks', { timeout: 60_000 }, ()
       assert.deepEqual([left, here.announced()], [[['listed', 1, 'second']], 1])
     })
   }
-
-  test('a bug in the provider is an unclear outcome', async t => {
-    const here = await scene(t, () => Promise.reject(new TypeError('undefined is not a function')))
-    assert.deepEqual(await here.visit(EMAIL), kept)
-    const [row] = here.pending()
-    assert.deepEqual([row!.doubt, row!.leased], [1, 0])
-    assert.match(row!.why!, /TypeError/)
-  })
 })
 
 const POISON = 'poison@example.com'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Loop, loop, type Work } from '../../src/waitlist/delivery/loop.ts'
+import { loop, type Work } from '../../src/waitlist/delivery/loop.ts'
 import { moment } from './scene.ts'
 
 const wait = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
@@ -9,17 +9,9 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await wait(2)
 }
 
-interface Bench {
-  readonly loop: Loop
-  /** What is found by the next look. */
-  readonly items: number[]
-  readonly done: number[]
-  readonly failures: string[]
-  takes(): number
-}
-
 /** A loop over numbers that are there, with a rest that no test waits for unless it says so. */
-function working(t: TestContext, parts: Partial<Work<number>> = {}): Bench {
+function working(t: TestContext, parts: Partial<Work<number>> = {}) {
+  /** What is found by the next look. */
   const items: number[] = []
   const done: number[] = []
   const failures: string[] = []

@@ -20,42 +20,12 @@ export type Trouble = (typeof troubles)[number]
 export const lineNames = ['creating', 'starting', 'receiving'] as const
 export type LineName = (typeof lineNames)[number]
 
-/** The line to somebody outside. Carries calls there and answers back, unless it is told otherwise. */
-export interface Line {
-  /** Happens to the next call. */
-  next(what: Trouble | null): void
-  /** Happens to every call until it is null. */
-  always(what: Trouble | null): void
-  /** `about`: the address or event; two calls about one at the same time are a fault. */
-  carry<Answer>(about: string, leave: AbortSignal, effect: () => Answer): Promise<Answer | Failure>
-  /** Effects that are still on their way happen now. */
-  arrive(): void
-}
-
 /** What a vendor can promise. */
 export interface Abilities {
   /** It tells a contact that we made from one that the owner made. */
   readonly recognisesOwn: boolean
   /** Milliseconds for which it recognises a repeated start of its automation. */
   readonly repeatable: number
-}
-
-/** A vendor with a list and an automation, and a receiver of webhooks that drops what it has seen, in this process. */
-export interface Outside {
-  readonly lines: Readonly<Record<LineName, Line>>
-  readonly provider: Provider
-  readonly destinations: readonly Destination[]
-  /** Who made the contact of this address: 'owner', or the id that we gave it; undefined: there is none. */
-  madeBy(email: string): string | undefined
-  /** How often the automation was started for it. */
-  starts(email: string): number
-  /** Different events about it that the receiver knows. */
-  events(email: string): number
-  /** The owner adds a contact by hand. False: it is there. */
-  add(email: string): boolean
-  refuses(email: string, refuses: boolean): void
-  /** Whether it ever refused this address to us. */
-  hasRefused(email: string): boolean
 }
 
 /** Milliseconds for one call to the outside. */
@@ -65,7 +35,10 @@ const LATENCY = 20
 /** What the other side asks for when it asks to wait. */
 const ASKED_TO_WAIT = 30 * 60_000
 
-function line(name: LineName, time: Time, fault: (what: string) => void): Line {
+type Line = ReturnType<typeof line>
+
+/** The line to somebody outside. Carries calls there and answers back, unless it is told otherwise. */
+function line(name: LineName, time: Time, fault: (what: string) => void) {
   let planned: Trouble | null = null
   let lasting: Trouble | null = null
   const onTheWay: (() => unknown)[] = []
@@ -96,13 +69,16 @@ function line(name: LineName, time: Time, fault: (what: string) => void): Line {
   }
 
   return {
-    next: what => {
+    /** Happens to the next call. */
+    next(what: Trouble | null) {
       planned = what
     },
-    always: what => {
+    /** Happens to every call until it is null. */
+    always(what: Trouble | null) {
       lasting = what
     },
-    async carry(about, leave, effect) {
+    /** `about`: the address or event; two calls about one at the same time are a fault. */
+    async carry<Answer>(about: string, leave: AbortSignal, effect: () => Answer): Promise<Answer | Failure> {
       if (leave.aborted) return { is: 'unreached', why: 'too late' }
       if (underWay.has(about)) fault(`${name}: two calls about ${about} at the same time`)
       underWay.add(about)
@@ -112,13 +88,17 @@ function line(name: LineName, time: Time, fault: (what: string) => void): Line {
         underWay.delete(about)
       }
     },
+    /** Effects that are still on their way happen now. */
     arrive() {
       for (const effect of onTheWay.splice(0)) effect()
     },
   }
 }
 
-export function outside(time: Time, fault: (what: string) => void, { recognisesOwn, repeatable }: Abilities): Outside {
+export type Outside = ReturnType<typeof outside>
+
+/** A vendor with a list and an automation, and a receiver of webhooks that drops what it has seen, in this process. */
+export function outside(time: Time, fault: (what: string) => void, { recognisesOwn, repeatable }: Abilities) {
   const lines = {
     creating: line('creating', time, fault),
     starting: line('starting', time, fault),
@@ -171,30 +151,31 @@ export function outside(time: Time, fault: (what: string) => void, { recognisesO
   })
   const automation = destination('automation', repeatable, lines.starting, start)
   const receiver = destination('receiver', Number.POSITIVE_INFINITY, lines.receiving, receive)
-  const count = (emails: Iterable<string>, email: string) => [...emails].filter(each => each === email).length
 
+  const provider: Provider = {
+    name: 'vendor',
+    timeout: TIMEOUT,
+    automation,
+    createContact: (contact, doubt, leave) =>
+      lines.creating.carry(emailKey(contact.email), leave, () => create(contact, doubt)),
+    remove: async () => ({ is: 'absent' }),
+    check: async () => null,
+    close: async () => {},
+  }
   return {
     lines,
-    provider: {
-      name: 'vendor',
-      timeout: TIMEOUT,
-      automation,
-      createContact: (contact, doubt, leave) =>
-        lines.creating.carry(emailKey(contact.email), leave, () => create(contact, doubt)),
-      remove: async () => ({ is: 'absent' }),
-      check: async () => null,
-      close: async () => {},
-    },
+    provider,
     destinations: [automation, receiver],
-    madeBy: email => made.get(email),
-    starts: email =>
-      count(
-        started.map(each => each.email),
-        email,
-      ),
-    events: email => count(received.values(), email),
-    add: email => !made.has(email) && !!made.set(email, 'owner'),
-    refuses: (email, refuses) => void (refuses ? refusing.add(email) : refusing.delete(email)),
-    hasRefused: email => refused.has(email),
+    /** Who made the contact of this address: 'owner', or the id that we gave it; undefined: there is none. */
+    madeBy: (email: string) => made.get(email),
+    /** How often the automation was started for it. */
+    starts: (email: string) => started.filter(each => each.email === email).length,
+    /** Different events about it that the receiver knows. */
+    events: (email: string) => [...received.values()].filter(each => each === email).length,
+    /** The owner adds a contact by hand. False: it is there. */
+    add: (email: string) => !made.has(email) && !!made.set(email, 'owner'),
+    refuses: (email: string, refuses: boolean) => void (refuses ? refusing.add(email) : refusing.delete(email)),
+    /** Whether it ever refused this address to us. */
+    hasRefused: (email: string) => refused.has(email),
   }
 }

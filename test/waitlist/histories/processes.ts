@@ -53,23 +53,6 @@ export interface Parts {
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
 }
 
-/** All processes over one store: mostly one; more when some slept for a while. */
-export interface Processes {
-  /** What happens to the next process that comes to this moment; null: nothing more. */
-  destine(fate: Fate | null): void
-  /** A visitor comes. */
-  visit(signup: Signup, over: (told: Joined['is'] | 'failed') => void): Work
-  /** One step of these loops of every process, after this time. */
-  step(what: 'handOvers' | 'outboxes', after?: number): Work[]
-  /** Lets time pass until this work is over, or whoever does it is dead or asleep. Somebody is running afterwards. */
-  through(...work: readonly Work[]): Promise<void>
-  pass(milliseconds: number): Promise<void>
-  /** Ends all but those that sleep, and starts one. */
-  restart(): void
-  /** Wakes every process that sleeps, after this time. They go on where they were. */
-  wake(after: number): Work[]
-}
-
 const never = () => new Promise<never>(() => {})
 const leave = new AbortController().signal
 
@@ -182,7 +165,8 @@ async function quiet(): Promise<void> {
   } while (asked.size > 0)
 }
 
-export function startProcesses(parts: Parts): Processes {
+/** All processes over one store: mostly one; more when some slept for a while. */
+export function startProcesses(parts: Parts) {
   const { time, fault } = parts
   const leases = new Map<number, string>()
   let destined: Fate | null = null
@@ -218,10 +202,12 @@ export function startProcesses(parts: Parts): Processes {
   }
 
   return {
-    destine(fate) {
+    /** What happens to the next process that comes to this moment; null: nothing more. */
+    destine(fate: Fate | null) {
       destined = fate
     },
-    visit(signup, over) {
+    /** A visitor comes. */
+    visit(signup: Signup, over: (told: Joined['is'] | 'failed') => void): Work {
       const by = running.at(-1)!
       const notStored = (error: Error): void => {
         over('failed')
@@ -229,7 +215,8 @@ export function startProcesses(parts: Parts): Processes {
       }
       return { by, done: by.visit(signup).then(({ is }) => over(is), notStored) }
     },
-    step: (what, after = 0) =>
+    /** One step of these loops of every process, after this time. */
+    step: (what: 'handOvers' | 'outboxes', after = 0): Work[] =>
       running.flatMap(by =>
         [by[what]].flat().map(({ once }) => ({
           by,
@@ -239,18 +226,21 @@ export function startProcesses(parts: Parts): Processes {
             .then(() => {}, failed),
         })),
       ),
-    async through(...work) {
+    /** Lets time pass until this work is over, or whoever does it is dead or asleep. Somebody is running afterwards. */
+    async through(...work: readonly Work[]) {
       await finish(work)
       running = running.filter(process => process.state() === 'alive')
       if (running.length === 0) running = [start()]
     },
-    pass: milliseconds => time.pass(milliseconds, quiet),
+    pass: (milliseconds: number) => time.pass(milliseconds, quiet),
+    /** Ends all but those that sleep, and starts one. */
     restart() {
       // What one keeps, to be stored later, ends with it.
       for (const process of running) process.end()
       running = [start()]
     },
-    wake(after) {
+    /** Wakes every process that sleeps, after this time. They go on where they were. */
+    wake(after: number): Work[] {
       const work = asleep
       asleep = []
       const woken = [...new Set(work.map(({ by }) => by))]
