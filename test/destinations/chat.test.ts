@@ -268,12 +268,6 @@ describe('what a channel makes of an answer', { concurrency: 4, timeout: 60_000 
       for (const secret of fake.secrets) assert.ok(!why.includes(secret), why)
     })
 
-    test(`${fake.chat.title}: where nobody is, the address is not in the log either`, async t => {
-      const outcome = await channelAt(t, fake, 'http://127.0.0.1:1').tell(joined(1), never)
-      assert.equal(outcome.is, 'unreached')
-      for (const secret of fake.secrets) assert.ok(!JSON.stringify(outcome).includes(secret))
-    })
-
     test(`${fake.chat.title}: of messages at once, one a second leaves`, async t => {
       const { channel, server } = await opened(t, fake)
       const began = performance.now()

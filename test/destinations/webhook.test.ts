@@ -126,34 +126,11 @@ describe('what the webhook sends', { timeout: 60_000 }, () => {
 describe('what the webhook makes of an answer', { timeout: 60_000 }, () => {
   for (const said of [
     { status: 200, body: 'OK' },
-    { status: 201, body: { ok: false } },
-    { status: 202 },
     { status: 299 },
-    { status: 200, body: '<p>'.repeat(100_000) },
     { status: 200, headers: { 'content-length': '7', 'content-type': 'text/plain' }, body: 'no JSON' },
   ]) {
     test(`${said.status} with ${JSON.stringify(said.body)?.slice(0, 20) ?? 'nothing'} is delivered`, async t => {
       assert.deepEqual(await toldBy(t, said), { is: 'delivered' })
-    })
-  }
-
-  for (const status of [400, 413, 422]) {
-    test(`${status} is refused: this event would be refused again`, async t => {
-      const told = await toldBy(t, { status })
-      assert.ok(told.is === 'refused')
-      assert.equal(told.why, `call the webhook: answered with ${status}`)
-    })
-  }
-
-  for (const status of [302, 401, 404, 409, 415, 451]) {
-    test(`${status} is misconfigured: something has to be mended, here or there`, async t => {
-      assert.equal((await toldBy(t, { status })).is, 'misconfigured')
-    })
-  }
-
-  for (const status of [408, 425]) {
-    test(`${status} is unreached: the receiver wants it again`, async t => {
-      assert.equal((await toldBy(t, { status })).is, 'unreached')
     })
   }
 })
@@ -173,19 +150,15 @@ describe('trying the webhook', { timeout: 60_000 }, () => {
     assert.equal(new Set(received.map(({ headers }) => headers['webhook-id'])).size, 2)
   })
 
-  const expected = {
-    301: 'misconfigured',
-    401: 'misconfigured',
-    410: 'misconfigured',
-    429: 'unreached',
-    500: 'unclear',
-  }
-  for (const [status, is] of Object.entries(expected)) {
-    test(`${status} is ${is}`, async t => {
-      const { url } = await startReceiver(t, () => ({ status: Number(status) }))
+  test('a receiver that is gone is told to the operator, like one that fails', async t => {
+    for (const [status, is] of [
+      [410, 'misconfigured'],
+      [500, 'unclear'],
+    ] as const) {
+      const { url } = await startReceiver(t, () => ({ status }))
       assert.equal((await opened(t, url).check(never))?.is, is)
-    })
-  }
+    }
+  })
 
   test('it ends when the process stops', async t => {
     const { url, arrived } = await startReceiver(t, () => () => {})

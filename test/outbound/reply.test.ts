@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { excerpt } from '../../src/outbound/excerpt.ts'
-import { judge, retryAfter } from '../../src/outbound/reply.ts'
+import { judge, judgeDelivery, retryAfter } from '../../src/outbound/reply.ts'
 
 describe('what a status means where nothing more is known', () => {
   const reply = { is: 'answered', safe: false, fields: {}, json: undefined, summary: 'told' } as const
@@ -14,6 +14,13 @@ describe('what a status means where nothing more is known', () => {
       assert.match(outcome.why, /^told/)
     })
   }
+
+  test('of what is said about one event, 400, 413 and 422 refuse it alone', () => {
+    for (const status of [400, 413, 422]) assert.equal(judgeDelivery({ ...reply, status }).is, 'refused')
+    for (const status of [401, 404, 409, 415, 451])
+      assert.equal(judgeDelivery({ ...reply, status }).is, 'misconfigured')
+    for (const status of [408, 425]) assert.equal(judgeDelivery({ ...reply, status }).is, 'unreached')
+  })
 
   test('a look that makes no sense, or fails, has changed nothing in any case', () => {
     assert.equal(judge({ ...reply, safe: true, status: 200 }).is, 'unreached')
