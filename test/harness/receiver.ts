@@ -124,7 +124,7 @@ export const say =
   }
 export const never: Deed = () => {}
 export const reset: Deed = response => void response.destroy()
-export const html = say({
+const html = say({
   status: 502,
   headers: { 'content-type': 'text/html' },
   body: '<html><body><h1>502 Bad Gateway</h1></body></html>',

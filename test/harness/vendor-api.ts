@@ -8,7 +8,6 @@ type Members = Readonly<Record<string, object | boolean>>
 /** The words in which documents describe bodies, as JSON Schemas. */
 export const text = { type: 'string' }
 export const whole = { type: 'integer' }
-export const number = { type: 'number' }
 export const yesOrNo = { type: 'boolean' }
 export const listOf = (items: object) => ({ type: 'array', items })
 /** An object with these members, of which `optional` may be absent; it may have others. */
@@ -41,7 +40,7 @@ export const taking =
     return does(received)
   }
 
-export interface Api {
+interface Api {
   /** By method and path, such as "GET /people/{id}". */
   readonly routes: Readonly<Record<string, Route>>
   /** The answer to a call that goes no further, such as one with a wrong key. */
