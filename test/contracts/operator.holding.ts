@@ -211,17 +211,5 @@ export function holdingContract(name: string, make: MakeDesk): void {
       assert.equal((await desk.operator.release({}, alone, course)).done, 300 - done)
       assert.deepEqual(emailsOf(await store.claim('webhook', 1_000)), order)
     })
-
-    test('an instance without holds knows who is held, and tells of them once they are released', async t => {
-      const desk = await make(t)
-      const before = await opened(desk.place, t, { holds })
-      await hold(before, ['ada@example.com'])
-      await before.close()
-      const store = await opened(desk.place, t, { destinations: ['webhook'] })
-      assert.deepEqual(await store.admit(signup('Ada', 'ada@example.com')), { is: 'still held' })
-      assert.deepEqual(await store.claim('webhook', 10), [])
-      await desk.operator.release({ addresses: ['ada@example.com'] }, { ...alone, destinations: ['webhook'] }, course)
-      assert.deepEqual(emailsOf(await store.claim('webhook', 10)), ['ada@example.com'])
-    })
   })
 }

@@ -141,14 +141,14 @@ export function importContract(
       const announcement = { eventName: 'joined', provider: 'provider', destinations: ['webhook'] }
       await add(desk, [entry('Bob', 'bob@example.com')], { announcement })
       assert.deepEqual(
-        (await stored(desk.sql)).map(({ state, event_name }) => [state, event_name]),
-        [['pending', null]],
-      )
-      const deliveries = await desk.sql('select destination, attempts, token from delivery')
-      assert.deepEqual(
-        deliveries.map(({ destination, attempts, token }) => [destination, attempts, token]),
+        (await desk.operator.deliveries({ limit: 9 })).map(({ destination, attempts, eventId }) => [
+          destination,
+          attempts,
+          eventId,
+        ]),
         [['provider', 0, null]],
       )
+      assert.equal((await desk.store.claim('provider', 9))[0]?.contact.state, 'pending')
     })
 
     test('who is held comes back held with the reason, also announced, and nobody is told', async t => {
@@ -172,18 +172,17 @@ export function importContract(
       )
     })
 
-    for (const keepsMailboxes of [true, false]) {
-      test(`the mailbox behind an address is ${keepsMailboxes ? 'stored, if it is one that is known' : 'not stored'}; nobody is held for it`, async t => {
-        const desk = await open(t)
-        const entries = ['A.da+1@GMail.com', 'ada@googlemail.com', 'bob@example.com'].map(email => entry('Ada', email))
-        assert.deepEqual(await add(desk, entries, { keepsMailboxes }), { added: 3, existing: 0, erased: 0 })
-        const rows = await desk.sql('select state, mailbox from contact order by number')
-        assert.deepEqual(
-          rows.map(({ state, mailbox }) => [state, mailbox]),
-          ['ada@gmail.com', 'ada@gmail.com', null].map(mailbox => ['listed', keepsMailboxes ? mailbox : null]),
-        )
-      })
-    }
+    test('the mailbox behind an address is stored if that is wanted and it is one that is known; nobody is held for it', async t => {
+      const desk = await open(t)
+      const spellings = ['A.da+1@GMail.com', 'ada@googlemail.com', 'bob@example.com'].map(email => entry('Ada', email))
+      assert.equal((await add(desk, spellings, { keepsMailboxes: true })).added, 3)
+      await add(desk, [entry('Cyd', 'c.yd@gmail.com')])
+      const rows = await desk.sql('select state, mailbox from contact order by number')
+      assert.deepEqual(
+        rows.map(({ state, mailbox }) => [state, mailbox]),
+        ['ada@gmail.com', 'ada@gmail.com', null, null].map(mailbox => ['listed', mailbox]),
+      )
+    })
 
     test('thousands are added in the order of their entries, beside signups; a signal ends it between two steps', async t => {
       const desk = await open(t)

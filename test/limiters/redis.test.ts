@@ -36,16 +36,6 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
 
   limiterContract('Redis or Valkey', async (t, quota) => (await opened(t, quota)).limiter)
 
-  test('a hanging server is waited for 50 ms where nothing else is said', async t => {
-    const own = await startRedis()
-    t.after(() => own.remove())
-    const limiter = redisLimiter({ location: readRedisUrl(own.url)!, limit: 3, window: 600 })
-    t.after(() => limiter.close())
-    await until(() => answers(limiter))
-    own.pause()
-    await assert.rejects(limiter.take('somebody'), { message: 'no answer within 50 ms' })
-  })
-
   test('a server that forgot the script counts each attempt once all the same', async t => {
     const { limiter } = await opened(t, { limit: 1_000, window: 600 })
     assert.equal((await limiter.take(client)).remaining, 999)
@@ -66,15 +56,11 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
     assert.equal(attempts.filter(({ admitted }) => admitted).length, 37)
   })
 
-  const step = fc.record({
-    pause: fc.integer({ min: 0, max: 12 }),
-    clients: fc.integer({ min: 1, max: 20 }),
-    times: fc.integer({ min: 1, max: 4 }),
-  })
   // An interval is at least 30 seconds, also of a network, so that it makes no difference how long the test takes.
-  for (const { network, quotas, numRuns } of [
+  for (const { network, most, quotas, numRuns } of [
     {
       network: false,
+      most: 4,
       numRuns: 60,
       quotas: [
         [1, 60],
@@ -83,9 +69,14 @@ describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
         [37, 86_400],
       ],
     },
-    { network: true, numRuns: 30, quotas: [[3, 86_400]] },
+    { network: true, most: 20, numRuns: 20, quotas: [[3, 86_400]] },
   ] as const) {
     test(`${network ? 'in a network too ' : ''}every answer is that of the limiter in memory, whatever came before`, async t => {
+      const step = fc.record({
+        pause: fc.integer({ min: 0, max: 12 }),
+        clients: fc.integer({ min: 1, max: most }),
+        times: fc.integer({ min: 1, max: 4 }),
+      })
       const limiters = await Promise.all(
         quotas.map(async ([limit, window]) => ({ limit, window, ...(await opened(t, { limit, window })) })),
       )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { StoreLocation } from '../../src/stores/location.ts'
@@ -86,11 +86,6 @@ interface Target {
 }
 
 const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
-  async 'PostgreSQL without tables'() {
-    const url = await server!.database()
-    const state = () => rowsIn(url, "select relname from pg_class where relnamespace = 'public'::regnamespace")
-    return { to: postgres(url), state, list: () => listOn(url) }
-  },
   async 'PostgreSQL with empty tables'() {
     const url = await server!.database()
     await (await postgresStore({ url, eventName: 'waitlist.joined', log: recordingLog().log })).close()
@@ -105,11 +100,6 @@ const targets: Readonly<Record<string, (t: TestContext) => Promise<Target>>> = {
   async 'no file'(t) {
     const path = join(temporaryFolder(t), 'copy.db')
     return { to: sqlite(path), state: async () => existsSync(path), list: async () => listIn(path) }
-  },
-  async 'a file with empty tables'(t) {
-    const path = join(temporaryFolder(t), 'copy.db')
-    writeList(path, {})
-    return { to: sqlite(path), state: async () => readFileSync(path, 'hex'), list: async () => listIn(path) }
   },
 }
 

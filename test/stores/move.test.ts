@@ -423,13 +423,6 @@ describe('the file that is made', { timeout: 120_000 }, () => {
     )
   })
 
-  test('does not take the log of another one that had its name', async t => {
-    const { from, copy } = await scene(t)
-    writeFileSync(`${copy}-wal`, 'left')
-    await assert.rejects(moved(from, sqlite(copy)), cannot(/copy\.db-wal was left by another database .*; remove it\./))
-    assert.equal(existsSync(copy), false)
-  })
-
   test('is reached through a link, too', async t => {
     const { from, path, copy, folder } = await scene(t)
     writeList(copy, {})

@@ -112,16 +112,6 @@ describe('what an operator does with a SQLite file alone', { timeout: 60_000 }, 
     assert.ok(text().includes('last@example.com'))
     assert.equal((await store.admit(signup('Visitor', 'next@example.com'))).is, 'listed now')
   })
-
-  test('while the reader of an export rests, the service can shorten its log', async t => {
-    const { store, operator, sql } = await openDesk(inFile, t)
-    await store.admit(signup('Ada', 'ada@example.com'))
-    for await (const { email } of await operator.contacts()) {
-      assert.equal(email, 'ada@example.com')
-      const [checkpoint] = await sql('pragma wal_checkpoint(truncate)')
-      assert.equal(checkpoint!.busy, 0)
-    }
-  })
 })
 
 describe('what an operator does with PostgreSQL alone', { timeout: 60_000 }, () => {

@@ -1,7 +1,7 @@
 /** The gate on PostgreSQL, while connections and instances are lost. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BEGIN, gating, LOCK } from '../../src/stores/postgres/gate.ts'
+import { BEGIN, LOCK } from '../../src/stores/postgres/gate.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
@@ -138,24 +138,6 @@ describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
     assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 2, last: null })
     await other.query('commit')
     assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 1, last: null })
-  })
-
-  test('where membership is not disclosed, as much is asked about a known address as about a new one', async t => {
-    const { url, open } = await stage(t)
-    await (await open(false)).admit(signup('Ada', 'ada@gmail.com'))
-    const client = await session(t, url)
-    const statements = async (email: string, syncsKnown: boolean) => {
-      const asked: string[] = []
-      const gate = gating({ rules, syncsKnown, now: () => null })
-      await gate([{ signup: signup('Ada', email), key: email }], async (text, values) => {
-        asked.push(text)
-        return (await client.query(text, values as unknown[])).rows
-      })
-      return asked
-    }
-    const [fresh, known] = [await statements('eve@gmail.com', true), await statements('ada@gmail.com', true)]
-    assert.deepEqual(known, fresh)
-    assert.ok((await statements('ada@gmail.com', false)).length < fresh.length)
   })
 
   test('what others stored while it waited for them is seen, whatever the database says about isolation', async t => {

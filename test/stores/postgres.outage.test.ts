@@ -1,6 +1,6 @@
 /** What passes is waited for, for a short while; what does not ends in `StoreUnavailable`; nothing ends the process. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { postgres } from '../../src/stores/postgres/client.ts'
@@ -8,16 +8,14 @@ import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { sharedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { openedOn, session } from './postgres.stage.ts'
 
-const server = await startPostgres({ settings: { ...unsynced, max_connections: '20' } })
-after(() => server.remove())
-
+const server = await sharedPostgres()
 const opened = openedOn(server)
 
 test('an outage in which some statements succeed, as on a full disk, is told once, and its end when none fails', async t => {
@@ -86,7 +84,9 @@ test('where transactions are serializable, what conflicts is tried again', async
 test('a server without a free connection is an outage, and passes', {
   skip: !isSlow && 'it runs in .ci/run',
 }, async t => {
-  const { store, url } = await opened(t)
+  const server = await startPostgres({ settings: { ...unsynced, max_connections: '20' } })
+  t.after(() => server.remove())
+  const { store, url } = await openedOn(server)(t)
   const others: pg.Client[] = []
   // All but those that are kept for superusers, of which there are none but this one.
   await server.run(url, "create role crowd login superuser password 'x'")
@@ -114,7 +114,11 @@ test('a server that became read only takes no signups, and says so; then it take
   const { store, url } = await opened(t)
   const name = new URL(url).pathname.slice(1)
   const end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'waitlist'"
-  await server.run(url, `alter database ${name} set default_transaction_read_only = on`, end)
+  await server.run(
+    url,
+    `alter database ${name} set default_transaction_read_only = on`,
+    `${end} and datname = current_database()`,
+  )
   await assert.rejects(store.check(), StoreUnavailable)
   const late = store.admit(signup('Ada', 'ada@example.com'))
   await server.run(

@@ -64,6 +64,64 @@ async function eachOnce(url: string, acknowledged: readonly string[]): Promise<v
   assert.ok(contacts.every(({ events, deliveries }) => events === 1 && deliveries === 1))
 }
 
+async function crash(): Promise<void> {
+  await server.stop('immediate')
+  await server.start()
+}
+
+test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', {
+  timeout: 60_000,
+}, async t => {
+  const url = await server.database()
+  const parts = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
+  const stores = [await postgresStore(parts), await postgresStore({ ...parts, provider: 'provider' })] as const
+  const [listing, asking] = stores
+  t.after(() => Promise.all(stores.map(store => store.close())))
+  const seen = async () => (await contactsIn(url)).map(({ email, state, events }) => [email, state, events])
+
+  await server.run(url, 'create table lost as select 1')
+  await listing.admit(signup('Ada', 'ada@example.com'))
+  await crash()
+  assert.deepEqual(await seen(), [['ada@example.com', 'listed', 1]])
+
+  const handOver = await pendingNow(asking, 'bob@example.com')
+  await crash()
+  assert.deepEqual((await seen())[1], ['bob@example.com', 'pending', 0])
+
+  assert.equal(await asking.settle(handOver, { is: 'listed', joined: true }), true)
+  await crash()
+  assert.deepEqual((await seen())[1], ['bob@example.com', 'listed', 1])
+
+  if (isSlow) {
+    const [delivery] = await listing.claim('webhook', 1)
+    await crash()
+    assert.equal((await rowsIn(url, 'select 1 from delivery where token is not null')).length, 1)
+
+    assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
+
+    const cyd = await pendingNow(asking, 'cyd@example.com')
+    assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
+    await crash()
+    assert.equal((await seen()).length, 2)
+
+    const dot = await pendingNow(asking, 'dot@example.com')
+    assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
+    await crash()
+    assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
+
+    assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
+    await crash()
+    assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
+  }
+
+  // That this server does forget is what makes the rest say something.
+  await server.run(url, "update contact set name = 'Forgotten'")
+  await crash()
+  assert.ok((await contactsIn(url)).every(({ name }) => name !== 'Forgotten'))
+})
+
 test('its sessions are ended again and again: nobody is refused, and nothing is stored twice', async t => {
   const { store, url } = await opened(t)
   const operator = await session(t, url)
@@ -134,64 +192,6 @@ test('a server that hangs is unavailable within bounds, and used again when it g
     claimed = [...claimed, ...deliveries.map(({ contact }) => contact.email)]
   }
   assert.deepEqual(claimed.sort(), ['ada@example.com', 'bob@example.com'])
-})
-
-async function crash(): Promise<void> {
-  await server.stop('immediate')
-  await server.start()
-}
-
-test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', {
-  timeout: 60_000,
-}, async t => {
-  const url = await server.database()
-  const parts = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
-  const stores = [await postgresStore(parts), await postgresStore({ ...parts, provider: 'provider' })] as const
-  const [listing, asking] = stores
-  t.after(() => Promise.all(stores.map(store => store.close())))
-  const seen = async () => (await contactsIn(url)).map(({ email, state, events }) => [email, state, events])
-
-  await server.run(url, 'create table lost as select 1')
-  await listing.admit(signup('Ada', 'ada@example.com'))
-  await crash()
-  assert.deepEqual(await seen(), [['ada@example.com', 'listed', 1]])
-
-  const handOver = await pendingNow(asking, 'bob@example.com')
-  await crash()
-  assert.deepEqual((await seen())[1], ['bob@example.com', 'pending', 0])
-
-  assert.equal(await asking.settle(handOver, { is: 'listed', joined: true }), true)
-  await crash()
-  assert.deepEqual((await seen())[1], ['bob@example.com', 'listed', 1])
-
-  if (isSlow) {
-    const [delivery] = await listing.claim('webhook', 1)
-    await crash()
-    assert.equal((await rowsIn(url, 'select 1 from delivery where token is not null')).length, 1)
-
-    assert.equal(await listing.settle(delivery!, { is: 'delivered' }), true)
-    await crash()
-    assert.equal((await rowsIn(url, "select 1 from delivery where state = 'delivered'")).length, 1)
-
-    const cyd = await pendingNow(asking, 'cyd@example.com')
-    assert.equal(await asking.settle(cyd, { is: 'removed', why: 'no such domain' }), true)
-    await crash()
-    assert.equal((await seen()).length, 2)
-
-    const dot = await pendingNow(asking, 'dot@example.com')
-    assert.equal(await asking.settle(dot, { is: 'waiting', wait: 0, doubt: true, why: 'timed out' }), true)
-    await crash()
-    assert.equal((await rowsIn(url, "select 1 from delivery where doubt and why = 'timed out'")).length, 1)
-
-    assert.equal((await listing.admit(signup('Dot', 'DOT@example.com'))).is, 'listed now')
-    await crash()
-    assert.deepEqual((await seen())[2], ['dot@example.com', 'listed', 1])
-  }
-
-  // That this server does forget is what makes the rest say something.
-  await server.run(url, "update contact set name = 'Forgotten'")
-  await crash()
-  assert.ok((await contactsIn(url)).every(({ name }) => name !== 'Forgotten'))
 })
 
 test('a check waits for the disk, also where the server is told not to', { timeout: 60_000 }, async t => {

@@ -2,93 +2,31 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
+import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
-import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import { parseSource } from '../../src/waitlist/rules/signup.ts'
 import { linux, root } from '../../torture/needs.ts'
-import { pendingNow, signup } from '../contracts/store.place.ts'
+import { signup } from '../contracts/store.place.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { openStore } from './sqlite.stage.ts'
 
-/** Changes with each commit of another connection that wrote something. */
-function commitsOn(t: TestContext, path: string): () => number {
-  const database = new DatabaseSync(path)
-  t.after(() => database.close())
-  const version = database.prepare('pragma data_version')
-  return () => version.get()?.data_version as number
-}
-
-const passes = (store: Store): Promise<boolean> =>
-  store.check().then(
-    () => true,
-    error => {
-      assert.ok(error instanceof StoreUnavailable)
-      return false
-    },
-  )
-
-describe('a check commits a signup that it takes back', { concurrency: true, timeout: 60_000 }, () => {
-  test('also after what proves nothing: a repeated signup, a claim and a settlement', async t => {
-    const { store, path } = await openStore(t, { provider: 'provider' })
-    const commits = commitsOn(t, path)
-    const delivery = await pendingNow(store)
-    await pendingNow(store, 'bob@example.com')
-    await wait(1_000)
-    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'still pending')
-    await store.settle(delivery, { is: 'listed', joined: true })
-    assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'already listed')
-    await store.claim('provider', 10)
-    const before = commits()
-    await store.check()
-    assert.equal(commits(), before + 1)
-  })
-
-  test('so it fails where a signup would: in a full file, at once after the first refusal', async t => {
-    const { store, path } = await openStore(t)
-    await store.check()
-    withDatabase(path, database => database.exec('create table bulk (content blob)'))
-    await store.close()
-    const pages = withDatabase(path, database => database.prepare('pragma page_count').get()?.page_count as number)
-    const full = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, maxPages: pages })
-    t.after(() => full.close())
-    for (let i = 0; ; i++) {
-      const refused = await full.admit(signup('V'.repeat(100), `visitor-${i}@example.com`)).catch(error => error)
-      if (refused instanceof StoreUnavailable) break
-    }
-    assert.equal(await passes(full), false)
-  })
-
-  test('with the longest source that a signup may have, where sources are kept', async t => {
-    const value = encodeURIComponent('🚀'.repeat(100))
-    const longest = parseSource(sourceParameters.map(name => `${name}=${value}`).join('&'))
-    for (const [trackSources, bytes] of [
-      [true, Buffer.byteLength(JSON.stringify(longest))],
-      [false, null],
-    ] as const) {
-      const { store, path } = await openStore(t, { trackSources })
-      withDatabase(path, database =>
-        database.exec(
-          'create table seen (bytes); create trigger seen after insert on contact' +
-            ' begin insert into seen values (length(cast(new.source as blob))); end',
-        ),
-      )
-      await store.check()
-      const seen = withDatabase(path, database => database.prepare('select bytes from seen').all())
-      assert.deepEqual(
-        seen.map(each => each.bytes),
-        [bytes],
-      )
-    }
-  })
+test('a check fails where a signup would: in a full file, at once after the first refusal', async t => {
+  const { store, path } = await openStore(t)
+  await store.check()
+  withDatabase(path, database => database.exec('create table bulk (content blob)'))
+  await store.close()
+  const pages = withDatabase(path, database => database.prepare('pragma page_count').get()?.page_count as number)
+  const full = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0, maxPages: pages })
+  t.after(() => full.close())
+  for (let i = 0; ; i++) {
+    const refused = await full.admit(signup('V'.repeat(100), `visitor-${i}@example.com`)).catch(error => error)
+    if (refused instanceof StoreUnavailable) break
+  }
+  await assert.rejects(full.check(), StoreUnavailable)
 })
 
 /** What runs a program as another user; undefined: that is not possible here, and the test is skipped. */

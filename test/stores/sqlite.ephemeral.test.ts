@@ -15,13 +15,10 @@ const layer = (upper: string, point = '/', lowerdir = lower) =>
 /** The root of a container as its engines mount it. */
 const roots = {
   Docker: layer(`/var/lib/docker/overlay2/${id}/diff`),
-  'Docker with user namespaces': layer(`/var/lib/docker/100000.100000/overlay2/${id}/diff`),
   'Docker with the store of containerd': layer(
     '/var/lib/docker/containerd/daemon/io.containerd.snapshotter.v1.overlayfs/snapshots/73/fs',
   ),
   Kubernetes: layer('/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/1543/fs'),
-  k3s: layer('/var/lib/rancher/k3s/agent/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/8/fs'),
-  'Podman and CRI-O': layer(`/var/lib/containers/storage/overlay/${id}/diff`),
   'rootless Podman': layer(`/home/ada/.local/share/containers/storage/overlay/${id}/diff`),
   'rootless Podman of old kernels':
     '700 650 0:60 / / rw,nodev,noatime - fuse.fuse-overlayfs fuse-overlayfs rw,user_id=0,group_id=0,default_permissions',

@@ -8,8 +8,8 @@ import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
 import { storeContract } from '../contracts/store.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
 import { quickFolder } from '../waitlist/scene.ts'
+import { openStore } from './sqlite.stage.ts'
 
 storeContract('SQLite in a file', async t => {
   const path = join(quickFolder(t), 'waitlist.db')
@@ -26,9 +26,7 @@ storeContract('SQLite in a file', async t => {
 })
 
 test('a time that no program can read is refused when it is written by hand, and ends no process', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
-  t.after(() => store.close())
+  const { store, path } = await openStore(t, { destinations: ['webhook'] })
   await store.admit(signup('Ada', 'ada@example.com'))
   const nanoseconds = '1763000000000000000'
   for (const column of ['created_at', 'event_at']) {
@@ -38,9 +36,7 @@ test('a time that no program can read is refused when it is written by hand, and
 })
 
 test('in a shell without foreign keys a deleted contact takes its deliveries along', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
-  t.after(() => store.close())
+  const { store, path } = await openStore(t, { destinations: ['webhook'] })
   for (const who of ['ada', 'eve']) await store.admit(signup(who, `${who}@example.com`))
   const sql = sqlOn(path)
   await sql("delete from contact where email = 'eve@example.com'", 'unchecked')
@@ -48,14 +44,7 @@ test('in a shell without foreign keys a deleted contact takes its deliveries alo
 })
 
 test('a trigger that was made by hand refuses signups with their proofs, is told, and ends no process', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({
-    path,
-    eventName: 'waitlist.joined',
-    minimumFree: 0,
-    holds: { above: null, window: 1, suspicious: false },
-  })
-  t.after(() => store.close())
+  const { store, path } = await openStore(t, { holds: { above: null, window: 1, suspicious: false } })
   const sql = sqlOn(path)
   await sql("create trigger no after insert on contact begin select raise(abort, 'nobody joins today'); end")
   const proof = { nonce: 'one', expires: new Date(Date.now() + 600_000) }
@@ -66,9 +55,7 @@ test('a trigger that was made by hand refuses signups with their proofs, is told
 })
 
 test('a counter that was set by hand to its end refuses signups, is told, and ends no process', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-  t.after(() => store.close())
+  const { store, path } = await openStore(t)
   await store.admit(signup('Ada', 'ada@example.com'))
   const sql = sqlOn(path)
   for (const number of [2n ** 53n, 2n ** 63n - 1n]) {
@@ -80,8 +67,7 @@ test('a counter that was set by hand to its end refuses signups, is told, and en
 })
 
 test('a store that is closed while it counts leaves no log behind', async t => {
-  const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  const { store, path } = await openStore(t)
   await store.admit(signup('Ada', 'ada@example.com'))
   const [count, counts] = [store.countListed(), store.counts()]
   await store.close()
