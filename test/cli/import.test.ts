@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { operatorOf } from '../../src/app/database.ts'
 import { csvField, withoutApostrophe } from '../../src/cli/formats.ts'
@@ -23,13 +23,12 @@ import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
 import { runCommand, runProgram } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 
 const eventName = 'waitlist.joined'
 

@@ -3,14 +3,13 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../harness/folder.ts'
-import { startPostgres, unsynced } from '../harness/postgres.ts'
+import { sharedPostgres } from '../harness/postgres.ts'
 import { rowsIn as query } from '../harness/postgres-database.ts'
 import { runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { listIn, listOn, manyContacts, writeList } from '../stores/move.scene.ts'
 
-const server = await startPostgres({ settings: unsynced })
-after(() => server.remove())
+const server = await sharedPostgres()
 
 /** A folder with `data/waitlist.db`, where the program looks by default. */
 function listed(t: Pick<TestContext, 'after'>, contacts: number): { readonly cwd: string; readonly path: string } {

@@ -148,7 +148,7 @@ export function importContract(
         ]),
         [['provider', 0, null]],
       )
-      assert.equal((await desk.store.claim('provider', 9))[0]?.contact.state, 'pending')
+      assert.equal((await desk.operator.person('bob@example.com')).contact?.state, 'pending')
     })
 
     test('who is held comes back held with the reason, also announced, and nobody is told', async t => {

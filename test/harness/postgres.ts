@@ -31,7 +31,7 @@ export interface PostgresServer extends PostgresDatabases {
   goOn(): void
   /** Stops it and removes all of it. */
   remove(): Promise<void>
-  /** Lets this process end, and ends with it. */
+  /** Lets this process end, and ends with it, also where it is killed. */
   unref(): void
 }
 
@@ -222,8 +222,13 @@ export async function startPostgres({
       remove()
     },
     unref() {
-      running.child.unref()
-      ;(running.child.stderr as Socket).unref()
+      const { pid, stderr } = running.child
+      const ending = 'cat; kill -QUIT $0; while kill -0 $0; do sleep 0.1; done; rm -rf $1'
+      const watch = spawn('sh', ['-c', ending, String(pid), folder], {
+        detached: true,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      })
+      for (const each of [running.child, watch, stderr as Socket, watch.stdin as Socket]) each.unref()
     },
   }
 }
