@@ -7,7 +7,7 @@ export interface Html {
 }
 
 /** Text, also in a quoted attribute; HTML, which stays as it is; null for nothing. */
-type Filling = string | number | Html | readonly Html[] | null
+export type Filling = string | number | Html | readonly Html[] | null
 
 function filled(filling: Filling): string {
   if (filling === null) return ''

@@ -90,13 +90,9 @@ function all(reading: Reading): readonly Metric[] {
     gauge(
       'waitlist_store_takes_signups',
       'Whether a signup could be stored when that was last tried, half a minute ago at most.',
-      store === null ? [] : one(Number(store.takesSignups)),
+      one(store && Number(store.takesSignups)),
     ),
-    gauge(
-      'waitlist_store_free_bytes',
-      'Free space on the disk of the embedded database.',
-      reading.freeSpace === null ? [] : one(reading.freeSpace),
-    ),
+    gauge('waitlist_store_free_bytes', 'Free space on the disk of the embedded database.', one(reading.freeSpace)),
     counter(
       'waitlist_provider_calls_total',
       'Contacts that were handed over to the provider, by how that ended.',
@@ -129,8 +125,8 @@ function all(reading: Reading): readonly Metric[] {
     counter('process_cpu_seconds_total', 'Processor time of all threads.', one(own.cpu)),
     gauge('process_start_time_seconds', 'When the process started, in seconds since 1970.', one(own.startedAt)),
     gauge('process_resident_memory_bytes', 'Resident memory.', one(own.resident)),
-    gauge('process_open_fds', 'Open files and connections.', own.files === null ? [] : one(own.files)),
-    gauge('process_max_fds', 'The most there may be of them.', own.mostFiles === null ? [] : one(own.mostFiles)),
+    gauge('process_open_fds', 'Open files and connections.', one(own.files)),
+    gauge('process_max_fds', 'The most there may be of them.', one(own.mostFiles)),
   ]
 }
 
@@ -177,19 +173,18 @@ function counted({ at, contacts, held, deliveries }: Counts, reading: Reading): 
     gauge(
       'waitlist_counts_age_seconds',
       'How old the counts of contacts and deliveries are.',
-      one(reading.countsAge === null ? 0 : reading.countsAge / 1_000),
+      one((reading.countsAge ?? 0) / 1_000),
     ),
   ]
 }
 
-const counter = (name: string, help: string, values: readonly Sample[]): Metric => ({
-  name,
-  type: 'counter',
-  help,
-  values,
-})
-const gauge = (name: string, help: string, values: readonly Sample[]): Metric => ({ name, type: 'gauge', help, values })
-const one = (value: number): readonly Sample[] => [{ labels: {}, value }]
+const metric =
+  (type: Metric['type']) =>
+  (name: string, help: string, values: readonly Sample[]): Metric => ({ name, type, help, values })
+const [counter, gauge, histogram] = [metric('counter'), metric('gauge'), metric('histogram')]
+
+/** Null: there is none. */
+const one = (value: number | null): readonly Sample[] => (value === null ? [] : [{ labels: {}, value }])
 
 /** `overShare` becomes `over_share`. */
 const byName = (label: string, numbers: Readonly<Record<string, number>>): readonly Sample[] =>
@@ -198,15 +193,8 @@ const byName = (label: string, numbers: Readonly<Record<string, number>>): reado
     value,
   }))
 
-const histograms = (
-  name: string,
-  help: string,
-  each: readonly { readonly labels: Labels; readonly of: Histogram }[],
-): Metric => ({
-  name,
-  type: 'histogram',
-  help,
-  values: each.flatMap(({ labels, of }) => {
+function histograms(name: string, help: string, each: readonly { readonly labels: Labels; readonly of: Histogram }[]) {
+  const values = each.flatMap(({ labels, of }) => {
     let below = 0
     const buckets = of.counts.map((count, bucket) => {
       below += count
@@ -218,5 +206,6 @@ const histograms = (
       { metricName: `${name}_sum`, labels, value: of.sum },
       { metricName: `${name}_count`, labels, value: countOf(of) },
     ]
-  }),
-})
+  })
+  return histogram(name, help, values)
+}

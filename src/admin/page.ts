@@ -3,7 +3,7 @@ import { typed } from '../invocation.ts'
 import { colours, hashSource, icon, mark, styleSheet } from '../pages/frame.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/alerts/counts.ts'
-import { bounded, clock, type Html, html, moment, share, words } from './html.ts'
+import { bounded, clock, type Filling, type Html, html, moment, share, words } from './html.ts'
 import { type Plot, plot } from './plot.ts'
 import { type Problem, problemsIn } from './problems.ts'
 import type { DestinationReading, Reading } from './reading.ts'
@@ -112,15 +112,13 @@ ${commands.map(command => commandHtml(typed(command)))}
 
 function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
   const { total, listed, pending, held, today, last7Days, last30Days, perMinute, perHour, perDay, timezone } = stats
-  const parts = [
-    ...(pending === 0
-      ? []
-      : [
-          html`<li><b>${whole(listed)}</b> listed</li>`,
-          html`<li><b>${whole(pending)}</b> pending, until ${words(provider ?? 'the provider', LONGEST_NAME)} confirms them</li>`,
-        ]),
-    held > 0 ? html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>` : null,
-  ].filter(each => each !== null)
+  const parts: Html[] = []
+  if (pending > 0) {
+    const until = words(provider ?? 'the provider', LONGEST_NAME)
+    parts.push(html`<li><b>${whole(listed)}</b> listed</li>`)
+    parts.push(html`<li><b>${whole(pending)}</b> pending, until ${until} confirms them</li>`)
+  }
+  if (held > 0) parts.push(html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>`)
   const tile = (name: string, count: number, more: Html | null = null) =>
     html`<div><dt>${name}</dt><dd>${whole(count)}${more}</dd></div>`
   const change = sinceYesterday(counts, stats)
@@ -177,17 +175,22 @@ function sourcesHtml({ sources, sourced, total }: Stats): Html {
   const largest = Math.max(others, unknown, ...shown.map(({ count }) => count))
   const row = (name: Html, count: number, kind: string) => html`<tr${{ html: kind === '' ? '' : ` class="${kind}"` }}>
 <th scope="row">${name}${meter(count, largest)}</th><td>${whole(count)}</td><td>${share(count, total)}</td></tr>`
-  return html`<section class="card"><h2>Where they come from</h2>
-<table>
-<caption>Contacts by the source of their first signup</caption>
-<thead><tr><th scope="col">Source</th><th scope="col">Contacts</th><th scope="col">Share</th></tr></thead>
-<tbody>
-${shown.map(({ source, count }) => row(words(source, LONGEST_SOURCE), count, ''))}
+  const rows = html`${shown.map(({ source, count }) => row(words(source, LONGEST_SOURCE), count, ''))}
 ${others > 0 ? row(html`other sources`, others, 'rest') : null}
-${unknown > 0 ? row(html`not known`, unknown, 'rest') : null}
+${unknown > 0 ? row(html`not known`, unknown, 'rest') : null}`
+  const caption = 'Contacts by the source of their first signup'
+  return tableHtml('Where they come from', caption, ['Source', 'Contacts', 'Share'], rows)
+}
+
+const tableHtml = (title: Filling, caption: string, heads: readonly string[], rows: Filling) =>
+  html`<section class="card"><h2>${title}</h2>
+<table>
+<caption>${caption}</caption>
+<thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>
+${rows}
 </tbody>
 </table></section>`
-}
 
 /** What each outcome is called; those of a provider are missing without one, and some until there is one to count. */
 const outcomes: readonly (readonly [Outcome, string, ('provider' | 'counted')?])[] = [
@@ -215,11 +218,15 @@ const calls: readonly (readonly [CallResult, string])[] = [
 ]
 
 /** Numbers of one kind, each with its part of the largest. */
-function rows(all: readonly { readonly name: string; readonly count: number }[]): readonly Html[] {
-  const largest = Math.max(0, ...all.map(({ count }) => count))
-  return all.map(
-    ({ name, count }) => html`<tr><th scope="row">${name}${meter(count, largest)}</th><td>${whole(count)}</td></tr>`,
-  )
+function rows<Name extends string>(
+  all: readonly (readonly [Name, string, ...unknown[]])[],
+  counts: Record<Name, number>,
+) {
+  const largest = Math.max(0, ...all.map(([name]) => counts[name]))
+  return all.map(([name, title]) => {
+    const count = counts[name]
+    return html`<tr><th scope="row">${title}${meter(count, largest)}</th><td>${whole(count)}</td></tr>`
+  })
 }
 
 function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
@@ -227,27 +234,16 @@ function answersHtml({ telemetry, provider, startedAt, at }: Reading): Html {
     ([outcome, , only]) =>
       only === undefined || (only === 'counted' ? telemetry.signups[outcome] > 0 : provider !== null),
   )
-  return html`<section class="card"><h2>Signups answered</h2>
-<table>
-<caption>By this process, in the ${duration(at.getTime() - startedAt.getTime())} since it started</caption>
-<thead><tr><th scope="col">Answer</th><th scope="col">Signups</th></tr></thead>
-<tbody>
-${rows(all.map(([outcome, name]) => ({ name, count: telemetry.signups[outcome] })))}
-</tbody>
-</table></section>`
+  const caption = `By this process, in the ${duration(at.getTime() - startedAt.getTime())} since it started`
+  return tableHtml('Signups answered', caption, ['Answer', 'Signups'], rows(all, telemetry.signups))
 }
 
-const callsHtml = (
-  provider: string,
-  { telemetry }: Reading,
-): Html => html`<section class="card"><h2>Calls to ${words(provider, LONGEST_NAME)}</h2>
-<table>
-<caption>By this process, since it started</caption>
-<thead><tr><th scope="col">Result</th><th scope="col">Calls</th></tr></thead>
-<tbody>
-${rows(calls.map(([result, name]) => ({ name, count: telemetry.calls[result] })))}
-</tbody>
-</table></section>`
+function callsHtml(provider: string, { telemetry }: Reading): Html {
+  const title = html`Calls to ${words(provider, LONGEST_NAME)}`
+  return tableHtml(title, 'By this process, since it started', ['Result', 'Calls'], rows(calls, telemetry.calls))
+}
+
+const columns = ['Destination', 'Delivered', 'Waiting', 'Oldest', 'Abandoned']
 
 const none = html`<span class="none">–</span>`
 
@@ -297,7 +293,7 @@ ${[
   return html`<section class="card"><h2>Deliveries</h2>
 <table class="deliveries" role="table">
 <caption>Of the whole list, to each destination</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Destination</th><th scope="col" role="columnheader">Delivered</th><th scope="col" role="columnheader">Waiting</th><th scope="col" role="columnheader">Oldest</th><th scope="col" role="columnheader">Abandoned</th></tr></thead>
+<thead role="rowgroup"><tr role="row">${columns.map(name => html`<th scope="col" role="columnheader">${name}</th>`)}</tr></thead>
 <tbody role="rowgroup">
 ${destinations.map(each => row(each.name, stateOf(each)))}
 ${unset.map(name => row(name, 'unset'))}

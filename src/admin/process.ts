@@ -1,39 +1,27 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { type Histogram, histogram, observe } from '../telemetry/telemetry.ts'
+import { histogram, observe } from '../telemetry/telemetry.ts'
 
-/** What this process uses. */
-export interface ProcessReading {
-  /** Seconds since 1970. */
-  readonly startedAt: number
-  /** Seconds of processor time so far, of all threads. */
-  readonly cpu: number
-  /** Bytes. */
-  readonly resident: number
-  readonly heap: number
-  readonly heapUsed: number
-  readonly external: number
-  /** Seconds so far in which the event loop worked, and in which it waited for work. */
-  readonly active: number
-  readonly idle: number
-  /** Open files and connections, and the most that there may be; null where the system does not say. */
-  readonly files: number | null
-  readonly mostFiles: number | null
-}
+export type ProcessReading = Awaited<ReturnType<typeof readProcess>>
 
-export async function readProcess(): Promise<ProcessReading> {
+/** What this process uses: seconds and bytes; null where the system does not say. */
+export async function readProcess() {
   const [files, mostFiles] = await Promise.all([openFiles(), limitOfFiles()])
   const { user, system } = process.cpuUsage()
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
   const { active, idle } = performance.eventLoopUtilization()
   return {
+    /** Since 1970. */
     startedAt: performance.timeOrigin / 1_000,
+    /** Of all threads. */
     cpu: (user + system) / 1e6,
     resident: rss,
     heap: heapTotal,
     heapUsed,
     external,
+    /** How long the event loop worked, and waited for work. */
     active: active / 1_000,
     idle: idle / 1_000,
+    /** Open files and connections, and the most that there may be. */
     files,
     mostFiles,
   }
@@ -57,14 +45,11 @@ const EVERY = 50
 /** Seconds. */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-export interface EventLoop {
-  /** By how many seconds this process came too late to what it had to do. */
-  readonly delay: Histogram
-  stop(): void
-}
-
-/** Measures how late a timer is. Node's own measure knows no buckets, and forgets what another reader has not read yet. */
-export function eventLoop(): EventLoop {
+/**
+ * Measures by how many seconds a timer is late. Node's own measure knows no buckets, and forgets what another reader has not
+ * read yet.
+ */
+export function eventLoop() {
   const delay = histogram(BOUNDS)
   let due = performance.now() + EVERY
   const timer = setInterval(() => {

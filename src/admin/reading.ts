@@ -9,9 +9,7 @@ import { type ProcessReading, readProcess } from './process.ts'
 import { ttlCache } from './ttl-cache.ts'
 
 /** All that the page and the metrics show, read at one moment: counts, never a person. */
-export interface Reading {
-  readonly service: string
-  readonly version: string
+export interface Reading extends Pick<Readable, 'service' | 'version' | 'provider' | 'telemetry' | 'eventLoop'> {
   readonly startedAt: Date
   /** When this was read, by the clock of this process. */
   readonly at: Date
@@ -29,13 +27,7 @@ export interface Reading {
   readonly countsFailed: string | null
   /** Those that are set now, the provider first. */
   readonly destinations: readonly DestinationReading[]
-  /** The name of the provider; null: there is none. */
-  readonly provider: string | null
-  /** Of this process, since it started. */
-  readonly telemetry: Telemetry
   readonly process: ProcessReading
-  /** By how many seconds this process came too late to what it had to do, since it started. */
-  readonly eventLoop: Histogram
 }
 
 /** `outage`: the breaker is open, since the destination does not answer or refuses our settings. Null: it is closed. */
@@ -49,6 +41,7 @@ export interface DestinationReading {
 export interface Readable {
   readonly service: string
   readonly version: string
+  /** Of this process, since it started. */
   readonly telemetry: Telemetry
   readonly store: Pick<Signups, 'check'> & Pick<Upkeep, 'counts'>
   /** The folder of the embedded database; null: the database is elsewhere. */
@@ -60,6 +53,7 @@ export interface Readable {
   /** Milliseconds after which what waits for a destination is late. */
   lateAfter(destination: string): number
   isDraining(): boolean
+  /** By how many seconds this process came too late to what it had to do, since it started. */
   readonly eventLoop: Histogram
 }
 
@@ -77,11 +71,7 @@ const MEASURED = 5_000
 export function reader(parts: Readable): () => Promise<Reading> {
   const { service, version, telemetry, store, folder, provider, destinations, lateAfter, isDraining, eventLoop } = parts
   const startedAt = new Date()
-  const counting = ttlCache(store.counts, {
-    fresh: COUNTED,
-    share: COUNTING,
-    patience: PATIENCE,
-  })
+  const counting = ttlCache(store.counts, { fresh: COUNTED, share: COUNTING, patience: PATIENCE })
   const trying = ttlCache(() => resolvesWithin(store.check(), TRY_TIMEOUT), {
     fresh: TRIED,
     patience: TRY_TIMEOUT + PATIENCE,

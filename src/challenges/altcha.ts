@@ -106,21 +106,10 @@ export function altcha({ secret, range, lifetime = LIFETIME }: AltchaOptions): C
 }
 
 /** The text that was signed, if these are parameters of ours. */
-function signedIn(given: Members): string {
-  const { algorithm, cost, data, expiresAt, keyLength, keyPrefix, keySignature, nonce, salt } = given
-  const { range } = membersOf(data)
-  return JSON.stringify({
-    algorithm,
-    cost,
-    data: { range },
-    expiresAt,
-    keyLength,
-    keyPrefix,
-    keySignature,
-    nonce,
-    salt,
-  })
-}
+const signedIn = (given: Members): string => JSON.stringify(given, SIGNED)
+
+/** What is signed, in order; `range` is a member of `data`. */
+const SIGNED = 'algorithm cost data range expiresAt keyLength keyPrefix keySignature nonce salt'.split(' ')
 
 type Members = Readonly<Record<string, unknown>>
 

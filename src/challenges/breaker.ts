@@ -1,26 +1,15 @@
-/**
- * Whether the verifier should be asked: after a few failures in a row, only one visitor in each pause waits for it, until it
- * answers again. Unlike `Breaker` (waitlist/delivery/breaker.ts) it need not find out whether a delivery is to blame.
- */
-export interface VerifierBreaker {
-  /** Null: it should not be asked. */
-  begin(): Permit | null
-}
-
-export interface Permit {
-  /** Whether it should still be asked, after a wait for a connection. */
-  isDue(): boolean
-  ended(answered: boolean): void
-}
-
 /** Failures in a row. */
 const THRESHOLD = 3
 /** Milliseconds. Each further pause is twice as long. */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
 
-/** `clock` is monotonic, in milliseconds. */
-export function verifierBreaker(clock: () => number = () => performance.now()): VerifierBreaker {
+/**
+ * Whether the verifier should be asked: after a few failures in a row, only one visitor in each pause waits for it, until it
+ * answers again. Unlike `Breaker` (waitlist/delivery/breaker.ts) it need not find out whether a delivery is to blame.
+ * `clock` is monotonic, in milliseconds.
+ */
+export function verifierBreaker(clock: () => number = () => performance.now()) {
   let failures = 0
   let pause = FIRST_PAUSE
   let probeAt = 0
@@ -41,6 +30,7 @@ export function verifierBreaker(clock: () => number = () => performance.now()): 
   const probeEnded = ending(true)
 
   return {
+    /** Null: it should not be asked. `isDue`: whether it still should be, after a wait for a connection. */
     begin() {
       if (answers()) return { isDue: answers, ended }
       if (clock() < probeAt) return null

@@ -93,6 +93,7 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
 const grouped = new Intl.NumberFormat('en')
 
 function sentenceOf(alert: Alert, quote: (text: string) => string): string {
+  const called = 'called' in alert ? quote(alert.called) : ''
   switch (alert.is) {
     case 'joined':
       return `${joined(alert, quote)}${inAll(alert)}${inDoubt(alert)}`
@@ -104,9 +105,6 @@ function sentenceOf(alert: Alert, quote: (text: string) => string): string {
       return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
     case 'storing':
       return 'Signups are stored again'
-  }
-  const called = quote(alert.called)
-  switch (alert.is) {
     case 'late':
       return `Deliveries to ${called} are late, the oldest by more than an hour: see ${typed('waitlist deliveries')}`
     case 'on time':

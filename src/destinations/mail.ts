@@ -5,7 +5,7 @@ import { pace } from '../outbound/pace.ts'
 import type { DeliveryResult, Failure, OwnDestination } from '../waitlist/ports/destination.ts'
 import { mailWriter, type Recipient } from './mail-message.ts'
 import type { MailSettings } from './mail-settings.ts'
-import { type SmtpOutcome, smtpServer } from './smtp.ts'
+import { type SmtpFailure, smtpServer } from './smtp.ts'
 import { judgeRefusal } from './smtp-reply.ts'
 
 export interface MailDestination extends OwnDestination {
@@ -72,12 +72,7 @@ export function mail({ server, rate, ...content }: MailSettings): MailDestinatio
 
   const cleaned = (said: string, sent: readonly string[]): string => excerpt(said, sent, secrets)
 
-  function judged(
-    to: string,
-    outcome: Exclude<SmtpOutcome, { is: 'accepted' }>,
-    { over, left }: Attempt,
-    sent: readonly string[],
-  ) {
+  function judged(to: string, outcome: SmtpFailure, { over, left }: Attempt, sent: readonly string[]) {
     if (outcome.is === 'answered with a no') {
       const { command, code, status, text } = outcome.no
       const said = cleaned(text, sent)

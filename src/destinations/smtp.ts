@@ -23,18 +23,8 @@ export type SmtpOutcome =
   /** Cut off, timed out or garbage. `sent`: the end of the mail may have reached the server. */
   | { readonly is: 'not answered'; readonly why: string; readonly sent: boolean }
 
-/** Sessions with one mail server. Those that ended well are kept for the next mail. */
-export interface SmtpServer {
-  /**
-   * Sends a mail, in a session that is greeted, encrypted and logged in. Unless the server is ready for the mail before
-   * `preparation` aborts, nothing is sent; `over` ends everything. Never rejects.
-   */
-  send(mail: Mail, preparation: AbortSignal, over: AbortSignal): Promise<SmtpOutcome>
-  /** The same without a mail; null when all is well. */
-  greet(preparation: AbortSignal): Promise<Exclude<SmtpOutcome, { readonly is: 'accepted' }> | null>
-  /** Ends the sessions that nobody uses. Others end with their mail. */
-  close(): Promise<void>
-}
+/** How a mail failed. */
+export type SmtpFailure = Exclude<SmtpOutcome, { readonly is: 'accepted' }>
 
 const CONNECT_TIMEOUT = 2_000
 /** Milliseconds for which a session without work is kept: servers allow a minute at least, and may be few. */
@@ -57,7 +47,8 @@ interface Session {
 
 type SmtpError = Error & { readonly code?: string; readonly command?: string; readonly response?: string }
 
-export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName: string): SmtpServer {
+/** Sessions with one mail server. Those that ended well are kept for the next mail. */
+export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName: string) {
   // Nobody but this machine can listen on its own loopback, whose servers have certificates of their own making.
   const isLocal = !secure && isLoopback(host)
   const idle = new Map<Session, NodeJS.Timeout>()
@@ -125,7 +116,11 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName
   }
 
   return {
-    async send({ from, to, message }, preparation, over) {
+    /**
+     * Sends a mail, in a session that is greeted, encrypted and logged in. Unless the server is ready for the mail before
+     * `preparation` aborts, nothing is sent; `over` ends everything. Never rejects.
+     */
+    async send({ from, to, message }: Mail, preparation: AbortSignal, over: AbortSignal): Promise<SmtpOutcome> {
       let sent = false
       const body = inChunks(message, () => {
         sent = true
@@ -157,7 +152,8 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName
       }
     },
 
-    async greet(preparation) {
+    /** The same without a mail; null when all is well. */
+    async greet(preparation: AbortSignal): Promise<SmtpFailure | null> {
       try {
         await quit(await open(preparation))
         return null
@@ -166,7 +162,8 @@ export function smtpServer({ host, port, secure, login }: SmtpLocation, heloName
       }
     },
 
-    async close() {
+    /** Ends the sessions that nobody uses. Others end with their mail. */
+    async close(): Promise<void> {
       closed = true
       const sessions = [...idle.keys()]
       for (const session of sessions) forget(session)
@@ -244,32 +241,20 @@ function inChunks(message: Buffer, atEnd: () => void): Readable {
   return new Readable({
     highWaterMark: 1,
     read() {
-      if (at >= message.length) {
-        atEnd()
-        this.push(null)
-      } else {
-        this.push(message.subarray(at, at + CHUNK))
-        at += CHUNK
-      }
+      if (at >= message.length) atEnd()
+      this.push(at < message.length ? message.subarray(at, at + CHUNK) : null)
+      at += CHUNK
     },
   })
 }
 
-function outcomeOf(
-  { message, code, command = '', response }: SmtpError,
-  sent: boolean,
-): Exclude<SmtpOutcome, { is: 'accepted' }> {
+function outcomeOf({ message, code, command = '', response }: SmtpError, sent: boolean): SmtpFailure {
   // What came before the connection broke may be half a reply, unless it announces the end (RFC 5321 §3.8).
   const isWhole = code !== 'ECONNECTION' || command !== 'CONN' || response?.startsWith('421')
   const [, digits, status, text] = /^([45]\d\d)(?:[ -](\d\.\d{1,3}\.\d{1,3}))?(.*)$/s.exec(response ?? '') ?? []
   if (isWhole && digits !== undefined) {
-    const no = {
-      command: command.split(' ', 1)[0] === 'AUTH' ? 'AUTH' : command,
-      code: Number(digits),
-      status,
-      text: text!,
-    }
-    return { is: 'answered with a no', no }
+    const asked = command.startsWith('AUTH') ? 'AUTH' : command
+    return { is: 'answered with a no', no: { command: asked, code: Number(digits), status, text: text! } }
   }
   // The library refuses by itself, before anything is sent.
   const isOurs = response === undefined && (command === 'API' || code === 'EMESSAGE') && code !== 'ECONNECTION'

@@ -78,18 +78,10 @@ export function createRouter(
 
   const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
-    [
-      paths.waitlist,
-      {
-        GET: limited(request => serve(request, pages().description)),
-        POST: signup,
-      },
-    ],
+    [paths.waitlist, { GET: limited(request => serve(request, pages().description)), POST: signup }],
     [
       paths.health,
-      {
-        GET: tellingSeen(healthRoute(settings, { store, isDraining }), { proxies, secret: store.secret }),
-      },
+      { GET: tellingSeen(healthRoute(settings, { store, isDraining }), { proxies, secret: store.secret }) },
     ],
     [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
     [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],

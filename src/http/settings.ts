@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
@@ -8,6 +9,7 @@ import type { HoldRules } from '../waitlist/rules/hold.ts'
 import type { Signup } from '../waitlist/rules/signup.ts'
 import type { TrustedProxies } from './routes/client-address.ts'
 import type { CookieSettings } from './routes/cookie.ts'
+import type { FieldList } from './wire/answer.ts'
 import type { CertificateFiles } from './wire/certificates.ts'
 
 /** The settings of the public server. They are handed down whole, and each part picks what it reads. */
@@ -33,6 +35,14 @@ export interface HttpSettings {
   readonly description: string
   /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */
   readonly shutdownDelay: number
+}
+
+/** What the router tells its routes of a request. */
+export interface RouteParts {
+  /** The key under which a client's attempts are counted; null when its socket is gone. */
+  clientOf(request: IncomingMessage): string | null
+  /** The CORS fields of every answer. */
+  corsFields(request: IncomingMessage): FieldList
 }
 
 /** What the public server is connected to. */

@@ -1,16 +1,7 @@
+import { jsonIn } from './reply.ts'
+
 /** The members in which vendors say what is wrong. */
-const TELLING = new Set([
-  'code',
-  'title',
-  'name',
-  'type',
-  'category',
-  'message',
-  'error',
-  'errors',
-  'detail',
-  'context',
-])
+const TELLING = /^(?:code|title|name|type|category|message|errors?|detail|context)$/
 const LONGEST = 200
 
 /**
@@ -37,26 +28,19 @@ function collect(json: unknown, said: string[], depth: number): void {
   if (typeof json === 'string' && json !== '') said.push(json)
   if (typeof json !== 'object' || json === null || depth > 3 || said.length > 4) return
   if (Array.isArray(json)) for (const each of json.slice(0, 3)) collect(each, said, depth + 1)
-  else for (const [name, value] of Object.entries(json)) if (TELLING.has(name)) collect(value, said, depth + 1)
+  else for (const [name, value] of Object.entries(json)) if (TELLING.test(name)) collect(value, said, depth + 1)
 }
 
 function textsIn(sent: unknown): string[] {
   const texts: string[] = []
   JSON.stringify(sent, (_, each) => {
-    if (typeof each === 'string') texts.push(...(parts(each) ?? [each]))
+    if (typeof each !== 'string') return each
+    // A body may be JSON already.
+    const inner = each.startsWith('{') ? jsonIn(each) : undefined
+    texts.push(...(inner === undefined ? [each] : textsIn(inner)))
     return each
   })
   return texts
-}
-
-/** The texts in a body that is JSON already. */
-function parts(text: string): string[] | null {
-  if (!text.startsWith('{')) return null
-  try {
-    return textsIn(JSON.parse(text))
-  } catch {
-    return null
-  }
 }
 
 /** Hides the texts, ignoring case. The longest go first, so that hiding a part of one does not leave the rest of it. */

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup as ask } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
+import { within } from '../waitlist/timers.ts'
 
 /** Milliseconds that a connection waits for the address of a name. */
 const LONGEST = 1_500
@@ -18,10 +19,8 @@ export const lookup: LookupFunction = async (name, options, callback) => {
       ask(name, { ...options, all: true }).finally(() => asked.delete(name)),
     )
   }
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no name server answers for ${name}`)), LONGEST)
-  const addresses = await Promise.race([asked.get(name)!, late.promise]).catch((error: Error) => error)
-  clearTimeout(timer)
+  const late = new Error(`no name server answers for ${name}`)
+  const addresses = await within(asked.get(name)!, LONGEST, late).catch((error: Error) => error)
   if (addresses instanceof Error) callback(addresses, [])
   else if (options.all) callback(null, [...addresses])
   else callback(null, addresses[0]!.address, addresses[0]!.family)

@@ -7,25 +7,17 @@ import { preconditionFailed, refuse } from '../wire/refusals.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { descriptionOf, type Installation, type OpenapiDocument, openapi } from './openapi.ts'
 
-/** Every document of one installation. Each is made once, since only the configuration changes them. */
-export interface Site {
-  readonly description: Document
-  readonly catalog: Document
-  readonly openapi: Document
-  /** The documentation in the form that this `Accept` value prefers; made on the first request. */
-  docs(accept: string | undefined): Promise<Document>
-  /** The answer to `/`: a redirect to the documentation. */
-  readonly redirect: Answer
-}
-
 const HOUR = 'public, max-age=3600'
 
-export function site(installation: Installation): Site {
+export type Site = ReturnType<typeof site>
+
+/** Every document of one installation. Each is made once, since only the configuration changes them. */
+export function site(installation: Installation) {
   const { base } = installation
   const widget = installation.challenge?.widget ?? null
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
-  let made: Promise<Documentation> | undefined
+  let made: ReturnType<typeof documentation> | undefined
 
   return {
     description: document('application/json', JSON.stringify(descriptionOf(installation)), {
@@ -38,7 +30,8 @@ export function site(installation: Installation): Site {
       link: `${catalogLink(base)}, <${base}${paths.waitlist}>; rel="item"`,
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
-    async docs(accept) {
+    /** The documentation in the form that this `Accept` value prefers; made on the first request. */
+    async docs(accept: string | undefined): Promise<Document> {
       made ??= documentation(api, base, widget, { ...discovery, vary: 'Accept' }).catch(error => {
         made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
         throw error
@@ -46,6 +39,7 @@ export function site(installation: Installation): Site {
       const { markdown, html } = await made
       return prefersMarkdown(accept) ? markdown : html
     },
+    /** The answer to `/`. */
     redirect: {
       status: 302,
       body: null,
@@ -60,18 +54,13 @@ export function site(installation: Installation): Site {
   }
 }
 
-interface Documentation {
-  readonly markdown: Document
-  readonly html: Document
-}
-
 /** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
 async function documentation(
   api: OpenapiDocument,
   base: string,
   widget: Widget | null,
   fields: Record<string, string>,
-): Promise<Documentation> {
+) {
   const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
   const markdown = docsMarkdown(api, base, widget)
   const page = docsPage(api, base, widget)

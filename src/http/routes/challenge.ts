@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
-import type { Limiter } from '../../waitlist/ports/limiter.ts'
-import type { Log } from '../../waitlist/ports/log.ts'
 import { summary } from '../../waitlist/quiet-log.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
-import { type Answer, contentFields, type FieldList, fieldList, securityFields, withFields } from '../wire/answer.ts'
+import type { HttpParts, RouteParts } from '../settings.ts'
+import { type Answer, contentFields, fieldList, securityFields, withFields } from '../wire/answer.ts'
 import { ISSUING } from '../wire/limits.ts'
 import {
   challengeExpired,
@@ -32,13 +31,10 @@ const refusals: Readonly<Record<Extract<Verdict, { is: 'unsolved' }>['why'], Ref
   expired: challengeExpired,
 }
 
-export interface ProvingParts {
+interface ProvingParts extends Pick<HttpParts, 'signal' | 'log'> {
   readonly challenge: Challenge
   /** The visitor's own address; null: it is not known. */
   addressOf(request: IncomingMessage): string | null
-  /** Aborted when a stop can no longer wait for what is asked. */
-  readonly signal: AbortSignal
-  readonly log: Log
 }
 
 /** The solution in a body or, if the body has no such member, in the header. */
@@ -85,15 +81,9 @@ export function proving({ challenge, addressOf, signal, log }: ProvingParts) {
   }
 }
 
-export interface IssueParts {
+interface IssueParts extends RouteParts, Pick<HttpParts, 'limiter'> {
   /** A new challenge as JSON. */
   issue(): Promise<string>
-  /** Counts challenges. */
-  readonly limiter: Limiter
-  /** The key under which a client's challenges are counted; null when its socket is gone. */
-  clientOf(request: IncomingMessage): string | null
-  /** The CORS fields of every answer. */
-  corsFields(request: IncomingMessage): FieldList
 }
 
 /**

@@ -31,32 +31,29 @@ export type ForwardingSign =
  * `notice` is called for each request that shows a sign. A visitor who comes through the right proxies can show none: what
  * they wrote themselves stands further left than anything that is judged, and a longer list alone is no sign.
  */
-export function clientAddress(
-  proxies: TrustedProxies,
-  notice?: (sign: ForwardingSign) => void,
-): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+export function clientAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf {
   const addressOf = forwardedAddress(proxies, notice)
-  return (peer, forwardedFor) => {
-    const address = addressOf(peer, forwardedFor)
+  return (...request) => {
+    const address = addressOf(...request)
     return address === null ? null : clientKey(address)
   }
 }
+
+type AddressOf = (peer: string | undefined, forwardedFor: string | undefined) => string | null
 
 /**
  * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
  * nothing to anybody else and may be that of a proxy.
  */
-export function visitorAddress(
-  proxies: TrustedProxies,
-): (peer: string | undefined, forwardedFor: string | undefined) => string | null {
+export function visitorAddress(proxies: TrustedProxies): AddressOf {
   const addressOf = forwardedAddress(proxies)
-  return (peer, forwardedFor) => {
-    const address = addressOf(peer, forwardedFor)
+  return (...request) => {
+    const address = addressOf(...request)
     return address === null || isPrivate(address) ? null : ipaddr.process(withoutZone(address)).toString()
   }
 }
 
-function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void) {
+function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf {
   const trusts = trustIn(proxies)
   const signOf = (address: string, hop: number, rest: string): ForwardingSign | null => {
     if (hop === 0 && trusts(address, 0)) return 'no address'
@@ -65,7 +62,7 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
     if (rest === '' || !isPrivate(address)) return null
     return hop === 0 ? 'not trusted' : 'one more'
   }
-  return (peer: string | undefined, forwardedFor = ''): string | null => {
+  return (peer, forwardedFor = '') => {
     if (peer === undefined) return null
     let address = peer
     let rest = forwardedFor

@@ -1,16 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type FieldList, fieldList } from '../wire/answer.ts'
-
-/**
- * Credentialed CORS for the landing pages (Fetch standard, "CORS protocol and credentials"): the exact origin is
- * repeated, never `*`. Other origins get no CORS fields; refusing them is left to the browser.
- */
-export interface Cors {
-  /** The fields of every answer to POST. Without them a page would only see a network error. */
-  answerFields(request: IncomingMessage): FieldList
-  /** The fields of an answer to OPTIONS, including permission if it is a landing page's preflight. */
-  preflightFields(request: IncomingMessage): FieldList
-}
+import { fieldList } from '../wire/answer.ts'
 
 const forAnswers = { vary: 'Origin' }
 const forPreflights = { vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers' }
@@ -27,10 +16,13 @@ const preflightPermission = (fields: readonly string[]) => ({
 })
 
 /**
+ * Credentialed CORS for the landing pages (Fetch standard, "CORS protocol and credentials"): the exact origin is
+ * repeated, never `*`. Other origins get no CORS fields; refusing them is left to the browser.
+ *
  * `origins`: scheme, host and port as browsers send them, without a slash at the end. `fields`: request header fields that
  * a page may send besides Content-Type.
  */
-export function cors(origins: readonly string[], fields: readonly string[] = []): Cors {
+export function cors(origins: readonly string[], fields: readonly string[] = []) {
   const answers = new Map(
     origins.map(origin => [origin, fieldList({ ...forAnswers, ...permission(origin), ...exposure })]),
   )
@@ -43,8 +35,10 @@ export function cors(origins: readonly string[], fields: readonly string[] = [])
   const anyAnswer = fieldList(forAnswers)
   const anyOptions = fieldList(forPreflights)
   return {
-    answerFields: ({ headers: { origin } }) => (origin === undefined ? undefined : answers.get(origin)) ?? anyAnswer,
-    preflightFields({ headers: { origin, 'access-control-request-method': method } }) {
+    /** Those of every answer to POST. Without them a page would only see a network error. */
+    answerFields: ({ headers: { origin = '' } }: IncomingMessage) => answers.get(origin) ?? anyAnswer,
+    /** Those of an answer to OPTIONS, with permission if it is a landing page's preflight. */
+    preflightFields({ headers: { origin, 'access-control-request-method': method } }: IncomingMessage) {
       return (origin === undefined || method === undefined ? undefined : preflights.get(origin)) ?? anyOptions
     },
   }

@@ -6,18 +6,13 @@ import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, wit
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../wire/limits.ts'
 import { draining, refuse, unhealthy } from '../wire/refusals.ts'
 
-export interface HealthParts {
-  readonly store: Pick<Store, 'check'>
-  isDraining(): boolean
-}
-
 /**
  * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The
  * store is checked at most once a second, for at most a second; `time` is always fresh, to the millisecond.
  */
 export function healthRoute(
   { service, description }: Pick<HttpSettings, 'service' | 'description'>,
-  { store, isDraining }: HealthParts,
+  { store, isDraining }: { readonly store: Pick<Store, 'check'>; isDraining(): boolean },
 ) {
   const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
   const canStore = cached(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)

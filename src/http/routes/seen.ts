@@ -57,10 +57,9 @@ export function tellingSeen(
     if (signedWith === null || !isSigned(asked, signedWith)) return answer
     const forwarded = String(headers['x-forwarded-for'] ?? '')
     let sign: ForwardingSign | null = null
-    const notice = (each: ForwardingSign) => {
+    const client = clientAddress(proxies, each => {
       sign = each
-    }
-    const client = clientAddress(proxies, notice)(socket.remoteAddress, forwarded)
+    })(socket.remoteAddress, forwarded)
     const peer = clientAddress({ kind: 'none' })(socket.remoteAddress, '')
     if (client === null || peer === null) return answer
     const seen: Seen = { client, peer, proxies, forwarded, sign }

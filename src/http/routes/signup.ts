@@ -4,8 +4,8 @@ import type { Joined } from '../../waitlist/join.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
 import type { SignupResult } from '../discovery/schemas.ts'
-import type { HttpParts, HttpSettings } from '../settings.ts'
-import { type Answer, type FieldList, fieldList, jsonAnswer, securityFields, withFields } from '../wire/answer.ts'
+import type { HttpParts, HttpSettings, RouteParts } from '../settings.ts'
+import { type Answer, fieldList, jsonAnswer, securityFields, withFields } from '../wire/answer.ts'
 import { readJson } from '../wire/body.ts'
 import {
   addressRefused,
@@ -22,13 +22,9 @@ import type { proving } from './challenge.ts'
 import { networkOf } from './client-address.ts'
 import { membershipCookie } from './cookie.ts'
 
-export interface SignupParts extends Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
-  /** The key under which a client's attempts are counted; null when its socket is gone. */
-  clientOf(request: IncomingMessage): string | null
+interface SignupParts extends RouteParts, Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
   /** Asks for the proof of a signup; null: none is asked for. */
   readonly prove: ReturnType<typeof proving> | null
-  /** The CORS fields of every answer. */
-  corsFields(request: IncomingMessage): FieldList
   /** The answer after a throw. */
   failed(error: unknown, reqId: number): Answer
 }

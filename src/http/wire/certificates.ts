@@ -73,36 +73,26 @@ export function firstCertificate(files: CertificateFiles): Certificate {
   }
 }
 
-export interface Expiry {
-  readonly isExpired: boolean
-  /** When the certificate expires, how many days from now or ago, and what to do. */
-  readonly sentence: string
-}
-
 /** Milliseconds until a certificate expires. `now`: milliseconds, as `Date.now()`. */
 export const validFor = ({ cert }: Certificate, now = Date.now()): number =>
   new X509Certificate(cert).validToDate.getTime() - now
 
-/** Null unless the certificate has expired or expires within 14 days. `now` as for `validFor`. */
-export function expiryOf(certificate: Certificate, now = Date.now()): Expiry | null {
+/**
+ * Null unless the certificate has expired or expires within 14 days. `sentence`: when that is, how many days from now or ago,
+ * and what to do. `now` as for `validFor`.
+ */
+export function expiryOf(certificate: Certificate, now = Date.now()) {
   const left = validFor(certificate, now)
   if (left > EXPIRES_SOON) return null
   const end = new Date(now + left)
   const days = Math.floor(Math.abs(left) / DAY)
   const count = days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`
+  const isExpired = left <= 0
   const what = 'The certificate in TLS_CERT_FILE'
-  return left > 0
-    ? { isExpired: false, sentence: `${what} expires on ${end.toISOString()}, in ${count}. Renew it.` }
-    : {
-        isExpired: true,
-        sentence: `${what} expired on ${end.toISOString()}, ${count} ago, and clients refuse it. Renew it.`,
-      }
-}
-
-export interface CertificateWatch {
-  /** Reads the files again now. */
-  reload(): void
-  stop(): void
+  const sentence = isExpired
+    ? `${what} expired on ${end.toISOString()}, ${count} ago, and clients refuse it. Renew it.`
+    : `${what} expires on ${end.toISOString()}, in ${count}. Renew it.`
+  return { isExpired, sentence }
 }
 
 export interface CertificateListener {
@@ -123,7 +113,7 @@ export function watchCertificate(
   first: Certificate,
   { use, reject, warn }: CertificateListener,
   patience = PATIENCE,
-): CertificateWatch {
+) {
   let inUse = first
   let told: string | undefined
   let settling: NodeJS.Timeout | undefined
@@ -166,6 +156,7 @@ export function watchCertificate(
   const reminding = setInterval(remind, HOUR).unref()
   remind()
   return {
+    /** Reads the files again now. */
     reload: () => reload(reject),
     stop() {
       for (const timer of [settling, waiting, reminding]) clearTimeout(timer)

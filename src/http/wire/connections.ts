@@ -21,16 +21,6 @@ export interface ConnectionBounds {
   readonly telemetry?: Telemetry | null
 }
 
-/** The open connections of several servers. */
-export interface Connections {
-  add(server: NodeServer): void
-  /**
-   * Goes on listening for `delay` milliseconds, since load balancers need a moment to notice, and then waits for the answers
-   * under way. What is left after `GRACE` is cut.
-   */
-  close(delay: number): Promise<void>
-}
-
 interface Connection {
   readonly socket: Socket
   readonly client: string | null
@@ -56,8 +46,7 @@ const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unrea
  * longest makes room, whichever client opened it. If none is idle, the new one is refused. A connection is idle while it has
  * no request under way, even if it is still in its TLS handshake. Connections that are cut for other reasons are logged too.
  */
-export function boundConnections(bounds: ConnectionBounds): Connections {
-  const { all, share, clientOf, log, telemetry = null } = bounds
+export function boundConnections({ all, share, clientOf, log, telemetry = null }: ConnectionBounds) {
   const open = new Map<Socket, Connection>()
   const servers: NodeServer[] = []
   /** Of those that are idle, the one that has been so for longest comes first, here and below. */
@@ -80,12 +69,7 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
       socket.destroy()
       return
     }
-    const connection: Connection = {
-      socket,
-      client,
-      isBusy: false,
-      answered: () => requestEnded(connection),
-    }
+    const connection: Connection = { socket, client, isBusy: false, answered: () => requestEnded(connection) }
     open.set(socket, connection)
     if (client !== null && !clients.has(client)) clients.set(client, new Set())
     markIdle(connection)
@@ -156,14 +140,18 @@ export function boundConnections(bounds: ConnectionBounds): Connections {
   }
 
   return {
-    add(server) {
+    add(server: NodeServer): void {
       servers.push(server)
       server.on('connection', accept)
       server.on('request', requestBegan)
       server.on('checkContinue', requestBegan)
       server.on(CUT, () => report('unread'))
     },
-    async close(delay) {
+    /**
+     * Goes on listening for `delay` milliseconds, since load balancers need a moment to notice, and then waits for the
+     * answers under way. What is left after `GRACE` is cut.
+     */
+    async close(delay: number): Promise<void> {
       for (const server of servers) {
         for (const event of ['request', 'checkContinue']) server.prependListener(event, closeAfterAnswer)
       }

@@ -113,13 +113,12 @@ const parametersIn = ({ parameters = [] }: Operation, place: Parameter['in']): s
 
 /** Type and limits in a few words. */
 function constraints(schema: Schema): string[] {
-  const { type = 'any', items, const: constant, minimum, maxItems } = schema
+  const { type = 'any', items, const: constant, maxItems } = schema
   const { format, minLength = 0, maxLength } = { ...schema, ...schema['x-after-trimming'] }
   const list = [items === undefined ? type : `${type} of ${items.type}s`]
   if (format !== undefined) list.push(format)
   if (constant !== undefined) list.push(`always ${JSON.stringify(constant)}`)
   if (maxLength !== undefined) list.push(`${minLength === 0 ? 'at most' : `${minLength} to`} ${maxLength} characters`)
-  if (minimum !== undefined) list.push(`at least ${minimum}`)
   if (maxItems !== undefined && constant === undefined) list.push(`at most ${maxItems} entries`)
   return list
 }

@@ -14,7 +14,6 @@ export interface Schema {
   readonly minLength?: number
   readonly maxLength?: number
   readonly maxItems?: number
-  readonly minimum?: number
   readonly examples?: readonly unknown[]
   /** The rules for the trimmed value, if the schema itself describes the value as sent. */
   readonly 'x-after-trimming'?: { readonly format?: string; readonly minLength?: number; readonly maxLength?: number }
