@@ -149,6 +149,11 @@ describe('a file of another version', { timeout: 60_000 }, () => {
       /waitlist\.db was made by a development version of Waitlist, .*waiting events do not cross.*export.*start.*import/,
     ],
     [
+      'a development version, which had another name for a column,',
+      'alter table contact rename column reason to held_for',
+      /waitlist\.db was made by a development version of Waitlist/,
+    ],
+    [
       'a newer program',
       'pragma user_version = 2',
       /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/,

@@ -64,7 +64,8 @@ export const isCurrent = async (client: pg.ClientBase, database: string, migrati
 /** @throws {OperatorError} when a development version before the first release made the tables. */
 async function version(client: pg.ClientBase, database: string): Promise<number> {
   const { rows } = await client.query(
-    "select to_regclass('waitlist_schema') is not null as made, to_regclass('arrival') is null as unreleased",
+    "select to_regclass('waitlist_schema') is not null as made, to_regclass('arrival') is null or not exists" +
+      " (select from pg_attribute where attrelid = to_regclass('contact') and attname = 'reason') as unreleased",
   )
   const { made, unreleased: isUnreleased } = rows[0]
   if (!made) return 0

@@ -231,7 +231,9 @@ export function upgrade(database: DatabaseSync, path: string): void {
 export function requireReleased(database: DatabaseSync, path: string): readonly Migration[] {
   requireOwn(database, path)
   const version = read(database, 'pragma user_version') as number
-  const newest = "select count(*) from sqlite_schema where name = 'arrival'"
+  const newest =
+    "select count(*) from sqlite_schema where name = 'arrival' and" +
+    " exists (select 1 from pragma_table_info('contact') where name = 'reason')"
   if (version > 0 && read(database, newest) === 0) throw unreleased(path)
   return pendingMigrations(readMigrations(migrations), version, path)
 }
