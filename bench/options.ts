@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { scenarios } from './scenarios.ts'
 
 export const usage = `npm run bench -- [scenario …] [options]
+npm run bench -- against <folder> [scenario …] [options]
 
 Without a scenario it measures all but \`instances\`, in about fifteen minutes.
 
@@ -14,6 +16,9 @@ Without a scenario it measures all but \`instances\`, in about fifteen minutes.
   start memory provider                 starting; memory at rest; health beside a provider that hangs
   instances                             what a signup costs with several instances, PostgreSQL and Redis
 
+With \`against\` the service of this checkout is compared with that of another one, whose packages are installed, in
+\`signup\`, \`known\` and \`limited\`, or in the scenarios of the first two lines that are named.
+
   --challenge     the same as \`challenge\`
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
@@ -23,7 +28,9 @@ Without a scenario it measures all but \`instances\`, in about fifteen minutes.
 `
 
 export const others = ['metrics', 'challenge', 'large', 'commands', 'start', 'memory', 'provider', 'instances'] as const
-export const names: ReadonlySet<string> = new Set([...scenarios.map(({ group }) => group), ...others])
+const comparable: ReadonlySet<string> = new Set(scenarios.map(({ group }) => group))
+const usuallyCompared = ['signup', 'known', 'limited']
+export const names: ReadonlySet<string> = new Set([...comparable, ...others])
 
 export interface Plan {
   readonly rounds: number
@@ -36,10 +43,18 @@ export interface Plan {
 
 export interface Options {
   readonly chosen: ReadonlySet<string>
+  /** The folder of another checkout; undefined: the bare server. */
+  readonly against: string | undefined
   /** The page that gets the tables. */
   readonly page: 'performance.md' | 'scaling.md' | undefined
   readonly json: string | undefined
   readonly plan: Plan
+}
+
+function folderOf(given: string | undefined): string {
+  if (given === undefined || names.has(given))
+    throw new Error('`against` takes the folder of another checkout, as in: npm run bench -- against ../before')
+  return resolve(given)
 }
 
 /** Throws a sentence for the user. */
@@ -56,19 +71,26 @@ export function readOptions(args: readonly string[]): Options {
       json: { type: 'string' },
     },
   })
-  const positionals = values.challenge ? [...named, 'challenge'] : named
-  for (const name of positionals) if (!names.has(name)) throw new Error(`there is no scenario ${name}`)
+  const [against, scenariosNamed] = named[0] === 'against' ? [folderOf(named[1]), named.slice(2)] : [undefined, named]
+  const positionals = values.challenge ? [...scenariosNamed, 'challenge'] : scenariosNamed
+  for (const name of positionals) {
+    if (!names.has(name)) throw new Error(`there is no scenario ${name}`)
+    if (against !== undefined && !comparable.has(name)) throw new Error(`\`against\` does not measure ${name}`)
+  }
   const number = (name: 'rounds' | 'seconds' | 'contacts') => {
     if (!/^[1-9]\d{0,8}$/.test(values[name])) throw new Error(`--${name} must be a whole number, at least 1`)
     return Number(values[name])
   }
+  if (values.write && against !== undefined) throw new Error('--write takes no comparison of two checkouts')
   const pages = { '': 'performance.md', instances: 'scaling.md' } as const
   const page = pages[positionals.join() as keyof typeof pages]
   if (values.write && page === undefined) throw new Error('--write takes all scenarios, or `instances` alone')
   const rounds = number('rounds')
   const seconds = number('seconds')
+  const unnamed = against === undefined ? [...names].filter(name => name !== 'instances') : usuallyCompared
   return {
-    chosen: positionals.length === 0 ? new Set([...names].filter(name => name !== 'instances')) : new Set(positionals),
+    chosen: new Set(positionals.length === 0 ? unnamed : positionals),
+    against,
     page: values.write ? page : undefined,
     json: values.json,
     plan: {

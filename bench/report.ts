@@ -3,7 +3,7 @@ import type { Goals } from './scenarios.ts'
 
 export interface Comparison {
   readonly name: string
-  readonly goals: Goals
+  readonly goals?: Goals
   readonly rounds: readonly Round[]
 }
 
@@ -35,7 +35,7 @@ export const spread = (values: readonly number[], digits = 0): string =>
 export const judged = (goal: string, met: boolean): string => `${goal}: ${met ? 'met' : '**missed**'}`
 
 /** Ratios are taken within each round; `a / b` are the subject's median and the baseline's. */
-export function comparisonTable(comparisons: readonly Comparison[]): string {
+export function comparisonTable(comparisons: readonly Comparison[], baseline = 'bare'): string {
   const rows = comparisons.map(({ name, goals, rounds }) => {
     const rates = rounds.map(({ subject, baseline }) => rateOf(subject) / rateOf(baseline))
     const times = rounds.map(({ subject, baseline }) => subject.time / baseline.time)
@@ -46,16 +46,16 @@ export function comparisonTable(comparisons: readonly Comparison[]): string {
     return [
       name,
       spread(rates, 2),
-      judged(`≥ ${goals.rate.toFixed(2)}`, median(rates) >= goals.rate),
+      goals === undefined ? '' : judged(`≥ ${goals.rate.toFixed(2)}`, median(rates) >= goals.rate),
       spread(times, 2),
-      goals.time === undefined ? '' : judged(`≤ ${goals.time.toFixed(2)}`, median(times) <= goals.time),
+      goals?.time === undefined ? '' : judged(`≤ ${goals.time.toFixed(2)}`, median(times) <= goals.time),
       both(rateOf),
       both(({ time }) => time, 1),
       both(({ p50 }) => p50, 2),
       both(({ p99 }) => p99, 2),
     ]
   })
-  const ratios = ['rate, of bare', 'goal', 'processor time, of bare’s', 'goal']
+  const ratios = [`rate, of ${baseline}`, 'goal', `processor time, of ${baseline}’s`, 'goal']
   return markdown(['scenario', ...ratios, 'requests/s', 'µs for a request', 'p50 ms', 'p99 ms'], rows)
 }
 

@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { compareCheckouts } from './against.ts'
 import { altchaFigures, compareSwitches } from './challenge.ts'
 import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
@@ -20,7 +21,7 @@ import { scenarios } from './scenarios.ts'
 const folder = mkdtempSync(join(tmpdir(), 'waitlist-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-const { chosen, page, json, plan } = options()
+const { chosen, against, page, json, plan } = options()
 const date = new Date().toISOString().slice(0, 10)
 const rounds = `${plan.rounds} × ${plan.seconds} s for each server; load from ${generator.name}`
 const facts = [...machineFacts(folder), rounds]
@@ -33,7 +34,8 @@ const figures: Figure[] = []
 // First, before files of gigabytes are written.
 if (chosen.has('start')) figures.push(...(await startFigures(folder, plan)))
 if (chosen.has('memory')) figures.push(await restFigure(folder, plan))
-if (compared.length > 0) {
+if (against !== undefined) comparisons.push(...(await compareCheckouts(compared, against, folder, plan)))
+else if (compared.length > 0) {
   const result = await compare(compared, folder, plan)
   facts.push(...result.facts)
   comparisons.push(...result.comparisons)
@@ -47,7 +49,7 @@ if (chosen.has('challenge')) {
   figures.push(...(await altchaFigures(plan)))
 }
 if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
-if (comparisons.length > 0) tables.push(comparisonTable(comparisons))
+if (comparisons.length > 0) tables.push(comparisonTable(comparisons, against && 'the other'))
 if (figures.length > 0) tables.push(figureTable(figures))
 kept.push(...comparisons, ...figures)
 if (chosen.has('instances')) {

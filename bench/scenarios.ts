@@ -35,13 +35,13 @@ const base = { request: newSignup, status: 200, connections: 64, service: 'open'
 
 export const scenarios: readonly Scenario[] = [
   { ...base, group: 'health', name: 'health', request: health, goals: { rate: 0.92, time: 1.1 } },
-  { ...base, group: 'signup', name: 'new signup', goals: { rate: 0.7, time: 1.6 } },
+  { ...base, group: 'signup', name: 'new signup', goals: { rate: 0.62, time: 2 } },
   {
     ...base,
     group: 'signup',
     name: 'new signup, 256 connections',
     connections: 256,
-    goals: { rate: 0.75, time: 1.5 },
+    goals: { rate: 0.75, time: 1.7 },
   },
   { ...base, group: 'known', name: 'known address', request: knownSignup, goals: { rate: 0.88, time: 1.25 } },
   {
@@ -50,7 +50,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'refused body',
     request: refusedSignup,
     status: 400,
-    goals: { rate: 0.9, time: 1.12 },
+    goals: { rate: 0.92, time: 1.12 },
   },
   {
     ...base,
@@ -59,14 +59,14 @@ export const scenarios: readonly Scenario[] = [
     request: knownSignup,
     status: 429,
     service: 'shut',
-    goals: { rate: 0.9, time: 1.12 },
+    goals: { rate: 0.92, time: 1.12 },
   },
   {
     ...base,
     group: 'postgres',
     name: 'PostgreSQL, new signup',
     service: 'postgres',
-    goals: { rate: 0.5, time: 1.4 },
+    goals: { rate: 0.45 },
   },
   {
     ...base,
@@ -74,12 +74,12 @@ export const scenarios: readonly Scenario[] = [
     name: 'PostgreSQL, new signup, 256 connections',
     connections: 256,
     service: 'postgres',
-    goals: { rate: 0.6, time: 1.4 },
+    goals: { rate: 0.55 },
   },
 ]
 
 /** A new signup with many contacts in the file, against one with few. */
-export const fileSizeGoals: Goals = { rate: 0.8 }
+export const fileSizeGoals: Goals = { rate: 0.75 }
 
 /** A signup with the metrics on, against one without them. */
 export const metricsGoals: Goals = { rate: 0.98, time: 1.02 }
@@ -91,13 +91,13 @@ export const switchGoals: Goals = { rate: 0.5, time: 2 }
 export const challengeGoals: Goals = { rate: 0.25, time: 5 }
 
 /** The p99 of a new signup, as a multiple of the bare server's. */
-export const waitGoal = 1.5
+export const waitGoal = 3
 
 /** Milliseconds. */
 export const startGoal = 150
 
 /** Millions of bytes. */
-export const memoryGoals = { atRest: 85, peak: 200 }
+export const memoryGoals = { atRest: 85, peak: 180 }
 
 /** Milliseconds, for 99 of 100 health reports while a provider hangs. */
 export const hangGoal = 50

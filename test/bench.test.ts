@@ -16,22 +16,24 @@ import { isSlow } from './harness/slow.ts'
 const root = new URL('../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('the benchmark, run for a moment, prints its table and leaves nothing behind', {
-  skip: !isSlow && 'it takes all processors for seconds; it runs in .ci/run',
-}, async t => {
-  const folder = temporaryFolder(t)
-  const run = fileURLToPath(new URL('bench/run.ts', root))
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [run, 'refused', '--rounds', '1', '--seconds', '1', '--contacts', '500'],
-    { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
-  )
-  assert.match(stdout, /^\| refused body \| \d+\.\d\d \(.*\| ≥ 0\.\d\d: /m)
-  assert.deepEqual(
-    readdirSync(folder).filter(name => name.startsWith('waitlist-')),
-    [],
-  )
-})
+for (const against of [[], ['against', fileURLToPath(root)]]) {
+  test(`the benchmark, run for a moment${against.length === 0 ? '' : ' against another checkout'}, prints its table and leaves nothing behind`, {
+    skip: !isSlow && 'it takes all processors for seconds; it runs in .ci/run',
+  }, async t => {
+    const folder = temporaryFolder(t)
+    const run = fileURLToPath(new URL('bench/run.ts', root))
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [run, ...against, 'refused', '--rounds', '1', '--seconds', '1', '--contacts', '500'],
+      { env: { PATH: process.env.PATH, TMPDIR: folder }, timeout: 120_000 },
+    )
+    assert.match(stdout, /^\| refused body \| \d+\.\d\d \(/m)
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.startsWith('waitlist-')),
+      [],
+    )
+  })
+}
 
 for (const { name, run } of generators) {
   test(`${name}: no address comes twice, not in another measurement either`, {
@@ -77,6 +79,8 @@ test('without a name, all but the instances are measured; the usage and the page
 
 test('wrong options are refused', () => {
   assert.throws(() => readOptions(['signups']), /there is no scenario signups/)
+  assert.throws(() => readOptions(['against', 'signup']), /`against` takes the folder of another checkout/)
+  assert.throws(() => readOptions(['against', '../before', 'large']), /`against` does not measure large/)
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds must be a whole number/)
   assert.throws(() => readOptions(['signup', '--write']), /--write takes all scenarios, or `instances` alone/)
 })
