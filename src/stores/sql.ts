@@ -75,6 +75,8 @@ export interface Dialect {
   table(parameter: string, columns: Columns): string
   /** Ends a query for rows that are to be changed: others wait. */
   readonly forUpdate: string
+  /** The number of a contact to insert, in this order; null: the table gives it. */
+  readonly contactNumber: ((order: string) => string) | null
   /** The same for rows that nobody else is changing. */
   readonly unlocked: string
   /** Ends a subquery that is to be computed as it is written. */

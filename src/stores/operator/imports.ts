@@ -97,7 +97,7 @@ async function fatesOf(sql: Sql, batch: readonly Entry[]): Promise<readonly Fate
 
 /** The numbers grow in the order of the entries. */
 async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise<readonly Fate[]> {
-  const { now, table, among, elements } = sql.dialect
+  const { now, table, among, elements, contactNumber } = sql.dialect
   const fates = await fatesOf(sql, batch)
   const firsts = new Map<string, Entry>()
   for (const [i, entry] of batch.entries()) {
@@ -108,10 +108,13 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
   // What the entries say, and the event.
   const { number, provider_id, event_name, event_at, created_at, ...given } = tables.contact
   const columns = Object.keys(given).join(', ')
+  const [numbered, itsNumber] = contactNumber === null ? ['', ''] : ['number, ', `${contactNumber('ord')}, `]
   const added = await sql.all<{ number: number; email_key: string }>(
-    `insert into contact (${columns}, created_at, event_name, event_at) select ${columns}, coalesce(created_at, ${now}),` +
+    `insert into contact (${numbered}${columns}, created_at, event_name, event_at)` +
+      ` select ${itsNumber}${columns}, coalesce(created_at, ${now}),` +
       ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end` +
-      ` from ${table('$1', { ...given, created_at })} as entry where true order by ord on conflict do nothing returning number, email_key`,
+      ` from ${table('$1', { ...given, created_at })} as entry where true order by ord` +
+      ' on conflict (email_key) do nothing returning number, email_key',
     [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
   )
   if (destinations.length > 0) {

@@ -62,6 +62,7 @@ const dialect: Dialect = {
       ` with ordinality as each (${Object.keys(columns).join(', ')}, ord))`
     )
   },
+  contactNumber: null,
   forUpdate: 'for update',
   unlocked: 'for no key update skip locked',
   // With an offset, the planner does not take the groups for as many as there are rows, for which it would not count in

@@ -52,7 +52,9 @@ function sourceAt(given: string, name: string): Source {
     read: (...which) => readRows(sql, ...which),
     async extent(table) {
       const [extent] = await sql.all<{ rows: number; last: number }>(
-        `select count(*) as rows, coalesce((select seq from sqlite_sequence where name = $1), 0) as last from ${table}`,
+        'select count(*) as rows,' +
+          ' max(coalesce((select seq from sqlite_sequence where name = $1), 0), coalesce(max(number), 0)) as last' +
+          ` from ${table}`,
         [table],
       )
       return extent!

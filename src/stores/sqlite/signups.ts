@@ -8,6 +8,7 @@ import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { credentialsOf } from '../gate.ts'
 import { IN_PLACE } from '../rows.ts'
 import { gating } from './gate.ts'
+import { HIGHEST_NUMBER } from './sql.ts'
 
 /** What the store needs to know about the rest of the service. */
 export interface SignupOptions {
@@ -28,7 +29,7 @@ export interface SignupOptions {
 /** Adds the deliveries of a contact that was just listed. */
 function announcing(database: DatabaseSync, destinations: readonly string[]) {
   const insert = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
-  return (contact: number | bigint, now: number): void => {
+  return (contact: number, now: number): void => {
     for (const destination of destinations) insert.run(contact, destination, now)
   }
 }
@@ -55,15 +56,16 @@ type Given = Pick<Signup, 'name' | 'email' | 'source' | 'proof' | 'unverified'>
 export function admitting(database: DatabaseSync, options: SignupOptions) {
   const { provider, eventName, destinations, trackSources, holds } = options
   const columns = [
-    ...['id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
+    ...['number', 'id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
     ...(trackSources ? ['source'] : []),
     ...(holds === null ? [] : ['reason', 'mailbox']),
   ]
   const insert = database.prepare(
-    `insert into contact (${columns.join(', ')})` +
-      // A conflict would use up a number, and that is a write: a known address would cost a sync.
-      ` select ${columns.map((_, i) => `?${i + 1}`).join(', ')} where not exists (select 1 from contact where email_key = ?4)`,
+    `insert into contact (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})` +
+      ' on conflict (email_key) do nothing',
   )
+  const highest = database.prepare(`select ${HIGHEST_NUMBER} as number`)
+  let number = 0
   const handOver = database.prepare(
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
   )
@@ -92,7 +94,8 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     if (entry === 'spent') return { is: 'spent' }
     const { reason = null, mailbox = null } = entry ?? {}
     const state = reason !== null ? 'held' : provider === null ? 'listed' : 'pending'
-    const { changes, lastInsertRowid } = insert.run(
+    const { changes } = insert.run(
+      number + 1,
       id,
       name,
       email,
@@ -105,19 +108,21 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
       ...(gate === null ? [] : [reason, mailbox]),
     )
     if (changes === 0) return known(key, now)
+    number++
     if (reason !== null) return { is: 'held now', reason }
     if (provider === null) {
-      announce(lastInsertRowid, now)
+      announce(number, now)
       return { is: 'listed now', contactId: id }
     }
-    const { number } = handOver.get(lastInsertRowid, provider, now + LEASE, id) as { number: number }
+    const handedOver = handOver.get(number, provider, now + LEASE, id) as { number: number }
     const contact: Contact = { id, name, email, state: 'pending', createdAt: new Date(now), ...(source && { source }) }
-    return { is: 'pending now', delivery: { number, token: id, contact, attempts: 0, doubt: false } }
+    return { is: 'pending now', delivery: { number: handedOver.number, token: id, contact, attempts: 0, doubt: false } }
   }
 
   /** `trial`: it will be taken back, so the gate must not count it. */
   return (signups: readonly Given[], now: number, trial?: 'trial'): readonly Admission[] => {
     gate?.sweep(signups.length, now)
+    number = (highest.get() as { number: number }).number
     const admissions = signups.map(each => admit(each, now, trial !== undefined))
     beat?.run(randomUUID(), now)
     return admissions

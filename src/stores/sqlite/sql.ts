@@ -3,6 +3,14 @@ import type { Dialect, Sql, Value } from '../sql.ts'
 
 const now = "cast(round(unixepoch('subsec') * 1000) as integer)"
 
+/**
+ * The highest number that a contact has or had, so that none is used twice. At most the largest that JavaScript can hold: what
+ * follows it is refused by the table.
+ */
+export const HIGHEST_NUMBER =
+  'min(max(coalesce((select max(number) from contact), 0),' +
+  " coalesce((select seq from sqlite_sequence where name = 'contact'), 0)), 9007199254740991)"
+
 const dialect: Dialect = {
   now,
   after: (time, milliseconds) => `(${time} + ${milliseconds})`,
@@ -22,6 +30,7 @@ const dialect: Dialect = {
     const made = Object.keys(columns).map(column => `value ->> '${column}' as ${column}`)
     return `(select ${made.join(', ')}, key as ord from json_each(${parameter}))`
   },
+  contactNumber: order => `${HIGHEST_NUMBER} + row_number() over (order by ${order})`,
   forUpdate: '',
   unlocked: '',
   fenced: '',

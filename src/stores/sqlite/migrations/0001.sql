@@ -1,8 +1,9 @@
 -- A person on the list, and the event "this contact joined": at most one for each contact, by construction. `number` grows
--- with each row and is never reused. So rows are appended, only the unique index on the address is written at random, and
--- leftovers of a deleted contact can never belong to another one.
+-- with each row and is never reused: whoever inserts gives it, above every other one and above that of the last row which was
+-- deleted. So rows are appended, and only the unique index on the address is written at random. With `autoincrement` SQLite
+-- would write for a known address too.
 create table contact (
-  number      integer primary key autoincrement,
+  number      integer primary key,
   id          text    not null check (length(id) = 36),
   name        text    not null,
   email       text    not null,
@@ -51,7 +52,10 @@ create table delivery (
 -- For a shell, in which foreign keys are off until they are turned on.
 create trigger contact_deleted after delete on contact begin
   delete from delivery where contact = old.number;
+  update sqlite_sequence set seq = max(seq, old.number) where name = 'contact';
 end;
+-- The highest number of a contact that was deleted.
+insert into sqlite_sequence (name, seq) values ('contact', 0);
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
 
