@@ -50,14 +50,21 @@ interface Commit<Item, Answer> {
   refused: number
 }
 
+/** A transaction of a store that merges what waits for it. */
+export interface Transaction {
+  readonly items: number
+  /** Milliseconds that it took by the store's own clock. */
+  readonly took: number
+}
+
 export interface BatchesOptions<Item, Answer> {
   readonly bounds?: Bounds | undefined
-  /** Commits that may be under way at once, where a store merges what waits for it. */
-  readonly ahead?: number
+  /** Where a store merges what waits for it: the batches that may be under way at once, and the items that are sent at once. */
+  readonly ahead?: { readonly batches: number; readonly items: number }
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
   readonly onLateResult?: (item: Item, answer: Answer) => void
-  /** Milliseconds that the last commit took by the store's own clock, for one that takes long where there is much to store. */
-  readonly took?: () => number
+  /** The transaction that the last answers ended, for a store that takes long where there is much to store; null: it is under way. */
+  readonly ended?: () => Transaction | null
   /** Null: nothing is measured. */
   readonly measured?: Commits | null | undefined
   /** A monotonic clock, in milliseconds. */
@@ -76,9 +83,9 @@ export function groupCommit<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
   {
     bounds = storeBounds,
-    ahead = 1,
+    ahead = { batches: 1, items: Number.POSITIVE_INFINITY },
     onLateResult = () => {},
-    took,
+    ended = () => null,
     measured = null,
     clock = monotonic,
   }: BatchesOptions<Item, Answer> = {},
@@ -87,6 +94,8 @@ export function groupCommit<Item, Answer>(
   let most = bounds.batch
   let queue: Waiting<Item, Answer>[] = []
   const underWay = new Set<Commit<Item, Answer>>()
+  /** Items of those. */
+  let sent = 0
   /** Commits whose items were all refused: while there is one, nothing more is accepted. */
   let late = 0
   let timer: NodeJS.Timeout | undefined
@@ -129,10 +138,13 @@ export function groupCommit<Item, Answer>(
   }
   const wake = (oldest: number) => setTimeout(refuseLate, oldest + bounds.timeout - clock())
 
+  /** Two commits of what one may hold, at most: nobody waits for more. */
+  const hasRoom = () => underWay.size < ahead.batches && sent < most
+
   function run(): void {
     scheduled = false
     if (queue.length > 0 && queue[0]!.since <= clock() - bounds.timeout) refuseLate()
-    while (queue.length > 0 && underWay.size < ahead) {
+    while (queue.length > 0 && hasRoom()) {
       const batch = queue.length <= most ? queue : queue.slice(0, most)
       queue = batch === queue ? [] : queue.slice(most)
       void carryOut({ batch, refused: 0 })
@@ -140,27 +152,39 @@ export function groupCommit<Item, Answer>(
     if (underWay.size > 0) return
     clearTimeout(timer)
     timer = undefined
-    if (drained !== undefined) setImmediate(drained)
+    if (drained !== undefined) answerSoon(drained)
   }
 
-  /** Half as many after a long commit, since who comes during one waits for it and for the next; twice as many after a short one. */
-  function adapted(most: number, size: number, took: number): number {
+  /** Half as many after a long transaction, since who comes during one waits for it and for the next; twice as many after a short one. */
+  function adapted({ items: size, took }: Transaction): number {
     if (took > LONG) return Math.max(Math.min(LEAST, bounds.batch), Math.floor(Math.min(most, size) / 2))
-    return size === most && took < LONG / 4 ? Math.min(bounds.batch, 2 * most) : most
+    return size >= most && took < LONG / 4 ? Math.min(bounds.batch, 2 * most) : most
+  }
+
+  /** Batches that are stored and not answered. The next is sent first: meanwhile the database would have nothing to do. */
+  const stored: (() => void)[] = []
+  function answerSoon(answer: () => void): void {
+    if (stored.push(answer) === 1) setImmediate(answerNext)
+  }
+  /** A few in each turn, so that what arrives meanwhile is sent to the database. */
+  function answerNext(): void {
+    for (const answer of stored.splice(0, Math.max(1, stored.length >> 1))) answer()
+    if (stored.length > 0) setImmediate(answerNext)
   }
 
   async function carryOut(one: Commit<Item, Answer>): Promise<void> {
     const { batch } = one
     underWay.add(one)
+    sent += batch.length
     timer ??= wake(batch[0]!.since)
     const began = measured === null ? 0 : clock()
     try {
       const answers = await commit(batch.map(({ item }) => item))
       measured?.note((clock() - began) / 1000, batch.length)
-      if (took !== undefined) most = adapted(most, batch.length, took())
+      const transaction = ended()
+      if (transaction !== null) most = adapted(transaction)
       const { refused } = one
-      // The next batch is sent first: while everybody is answered, the database would have nothing to do.
-      setImmediate(() => {
+      answerSoon(() => {
         batch.forEach(({ item, resolve }, position) => {
           const answer = answers[position] as Answer
           if (position < refused) onLateResult(item, answer)
@@ -172,6 +196,7 @@ export function groupCommit<Item, Answer>(
     }
     if (one.refused === batch.length) late--
     underWay.delete(one)
+    sent -= batch.length
     run()
   }
 
@@ -182,8 +207,8 @@ export function groupCommit<Item, Answer>(
       if (queue.length >= bounds.queue) return Promise.reject(new StoreUnavailable('too many signups are waiting'))
       return new Promise((resolve, reject) => {
         queue.push({ item, since: clock(), resolve, reject })
-        if (underWay.size >= ahead) return
-        if (queue.length >= most) return run()
+        if (!hasRoom()) return
+        if (queue.length >= Math.min(most, ahead.items)) return run()
         if (scheduled) return
         scheduled = true
         // After the requests that arrived in this turn of the event loop, so that they share the commit.
@@ -201,7 +226,7 @@ export function groupCommit<Item, Answer>(
       return new Promise(resolve => {
         drained = resolve
         // After the last answers, which may be about to be given.
-        if (refusing || (!scheduled && underWay.size === 0)) setImmediate(resolve)
+        if (refusing || (!scheduled && underWay.size === 0)) answerSoon(resolve)
       })
     },
 

@@ -226,3 +226,36 @@ test('a queue is behind when its first has waited for more than 100 ms, but not 
   await Promise.all(answers)
   assert.equal(batches.isBehind(), false)
 })
+
+describe('a store that merges what waits for it', { timeout: 60_000 }, () => {
+  test('gets a batch as soon as enough wait, while others are under way', async () => {
+    const { commit, stored, finishAll } = handCommit()
+    const batches = groupCommit(commit, { bounds: patient, ahead: { batches: 3, items: 4 } })
+    const answers = range(20).map(item => batches.submit(item))
+    assert.deepEqual(stored(), range(12), 'the others wait for one of three')
+    finishAll()
+    assert.deepEqual(await Promise.all(answers), range(20).map(String))
+  })
+
+  test('has no more on its way than two commits may hold', async () => {
+    const { commit, stored, finishAll } = handCommit()
+    const batches = groupCommit(commit, { bounds: patient, ahead: { batches: 16, items: 100 } })
+    const answers = range(2_000).map(item => batches.submit(item))
+    assert.ok(stored().length <= 2 * patient.batch)
+    finishAll()
+    assert.deepEqual(await Promise.all(answers), range(2_000).map(String))
+  })
+
+  test('gets fewer after a transaction that took long', async () => {
+    const { commit, stored, first, finishAll } = handCommit()
+    const bounds = { ...patient, batch: 1_024 }
+    const ended = () => ({ items: 1_024, took: 200 })
+    const batches = groupCommit(commit, { bounds, ahead: { batches: 2, items: 1_024 }, ended })
+    const answers = range(3_000).map(item => batches.submit(item))
+    ;(await first()).finish()
+    await answers[0]
+    assert.equal(stored().length, 1_024 + 512)
+    finishAll()
+    assert.deepEqual(await Promise.all(answers), range(3_000).map(String))
+  })
+})

@@ -6,7 +6,7 @@ import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.t
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { checked } from '../check.ts'
-import { type Bounds, groupCommit } from '../group-commit.ts'
+import { type Bounds, groupCommit, type Transaction } from '../group-commit.ts'
 import { givenBack } from '../rows.ts'
 import { oneAtATime, type UpkeepCall } from '../upkeep.ts'
 import { MINIMUM_FREE } from './disk.ts'
@@ -14,8 +14,8 @@ import type { Result, Results, Step } from './outbox.ts'
 import { countIn, startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
 
-/** Batches of signups on their way to the thread, which commits all that it finds waiting at once: neither side idles. */
-const AHEAD = 2
+/** The thread commits all that it finds waiting at once, so neither side idles. */
+const AHEAD = { batches: 16, items: 24 }
 
 export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
   readonly destinations?: readonly string[]
@@ -75,11 +75,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   // Where that fails too, the lease ends by itself.
   const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
 
-  let took = 0
+  let ended: Transaction | null = null
   const admit = async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
     const reply = await thread.ask({ do: 'admit', signups, now: clock() })
     if (reply.is !== 'admitted') throw unavailable(reply)
-    took = reply.took
+    ended = reply.ended
     return reply.admissions
   }
   const trial = async () => {
@@ -90,7 +90,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     ahead: AHEAD,
-    took: () => took,
+    ended: () => ended,
     measured: commits,
     onLateResult(_, admission) {
       if (admission.is === 'pending now') giveBack(admission.delivery)

@@ -7,6 +7,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import type { Admission } from '../../waitlist/ports/signups.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
+import type { Transaction } from '../group-commit.ts'
 import { diskUnder, hasNoRoom, OutOfSpace, saysNoRoom } from './disk.ts'
 import { writeAheadLog } from './log.ts'
 import { type Result, type Step, stepping } from './outbox.ts'
@@ -28,8 +29,8 @@ export type Request =
 
 export type Reply =
   | { readonly is: 'done' }
-  /** The commit is synced. It took so many milliseconds. */
-  | { readonly is: 'admitted'; readonly admissions: readonly Admission[]; took: number }
+  /** The commit is synced. `ended`: of the last one in a transaction. */
+  | { readonly is: 'admitted'; readonly admissions: readonly Admission[]; ended: Transaction | null }
   /** The commit is synced. */
   | { readonly is: 'stepped'; readonly results: readonly Result[] }
   /** Nothing was stored; a later request may succeed. */
@@ -83,7 +84,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   async function carryOut(request: Request): Promise<Reply> {
     switch (request.do) {
       case 'admit':
-        return { is: 'admitted', admissions: admit(request.signups, request.now), took: 0 }
+        return { is: 'admitted', admissions: admit(request.signups, request.now), ended: null }
       case 'step':
         return { is: 'stepped', results: await inTurn(request.steps, each => step(each, request.now)) }
       case 'try':
@@ -151,7 +152,11 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
         const replies = await inTurn(requests, (request, i) => refusals[i] ?? carryOut(request))
         commit.run()
         const took = performance.now() - began
-        for (const reply of replies) if (reply.is === 'admitted') reply.took = took
+        const admitted = replies.filter(reply => reply.is === 'admitted')
+        const last = admitted.at(-1)
+        if (last !== undefined) {
+          last.ended = { took, items: admitted.reduce((sum, { admissions }) => sum + admissions.length, 0) }
+        }
         log?.shorten()
         return replies
       } catch (error) {
