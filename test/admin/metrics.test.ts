@@ -57,7 +57,7 @@ describe('the metrics of a service', { concurrency: 8, timeout: 30_000 }, () => 
     await exchange(
       service.baseUrl,
       'POST /api/waitlist HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nContent-Type: application/json\r\n\r\n{',
-      100,
+      1_000,
     )
     for (let time = 0; time < 4; time++) await client.signUp(ada)
 
