@@ -61,12 +61,15 @@ const NEW_SPACE = 12e6
  */
 function boundGarbage(): void {
   setFlagsFromString('--heap-growing-percent=20')
-  const look = setInterval(() => {
+  let factor = 2
+  // V8 shrinks the space again when there is little to do.
+  setInterval(() => {
     const { space_size: size = 0 } = getHeapSpaceStatistics().find(each => each.space_name === 'new_space') ?? {}
-    if (size < NEW_SPACE) return
-    setFlagsFromString('--semi-space-growth-factor=1')
-    clearInterval(look)
-  }, 100).unref()
+    const wanted = size < NEW_SPACE ? 2 : 1
+    if (wanted === factor) return
+    factor = wanted
+    setFlagsFromString(`--semi-space-growth-factor=${factor}`)
+  }, 250).unref()
 }
 
 /** What waits for the operator rather than for time. */
