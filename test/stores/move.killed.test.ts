@@ -166,7 +166,7 @@ test('a move holds a batch in memory, not the list', {
   writeList(path, manyContacts(50_000))
   const child = childMove(t, sqlite(path), postgres(await server!.database()), {
     batch: 2_000,
-    flags: ['--max-old-space-size=24'],
+    flags: ['--max-old-space-size=32'],
   })
   const [code] = await child.closed
   assert.equal(code, 0)
