@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { type Service, start } from '../app/compose.ts'
 import { operatorOf } from '../app/database.ts'
@@ -21,7 +21,8 @@ const WELCOMED = 1_000
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
-  boundGarbage()
+  // Otherwise V8 lets garbage grow to several times what is in use before it collects it, the more the larger the machine.
+  setFlagsFromString('--optimize-for-size')
   const hasTls = config.tls !== null
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))
@@ -49,27 +50,6 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   tellBacklog(config, service.destinations, log).catch(error =>
     log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
   )
-}
-
-/** Bytes for new objects: the garbage of some hundred signups. With less, those under way are copied again and again. */
-const NEW_SPACE = 12e6
-
-/**
- * V8 lets garbage grow to several times what is in use before it collects it, the more the larger the machine. Its flag for
- * little memory takes a fifth of the processor time of a signup, so it is told here what to keep. These flags are read at each
- * collection.
- */
-function boundGarbage(): void {
-  setFlagsFromString('--heap-growing-percent=20')
-  let factor = 2
-  // V8 shrinks the space again when there is little to do.
-  setInterval(() => {
-    const { space_size: size = 0 } = getHeapSpaceStatistics().find(each => each.space_name === 'new_space') ?? {}
-    const wanted = size < NEW_SPACE ? 2 : 1
-    if (wanted === factor) return
-    factor = wanted
-    setFlagsFromString(`--semi-space-growth-factor=${factor}`)
-  }, 250).unref()
 }
 
 /** What waits for the operator rather than for time. */

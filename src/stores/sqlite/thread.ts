@@ -15,14 +15,10 @@ export interface Thread {
   close(): Promise<void>
 }
 
-/** Megabytes for the new objects of a thread, all of which are soon garbage. */
-const YOUNG = 6
-
 /** A thread has its own compile cache, which must be on before its first file is read (bin/waitlist.js says why). */
 function threadOf({ href }: URL, workerData: unknown): Worker {
   const code = `import { enableCompileCache as on } from 'node:module'; on(); await import(${JSON.stringify(href)})`
-  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG }
-  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData, resourceLimits })
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), { workerData })
 }
 
 /** @throws {OperatorError} when the file cannot be used as it is. */
