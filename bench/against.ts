@@ -1,10 +1,8 @@
 import { join } from 'node:path'
 import { startDatabase } from './database.ts'
-import { generator } from './load.ts'
-import { measureBoth, type Round } from './measure.ts'
+import { measureBoth, type Round, warmUp } from './measure.ts'
 import type { Plan } from './options.ts'
 import { type Server, startService } from './processes.ts'
-import { record } from './record.ts'
 import type { Comparison } from './report.ts'
 import { knownSignup, newSignup, openLimiter, type Scenario, shutLimiter } from './scenarios.ts'
 
@@ -35,12 +33,8 @@ export async function compareCheckouts(
       }
       try {
         const servers = { subject: await start('subject'), baseline: await start('baseline', other) }
-        for (const { port } of Object.values(servers)) {
-          // Uses up a quota of 1, and makes the known address known.
-          await record(port, knownSignup)
-          const warm = { ...load, request: service === 'shut' ? request : newSignup }
-          if (plan.warmUp > 0) await generator.run({ ...warm, port, seconds: plan.warmUp })
-        }
+        const warm = { ...load, request: service === 'shut' ? request : newSignup }
+        for (const server of Object.values(servers)) await warmUp(server, knownSignup, warm, plan.warmUp)
         rounds.push(await measureBoth(servers, load, (round + i) % 2 === 0))
       } finally {
         for (const step of end) await step()

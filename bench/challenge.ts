@@ -5,11 +5,10 @@ import { join } from 'node:path'
 import { type Challenge, solveChallenge } from 'altcha-lib'
 import { deriveKey } from 'altcha-lib/algorithms/pbkdf2'
 import { altcha } from '../src/challenges/altcha.ts'
-import { generator, type Load, PLACE, type RequestShape } from './load.ts'
-import { measureBoth, type Round } from './measure.ts'
+import { PLACE, type RequestShape } from './load.ts'
+import { measureBoth, type Round, warmUp } from './measure.ts'
 import type { Plan } from './options.ts'
-import { type Server, type Settings, startService } from './processes.ts'
-import { record } from './record.ts'
+import { type Settings, startService } from './processes.ts'
 import { type Comparison, count, type Figure, spread } from './report.ts'
 import { challengeGoals, type Goals, newSignup, openLimiter, signup, switchGoals } from './scenarios.ts'
 
@@ -73,7 +72,7 @@ export async function compareSwitches(folder: string, plan: Plan): Promise<reado
       }
       const servers = { subject: await start('with', settings), baseline: await start('without') }
       const load = { request, status: 200, connections, seconds: plan.seconds }
-      for (const server of Object.values(servers)) await warmUp(server, load, plan.warmUp)
+      for (const server of Object.values(servers)) await warmUp(server, request, load, plan.warmUp)
       rounds.push(await measureBoth(servers, load, (round + i) % 2 === 0))
       for (const server of Object.values(servers)) await server.stop()
     }
@@ -83,11 +82,6 @@ export async function compareSwitches(folder: string, plan: Plan): Promise<reado
     goals,
     rounds,
   }))
-}
-
-async function warmUp({ port }: Server, load: Omit<Load, 'port'>, seconds: number): Promise<void> {
-  await record(port, load.request)
-  if (seconds > 0) await generator.run({ ...load, port, seconds })
 }
 
 /** Half of them with all their subdomains. */

@@ -1,5 +1,6 @@
-import { generator, type Load, type Measured } from './load.ts'
+import { generator, type Load, type Measured, type RequestShape } from './load.ts'
 import type { Server } from './processes.ts'
+import { record } from './record.ts'
 import { processorTime } from './resources.ts'
 
 /** One measurement, with the server's processor time. */
@@ -15,6 +16,17 @@ export interface Round {
 }
 
 export const rateOf = ({ requests, seconds }: Measured): number => requests / seconds
+
+/** After one request, which makes a known address known or uses up a quota, load that is not counted. */
+export async function warmUp(
+  { port }: Server,
+  first: RequestShape,
+  load: Omit<Load, 'port' | 'seconds'>,
+  seconds: number,
+): Promise<void> {
+  await record(port, first)
+  if (seconds > 0) await generator.run({ ...load, port, seconds })
+}
 
 export async function measure({ port, pid }: Server, load: Omit<Load, 'port'>): Promise<Sample> {
   const before = processorTime(pid)

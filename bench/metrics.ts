@@ -1,9 +1,7 @@
 import { join } from 'node:path'
-import { generator, type RequestShape } from './load.ts'
-import { measureBoth, type Round } from './measure.ts'
+import { measureBoth, type Round, warmUp } from './measure.ts'
 import type { Plan } from './options.ts'
 import { type Server, startService } from './processes.ts'
-import { record } from './record.ts'
 import type { Comparison } from './report.ts'
 import { knownSignup, metricsGoals, newSignup, openLimiter } from './scenarios.ts'
 
@@ -19,6 +17,7 @@ export async function compareMetrics(folder: string, plan: Plan): Promise<readon
     { name: 'new signup, with metrics against without', request: newSignup, rounds: [] as Round[] },
     { name: 'known address, with metrics against without', request: knownSignup, rounds: [] as Round[] },
   ]
+  const load = { status: 200, connections: 64 }
   for (let round = 1; round <= plan.rounds; round++) {
     plan.progress(`metrics, round ${round} of ${plan.rounds}`)
     const start = (name: string, settings: Readonly<Record<string, string>> = {}) =>
@@ -29,21 +28,15 @@ export async function compareMetrics(folder: string, plan: Plan): Promise<readon
       })
     const servers = { subject: await start('measured', { ADMIN_PORT: '0' }), baseline: await start('unmeasured') }
     const scraping = setInterval(() => scrape(servers.subject), SCRAPE)
-    for (const server of Object.values(servers)) await warmUp(server, plan.warmUp)
+    for (const server of Object.values(servers))
+      await warmUp(server, knownSignup, { ...load, request: newSignup }, plan.warmUp)
     for (const { request, rounds } of scenarios) {
-      const load = { request, status: 200, connections: 64, seconds: plan.seconds }
-      rounds.push(await measureBoth(servers, load, round % 2 === 0))
+      rounds.push(await measureBoth(servers, { ...load, request, seconds: plan.seconds }, round % 2 === 0))
     }
     clearInterval(scraping)
     for (const server of Object.values(servers)) await server.stop()
   }
   return scenarios.map(({ name, rounds }) => ({ name, goals: metricsGoals, rounds }))
-}
-
-async function warmUp({ port }: Server, seconds: number): Promise<void> {
-  await record(port, knownSignup)
-  const load = (request: RequestShape) => generator.run({ port, request, status: 200, connections: 64, seconds })
-  if (seconds > 0) await load(newSignup)
 }
 
 async function scrape({ admin }: Server): Promise<void> {
