@@ -63,7 +63,7 @@ export interface BatchesOptions<Item, Answer> {
   readonly ahead?: { readonly batches: number; readonly items: number }
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
   readonly onLateResult?: (item: Item, answer: Answer) => void
-  /** The transaction that the last answers ended, for a store that takes long where there is much to store; null: it is under way. */
+  /** The transaction that the last answers ended, the same for all its batches; null: it is not known, and nothing is adapted. */
   readonly ended?: () => Transaction | null
   /** Null: nothing is measured. */
   readonly measured?: Commits | null | undefined
@@ -96,6 +96,8 @@ export function groupCommit<Item, Answer>(
   const underWay = new Set<Commit<Item, Answer>>()
   /** Items of those. */
   let sent = 0
+  /** The transaction that the size of the next commit is adapted to. */
+  let last: Transaction | null = null
   /** Commits whose items were all refused: while there is one, nothing more is accepted. */
   let late = 0
   let timer: NodeJS.Timeout | undefined
@@ -182,7 +184,11 @@ export function groupCommit<Item, Answer>(
       const answers = await commit(batch.map(({ item }) => item))
       measured?.note((clock() - began) / 1000, batch.length)
       const transaction = ended()
-      if (transaction !== null) most = adapted(transaction)
+      // One may have ended several batches, which are all told of it.
+      if (transaction !== null && transaction !== last) {
+        last = transaction
+        most = adapted(transaction)
+      }
       const { refused } = one
       answerSoon(() => {
         batch.forEach(({ item, resolve }, position) => {

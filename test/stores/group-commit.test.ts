@@ -246,6 +246,31 @@ describe('a store that merges what waits for it', { timeout: 60_000 }, () => {
     assert.deepEqual(await Promise.all(answers), range(2_000).map(String))
   })
 
+  test('gets half as many after a transaction that took long, however many batches that had', async () => {
+    const ends: (() => void)[] = []
+    let sent = 0
+    const commit = (items: readonly number[]) => {
+      sent += items.length
+      return new Promise<readonly string[]>(resolve => ends.push(() => resolve(items.map(String))))
+    }
+    const long = { items: 1_600, took: 200 }
+    const batches = groupCommit(commit, {
+      bounds: { ...patient, batch: 2_048 },
+      ahead: { batches: 16, items: 100 },
+      ended: () => long,
+    })
+    const answers = range(5_000).map(item => batches.submit(item))
+    assert.equal(sent, 1_600)
+    for (const end of ends.splice(0)) end()
+    await answers[1_599]
+    assert.ok(sent >= 1_600 + 800, `${sent - 1_600} are on their way`)
+    while (ends.length > 0) {
+      for (const end of ends.splice(0)) end()
+      await soon()
+    }
+    assert.deepEqual(await Promise.all(answers), range(5_000).map(String))
+  })
+
   test('gets fewer after a transaction that took long', async () => {
     const { commit, stored, first, finishAll } = handCommit()
     const bounds = { ...patient, batch: 1_024 }
