@@ -67,7 +67,7 @@ const EVERY = 2_000
 const TICK = 1_000
 
 /** How long to rest after a look that took so many milliseconds: at most a fifth of the time is spent looking. */
-export const restAfter = (took: number): number => Math.max(EVERY - took, 4 * took)
+const restAfter = (took: number): number => Math.max(EVERY - took, 4 * took)
 
 // ECMA-48 and xterm's private modes: the other screen, without a cursor; its beginning, the rest of a line, all below.
 const [ENTER, LEAVE] = ['\x1b[?1049h\x1b[?25l', '\x1b[?25h\x1b[?1049l']
@@ -125,11 +125,7 @@ export async function watchOn<T>(terminal: Terminal, { read, draw, stop }: Watch
 }
 
 /** The same as one text after the other, until one cannot be written or read. */
-export async function watchLines(
-  read: () => Promise<string>,
-  write: (text: string) => Promise<boolean>,
-  stop: AbortSignal,
-) {
+async function watchLines(read: () => Promise<string>, write: (text: string) => Promise<boolean>, stop: AbortSignal) {
   for (;;) {
     const began = performance.now()
     const text = await read()

@@ -237,13 +237,11 @@ export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string,
   return values.length <= maximum && values.every(value => value !== undefined) ? values : undefined
 }
 
-/** Values that are refused, and look as if something else was meant. */
-
 interface Hint {
   readonly pattern: RegExp
   /** The rest of the sentence. */
   readonly sentence: string
-  /** The settings that it is told of; otherwise all. */
+  /** The settings that get this hint; absent: all. */
   readonly of?: RegExp
   /** The setting whose values look like that. */
   readonly belongsIn?: string
@@ -259,6 +257,7 @@ const belongs = (pattern: RegExp, what: string, belongsIn: string, of?: RegExp):
 const NAME = /^(?:localhost|(?=.*[a-z])[a-z\d-]+(?:\.[a-z\d-]+)+)(?::\d+)?(?:[/?]|$)/i
 const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+(?::\d+)?|\[?[\da-f]*:[\da-f:.]*\]?(?::\d+)?)$/i
 
+/** Values that are refused, and look as if something else was meant. */
 const hints: readonly Hint[] = [
   belongs(/^postgres(?:ql)?:\/\//i, 'an address of PostgreSQL', 'DATABASE_URL'),
   belongs(/^sqlite:/i, 'a SQLite file', 'DATABASE_URL'),

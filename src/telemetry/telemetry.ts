@@ -147,7 +147,7 @@ const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'] as const
 const OTHER = '_OTHER'
 
-export function durations(): Durations {
+function durations(): Durations {
   /** For each route and method, histograms by status. */
   const routes = new Map<string | null, Map<string, Map<number, Histogram>>>()
 

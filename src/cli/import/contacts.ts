@@ -131,7 +131,7 @@ function sourceOf(given: object): Entry['source'] {
 }
 
 /** What `--map` can name. */
-export const mappable = ['name', 'email', 'createdAt', ...sourceParameters] as const
+const mappable = ['name', 'email', 'createdAt', ...sourceParameters] as const
 /** Our own export begins with these columns; those of the sources may follow. */
 const ours = ['id', 'name', 'email', 'state', 'createdAt'] as const
 

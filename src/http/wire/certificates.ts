@@ -28,7 +28,7 @@ export const DAY = 24 * HOUR
 const EXPIRES_SOON = 14 * DAY
 
 /** @throws when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
-export function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
+function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
   const pair = { cert: readPem('TLS_CERT_FILE', certFile), key: readPem('TLS_KEY_FILE', keyFile) }
   if (isKey(pair.cert) && pair.key.includes(CERTIFICATE)) {
     throw new Error('TLS_CERT_FILE holds a private key, and TLS_KEY_FILE a certificate: swap them')

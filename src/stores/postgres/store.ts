@@ -1,7 +1,6 @@
 import type { Commits } from '../../telemetry/telemetry.ts'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
-import type { Store } from '../../waitlist/ports/signups.ts'
-import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
+import { type Admission, type Store, StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { throttle } from '../../waitlist/quiet-log.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'

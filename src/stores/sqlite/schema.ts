@@ -239,7 +239,7 @@ export function requireReleased(database: DatabaseSync, path: string): readonly 
 }
 
 /** @throws {OperatorError} when another program made the file. */
-export function requireOwn(database: DatabaseSync, path: string): void {
+function requireOwn(database: DatabaseSync, path: string): void {
   const tables = read(database, 'select count(*) from sqlite_schema')
   if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
     throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)

@@ -216,7 +216,7 @@ const INTERVAL = 1_000
  * Slows down a destination whose deliveries are abandoned one after the other. It answers, so the breaker stays closed, but
  * its operator may be about to repair it. The first delivery that arrives ends this.
  */
-export function abandonments(clock: () => number) {
+function abandonments(clock: () => number) {
   let inARow = 0
   let nextAt = Number.NEGATIVE_INFINITY
   return {

@@ -1,7 +1,6 @@
 -- A person on the list, and the event "this contact joined": at most one for each contact, by construction. `number` grows
--- with each row and is never reused: whoever inserts gives it, above every other one and above that of the last row which was
--- deleted. So rows are appended, and only the unique index on the address is written at random. With `autoincrement` SQLite
--- would write for a known address too.
+-- with each row and is never reused: each insert gives one above the highest that there is or was. So rows are appended, and
+-- only the unique index on the address is written at random. With `autoincrement` SQLite would write for a known address too.
 create table contact (
   number      integer primary key,
   id          text    not null check (length(id) = 36),
