@@ -111,6 +111,7 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     trackSources: values.TRACK_SOURCES,
     disclosesMembership: values.DISCLOSE_MEMBERSHIP,
     holds: holdsOf(values, challenge !== null),
+    securityContacts: values.SECURITY_CONTACT ?? [],
     service: values.SERVICE_NAME,
     description: values.SERVICE_DESCRIPTION,
     shutdownDelay: values.SHUTDOWN_DELAY,

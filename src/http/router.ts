@@ -39,7 +39,7 @@ export function createRouter(
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const { store, challenge, documentLimiter, challengeLimiter, signal, log, pages, isDraining, telemetry } = parts
-  const { proxies, corsOrigins, tls } = settings
+  const { proxies, corsOrigins, securityContacts, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
   const clientOf = requestClient(clientAddress(proxies))
@@ -90,6 +90,9 @@ export function createRouter(
   if (challenge?.issue != null) {
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })
     resources.set(paths.challenge, { GET })
+  }
+  if (securityContacts.length > 0) {
+    resources.set(paths.security, { GET: limited(request => serve(request, pages().security())) })
   }
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')

@@ -31,6 +31,8 @@ export interface HttpSettings {
   readonly disclosesMembership: boolean
   /** Null: no signup is held. */
   readonly holds: HoldRules | null
+  /** URIs in order of preference; none: there is no security.txt. */
+  readonly securityContacts: readonly string[]
   readonly service: string
   readonly description: string
   /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */

@@ -98,7 +98,7 @@ test('C-15: each link leads to what its type says', async () => {
 })
 
 test('C-94, C-95, C-97: what scanners look for and this service does not have is a 404, never a page', async () => {
-  const wellKnown = ['oauth-authorization-server', 'mcp/server-card.json', 'agent-card.json', '']
+  const wellKnown = ['security.txt', 'oauth-authorization-server', 'mcp/server-card.json', 'agent-card.json', '']
   const files = ['robots.txt', 'sitemap.xml', 'favicon.ico', 'openapi.json', 'llms.txt', 'api', 'docs']
   for (const path of [...wellKnown.map(name => `/.well-known/${name}`), ...files.map(name => `/${name}`)]) {
     assert.equal((await request(path)).status, 404, path)
@@ -286,7 +286,12 @@ async function publishedDocument(
 }
 
 /** With all that makes it longer. */
-const everything = { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' }
+const everything = {
+  TRACK_SOURCES: 'true',
+  CHALLENGE: 'altcha',
+  HOLD_SUSPICIOUS: 'true',
+  SECURITY_CONTACT: 'mailto:security@moonbase.app',
+}
 
 async function spectral(source: string) {
   const linter = new spectralCore.Spectral()
@@ -303,7 +308,7 @@ const redocly = async (source: string) =>
 
 for (const [title, env] of [
   ['', {}],
-  [', also with TRACK_SOURCES=true, a challenge and held signups', everything],
+  [', also with TRACK_SOURCES=true, a challenge, held signups and a security.txt', everything],
 ] as const) {
   const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'
   test(`C-87: neither Spectral, hints included, nor Redocly by its strictest rules finds anything in the document${title}`, {

@@ -6,18 +6,20 @@ import { type Answer, contentFields, fieldList, publicFields, readableAnywhere, 
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { descriptionOf, type Installation, type OpenapiDocument, openapi } from './openapi.ts'
+import { dayOf, securityTxt } from './security-txt.ts'
 
 const HOUR = 'public, max-age=3600'
 
 export type Site = ReturnType<typeof site>
 
-/** Every document of one installation. Each is made once, since only the configuration changes them. */
+/** Every document of one installation. Each is made once, since only the configuration changes them, but for one. */
 export function site(installation: Installation) {
-  const { base } = installation
+  const { base, securityContacts } = installation
   const widget = installation.challenge?.widget ?? null
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   let made: ReturnType<typeof documentation> | undefined
+  let security: { readonly day: number; readonly text: Document } | undefined
 
   return {
     description: document('application/json', JSON.stringify(descriptionOf(installation)), {
@@ -38,6 +40,15 @@ export function site(installation: Installation) {
       })
       const { markdown, html } = await made
       return prefersMarkdown(accept) ? markdown : html
+    },
+    /** Says when it expires, so each day has its own. */
+    security(): Document {
+      const day = dayOf(Date.now())
+      if (security?.day !== day) {
+        const text = securityTxt(securityContacts, base, day)
+        security = { day, text: document('text/plain; charset=utf-8', text, discovery) }
+      }
+      return security.text
     },
     /** The answer to `/`. */
     redirect: {
