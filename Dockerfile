@@ -22,10 +22,10 @@ ENV NODE_ENV=production \
     PORT=8080 \
     DATABASE_URL=sqlite:/data/waitlist.db
 WORKDIR /waitlist
-RUN ln -s /waitlist/bin/waitlist.js /usr/local/bin/waitlist
+RUN ln -s /waitlist/deploy/entrypoint.js /usr/local/bin/waitlist
 COPY --from=build /waitlist/node_modules node_modules
 COPY package.json LICENSE ./
-COPY deploy/health.js deploy/
+COPY deploy/entrypoint.js deploy/health.js deploy/
 COPY bin bin
 COPY src src
 # A new volume takes over owner and mode. There is no VOLUME, which would hide that `-v` was forgotten: each container would
@@ -33,7 +33,8 @@ COPY src src
 COPY --from=build --chown=1000:1000 /waitlist/data /data
 # Where backups and exports go.
 WORKDIR /data
-USER 1000:1000
+# There is no USER: the entry point becomes user 1000 by itself, since a volume may belong to root. `--user 1000:1000` is
+# for hosts whose volumes do not.
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "/waitlist/deploy/health.js"]

@@ -174,14 +174,21 @@ export interface Container {
   exec(...command: string[]): Promise<{ code: number; stdout: string }>
 }
 
+/** What root may do in a container unless it is told otherwise, as far as it matters here (capabilities(7)). */
+const ROOT = ['--groups=0', '--bounding-set=-all,+chown,+dac_override,+fowner,+setuid,+setgid']
+
+/** As with `cap_drop: ALL` and `no-new-privileges`. */
+const NOBODY = ['--clear-groups', '--no-new-privs', '--bounding-set=-all']
+
 /**
- * Runs an image with a network of its own and no right beyond its user's. With a volume the rest of the tree is read only;
- * without one, what is written goes into a layer, as Docker has it.
+ * Runs an image with a network of its own and no right beyond its user's, or those of a container's root. With a volume the
+ * rest of the tree is read only; without one, what is written goes into a layer, as Docker has it.
  */
 export function run(
   t: Pick<TestContext, 'after'>,
   image: Image,
   data?: { readonly at: string; readonly volume: string },
+  { dropped = true } = {},
 ): Container {
   const layer = join(temporaryFolder(t), 'overlay2', 'a1b2c3')
   const [upper, work, root] = [join(layer, 'diff'), join(layer, 'work'), join(layer, 'merged')]
@@ -196,7 +203,7 @@ ${lend}
 ${data === undefined ? '' : `mount --bind ${data.volume} "$tree${data.at}"; mount -o remount,bind,ro "$tree"`}
 exec chroot "$tree" "$@"`
   const [uid, gid] = image.user.split(':')
-  const user = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs', '--bounding-set=-all']
+  const user = [`--reuid=${uid}`, `--regid=${gid}`, ...(dropped ? NOBODY : ROOT)]
   const { entrypoint, command } = image
   const inside = ['setpriv', ...user, '--inh-caps=-all', 'env', '-C', image.folder, ...entrypoint, ...command]
   const args = ['--mount', '--net', 'sh', '-c', script, 'sh', image.tree, ...lent(), ...inside]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -37,8 +37,11 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
   skip,
   timeout: 300_000,
 }, async t => {
-  const image = build(t, root)
+  const built = build(t, root)
+  // As compose.yaml and the manifests of Kubernetes have it.
+  const image = { ...built, user: '1000:1000' }
   const inside = (...path: string[]) => readdirSync(join(image.tree, ...path)).sort()
+  assert.deepEqual(inside('waitlist', 'deploy'), ['entrypoint.js', 'health.js'])
   assert.deepEqual(inside('waitlist'), ['LICENSE', 'bin', 'deploy', 'node_modules', 'package.json', 'src'])
   const packages = locked(join(root, 'package-lock.json'))
   const installed = locked(join(image.tree, 'waitlist/node_modules/.package-lock.json'))
@@ -59,9 +62,8 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
     await ready(container)
     assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, false])
     await healthy(container)
-    const status = readFileSync(`/proc/${container.process.pid}/status`, 'utf8')
-    assert.match(status, /^Uid:\t1000\t1000\t1000\t1000$/m)
-    for (const rights of ['CapEff', 'CapPrm', 'CapBnd']) assert.match(status, new RegExp(`^${rights}:\t0+$`, 'm'))
+    const status = unprivileged(container)
+    assert.match(status, /^CapBnd:\t0+$/m)
     assert.match(status, /^NoNewPrivs:\t1$/m)
     assert.equal((await container.exec('sh', '-c', 'touch /data/x && rm /data/x && touch /tmp/x')).code, 0)
     for (const place of ['/', '/waitlist/', '/etc/', '/usr/local/bin/']) {
@@ -106,6 +108,48 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
     assert.equal(await container.exited, 0)
   })
 
+  await t.test(
+    'with a volume that belongs to root, as Railway, Fly and Render mount it, it becomes user 1000',
+    async t => {
+      const folder = temporaryFolder(t)
+      chmodSync(folder, 0o755)
+      mkdirSync(join(folder, 'lost+found'), { mode: 0o700 })
+      const data = { at: '/data', volume: folder }
+      const container = run(t, built, data, { dropped: false })
+      await ready(container)
+      assert.deepEqual(pick(await signUp(container, 'ada@example.com')), [true, false])
+      await healthy(container)
+      unprivileged(container)
+      const owners = readdirSync(folder).map(name => [name, statSync(join(folder, name)).uid])
+      assert.deepEqual(Object.fromEntries([['.', statSync(folder).uid], ...owners]), {
+        '.': 1000,
+        'lost+found': 0,
+        'waitlist.db': 1000,
+        'waitlist.db-lock': 1000,
+        'waitlist.db-shm': 1000,
+        'waitlist.db-wal': 1000,
+      })
+      // Who types a command in there is root, too.
+      assert.equal((await container.exec('waitlist', 'backup', 'new.db')).code, 0)
+      assert.equal(statSync(join(folder, 'new.db')).uid, 1000)
+      container.process.kill(image.stopSignal)
+      assert.equal(await container.exited, 0)
+
+      for (const [user, said] of [
+        [
+          '0:0',
+          /^waitlist: root may not give \/data to user 1000 .*: start the container as that user \(--user 1000:1000\)/,
+        ],
+        ['1000:1000', /this user \(uid 1000\) may not write in the folder \/data, which belongs to uid 0/],
+      ] as const) {
+        chownSync(folder, 0, 0)
+        const refused = run(t, { ...built, user }, data)
+        assert.equal(await refused.exited, 1)
+        assert.match(refused.output(), said)
+      }
+    },
+  )
+
   await t.test('without a volume it works, and says that the list goes with the container', async t => {
     const container = run(t, image)
     await ready(container)
@@ -113,5 +157,15 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
     assert.match(container.output(), /"folder":"\/data","msg":"the list is kept inside this container/)
   })
 })
+
+/** The state of a container's process, which has no right of root left. */
+function unprivileged({ process: { pid } }: Container): string {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  for (const id of ['Uid', 'Gid']) assert.match(status, new RegExp(`^${id}:\t1000\t1000\t1000\t1000$`, 'm'))
+  assert.match(status, /^Groups:\t *$/m)
+  for (const rights of ['CapEff', 'CapPrm', 'CapInh', 'CapAmb'])
+    assert.match(status, new RegExp(`^${rights}:\t0+$`, 'm'))
+  return status
+}
 
 const pick = ({ success, alreadyExisted }: { success: boolean; alreadyExisted: boolean }) => [success, alreadyExisted]
