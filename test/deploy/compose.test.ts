@@ -176,6 +176,17 @@ describe('the Dockerfile', () => {
     for (const { base } of others) assert.equal(base, pulled!.name)
   })
 
+  test('installs nothing that is made for one kind of processor', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Record<string, unknown>> }
+    const here = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+    assert.ok(here.length > 20)
+    for (const [path, entry] of here) {
+      for (const sign of ['os', 'cpu', 'libc', 'hasInstallScript']) assert.equal(entry[sign], undefined, path)
+    }
+    const runs = stagesOf(read('Dockerfile')).flatMap(({ instructions }) => instructions)
+    for (const { word, rest } of runs) if (word === 'RUN') assert.match(rest, /^(?:npm ci|ln -s) /)
+  })
+
   test('has a signal, a health check, and its settings are those of the program', async () => {
     assert.equal(last('STOPSIGNAL')!.rest, 'SIGTERM')
     assert.ok(last('HEALTHCHECK')!.rest.startsWith('CMD ["'))
