@@ -91,8 +91,9 @@ export async function runCommand(
   args: string[],
   env: Record<string, string> = {},
   input?: string,
+  entry = ours,
 ) {
-  const { process: child, exited, stdout, stderr } = spawnProgram(test, env, { cwd, args })
+  const { process: child, exited, stdout, stderr } = spawnProgram(test, env, { cwd, args, entry })
   if (input !== undefined) child.stdin!.end(input)
   const code = await exited
   assert.doesNotMatch(stderr(), /\n\s+at |node:internal/, 'no stack')
