@@ -1,5 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { DomainFiles, DomainList } from '../domains/list.ts'
+import { readMessages } from '../http/messages/file.ts'
+import { sentences } from '../http/messages/sentences.ts'
 import { SEEN_SECRET } from '../http/routes/seen.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
 import { typed } from '../invocation.ts'
@@ -46,6 +48,7 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
         ? []
         : [resultOf(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
       ...(config.domains === null ? [] : [domainsIn(config.domains)]),
+      ...(config.messagesFile === null ? [] : [messagesIn(config.messagesFile)]),
       provider
         ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
@@ -214,6 +217,23 @@ async function domainsIn({ blocked, allowed }: DomainFiles): Promise<CheckResult
 function counted({ size, hasEvery }: DomainList): string {
   if (hasEvery) return 'every domain is'
   return size === 1 ? '1 domain is' : `${number(size)} domains are`
+}
+
+/** What a language lacks is told in English, which is worth a note. */
+function messagesIn(path: string): CheckResult {
+  const what = 'messages'
+  try {
+    const translations = [...readMessages(path)]
+    const all = Object.keys(sentences).length
+    const gaps = translations
+      .map(([tag, translation]) => ({ tag, lacks: all - Object.keys(translation).length }))
+      .filter(({ tag, lacks }) => lacks > 0 && tag !== 'en')
+      .map(({ tag, lacks }) => `${tag} lacks ${lacks} of ${all} sentences, which are told in English`)
+    if (gaps.length > 0) return { what, is: 'note', why: gaps.join('; ') }
+    return { what, is: 'ok', why: `in ${translations.map(([tag]) => tag).join(', ')}` }
+  } catch (error) {
+    return wrong(what, error)
+  }
 }
 
 /** Anything but an error for the operator is a bug, and is thrown. */

@@ -271,6 +271,10 @@ export const settings = {
     allowed: 'must be up to 100 letters, digits, dots, dashes and underscores',
     read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
   },
+  MESSAGES_FILE: {
+    meaning: 'JSON file with what visitors are told, in their languages (docs/api.md).',
+    ...file,
+  },
   SERVICE_NAME: {
     meaning: 'Name in the health report, the self-description, the documentation, mails and chats.',
     default: 'waitlist',

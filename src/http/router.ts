@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 import { summary } from '../waitlist/quiet-log.ts'
 import { type Site, serve } from './discovery/site.ts'
+import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
 import { clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
@@ -13,12 +14,21 @@ import { signupRoute } from './routes/signup.ts'
 import type { HttpParts, HttpSettings } from './settings.ts'
 import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './wire/answer.ts'
 import { closeAfter } from './wire/closing.ts'
-import { malformedRequest, methodNotAllowed, notFound, refuse, tooManyRequests, unavailable } from './wire/refusals.ts'
+import {
+  malformedRequest,
+  methodNotAllowed,
+  notFound,
+  type Refusal,
+  refuse,
+  tooManyRequests,
+  unavailable,
+} from './wire/refusals.ts'
 
 export interface RouterParts extends HttpParts {
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
   pages(): Site
   isDraining(): boolean
+  readonly languages: Languages
 }
 
 /** `reqId` marks the log lines of one request. */
@@ -53,10 +63,10 @@ export function createRouter(
   let requests = 0
 
   /** A throw is an outage of the store or a bug. Neither is explained to the visitor. */
-  const failed = (error: unknown, reqId: number): Answer => {
+  const failed = (error: unknown, reqId: number): Refusal => {
     if (error instanceof StoreUnavailable) logOutage(error)
     else logBug({ reqId: String(reqId), err: error })
-    return refuse(unavailable)
+    return unavailable
   }
   const signup = signupRoute(settings, {
     ...parts,
@@ -135,12 +145,12 @@ export function createRouter(
     try {
       answer = route(path, request, response, reqId)
     } catch (error) {
-      answer = failed(error, reqId)
+      answer = refuse(failed(error, reqId))
     }
     if (answer instanceof Promise) {
       answer.then(
         answer => finish(path, response, answer, began),
-        error => finish(path, response, failed(error, reqId), began),
+        error => finish(path, response, refuse(failed(error, reqId)), began),
       )
     } else {
       finish(path, response, answer, began)

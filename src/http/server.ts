@@ -1,5 +1,7 @@
 import { listen, originOf, portOf } from '../listen.ts'
 import { type Site, site } from './discovery/site.ts'
+import { readMessages } from './messages/file.ts'
+import { languagesOf, untranslated } from './messages/languages.ts'
 import { createRouter } from './router.ts'
 import { connectionClient } from './routes/client-address.ts'
 import type { HttpParts, HttpSettings } from './settings.ts'
@@ -23,12 +25,13 @@ export interface HttpServer {
 /**
  * Starts to listen. Requests are answered from then on.
  *
- * @throws {OperatorError} when the address or the certificate cannot be used.
+ * @throws {OperatorError} when the address, the certificate or the messages cannot be used.
  */
 export async function openServer(settings: HttpSettings, parts: HttpParts): Promise<HttpServer> {
-  const { host, port, tls, proxies } = settings
+  const { host, port, tls, proxies, messagesFile } = settings
   const { log, telemetry } = parts
   const certificate = tls && firstCertificate(tls)
+  const languages = messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile))
   const servers: NodeServer[] = []
   let isDraining = false
 
@@ -36,9 +39,9 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
   const baseUrl = () => settings.baseUrl ?? origin()
   // Made by the first request, or below: the port may be known only once the server listens.
   let made: Site | undefined
-  const pages = () => (made ??= site({ ...settings, ...parts, base: baseUrl() }))
+  const pages = () => (made ??= site({ ...settings, ...parts, languages, base: baseUrl() }))
 
-  const route = createRouter(settings, { ...parts, pages, isDraining: () => isDraining })
+  const route = createRouter(settings, { ...parts, pages, languages, isDraining: () => isDraining })
   const connections = boundConnections({
     all: limits.CONNECTIONS,
     share: limits.CONNECTIONS_OF_CLIENT,

@@ -33,6 +33,8 @@ export interface HttpSettings {
   readonly holds: HoldRules | null
   /** URIs in order of preference; none: there is no security.txt. */
   readonly securityContacts: readonly string[]
+  /** Sentences in other languages; null: every visitor reads English. */
+  readonly messagesFile: string | null
   readonly service: string
   readonly description: string
   /** Milliseconds between the first 503 of the health report and the end of listening, for load balancers to notice. */

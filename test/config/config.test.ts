@@ -113,6 +113,7 @@ describe('the configuration', () => {
       corsOrigins: [],
       cookie: { sameSite: 'lax', secure: false },
       securityContacts: [],
+      messagesFile: null,
       service: 'waitlist',
       description: 'Early-access waitlist',
       disclosesMembership: true,
@@ -215,7 +216,7 @@ describe('the configuration', () => {
   test('every setting that has a rule was tried', () => {
     const anything = [
       ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
-      ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE'],
+      ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE', 'MESSAGES_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { registerHooks } from 'node:module'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralParsers from '@stoplight/spectral-parsers'
@@ -291,6 +292,7 @@ const everything = {
   CHALLENGE: 'altcha',
   HOLD_SUSPICIOUS: 'true',
   SECURITY_CONTACT: 'mailto:security@moonbase.app',
+  MESSAGES_FILE: fileURLToPath(new URL('../../examples/messages/messages.json', import.meta.url)),
 }
 
 async function spectral(source: string) {
@@ -308,7 +310,7 @@ const redocly = async (source: string) =>
 
 for (const [title, env] of [
   ['', {}],
-  [', also with TRACK_SOURCES=true, a challenge, held signups and a security.txt', everything],
+  [', also with TRACK_SOURCES=true, a challenge, held signups, a security.txt and messages', everything],
 ] as const) {
   const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'
   test(`C-87: neither Spectral, hints included, nor Redocly by its strictest rules finds anything in the document${title}`, {

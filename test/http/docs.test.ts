@@ -11,6 +11,7 @@ import { docsPage } from '../../src/http/discovery/docs/page.ts'
 import type { Operation, Schema } from '../../src/http/discovery/docs/shape.ts'
 import { openapi } from '../../src/http/discovery/openapi.ts'
 import { SOLUTION_EXAMPLE } from '../../src/http/discovery/schemas.ts'
+import { untranslated } from '../../src/http/messages/languages.ts'
 import type { Widget } from '../../src/waitlist/ports/challenge.ts'
 import { kinds, members, SECRET } from '../challenges/siteverify.fake.ts'
 import { clientOf } from '../harness/client.ts'
@@ -212,7 +213,7 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', async () => {
   const base = 'https://waitlist.example.com'
   const { config } = (await readConfig({})) as { config: Config }
-  const rest = { base, version: '1', accepts: null, challenge: null }
+  const rest = { base, version: '1', accepts: null, challenge: null, languages: untranslated }
   const pageOf = (service: string, description: string) =>
     docsPage(openapi({ ...config, service, description, ...rest }), base, null).html
   // A description may contain code and links to headings.

@@ -1,6 +1,7 @@
 import { type Challenge, SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import { sourceParameters } from '../../waitlist/rules/contact.ts'
 import { PARAMETER_MAX } from '../../waitlist/rules/signup.ts'
+import type { Languages } from '../messages/languages.ts'
 import { paths } from '../paths.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 import { membershipCookie } from '../routes/cookie.ts'
@@ -28,6 +29,7 @@ export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 
   /** The public origin, without a slash at the end. */
   readonly base: string
   readonly challenge: Pick<Challenge, 'member' | 'widget' | 'issue'> | null
+  readonly languages: Languages
 }
 
 /**
@@ -44,10 +46,17 @@ export function openapi(installation: Installation) {
   const holdsSignups = challenge?.issue === null || (holds !== null && (holds.above !== null || holds.suspicious))
   const request = solution === null ? signupRequest : signupRequestWith(solution)
   const result = !disclosesMembership ? recordedResult : holdsSignups ? signupResultOrHeld : signupResult
-  const parameters = [...(solution === null ? [] : [solutionField(solution)]), ...(trackSources ? sourceFields : [])]
+  const tags = installation.messagesFile === null ? null : installation.languages.all.map(({ tag }) => tag)
+  const parameters = [
+    ...(solution === null ? [] : [solutionField(solution)]),
+    ...(tags === null ? [] : [languageField(tags)]),
+    ...(trackSources ? sourceFields : []),
+  ]
   const { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, documentRefused } = answers(
     installation.quota,
   )
+  /** Of every answer to a signup. */
+  const ofSignup = { ...rateLimit, ...(tags !== null && languageChosen(tags)) }
 
   return {
     openapi: '3.1.1',
@@ -79,6 +88,7 @@ export function openapi(installation: Installation) {
             ', nothing changes, and no automation starts.\n\n' +
             `Each client has a quota of ${limit} ${limit === 1 ? 'attempt' : 'attempts'}, refilled evenly over ${window} seconds. Every attempt counts, even one with a mistake in it, unless it is answered with 429. ` +
             'An error names only the first problem of a request.' +
+            (tags === null ? '' : translated(tags)) +
             (trackSources ? SOURCES : '') +
             (solution === null ? '' : challengeSolved(solution)),
           ...(parameters.length > 0 && { parameters }),
@@ -101,7 +111,7 @@ export function openapi(installation: Installation) {
                   text(400, { const: membershipCookie(cookie) }),
                   true,
                 ),
-                ...rateLimit,
+                ...ofSignup,
               },
               content: json(
                 'SignupResult',
@@ -130,9 +140,9 @@ export function openapi(installation: Installation) {
                   spent: refusals.challengeSpent.error,
                 }),
               },
-              rateLimit,
+              ofSignup,
             ),
-            413: error('The body is too large.', { size: refusals.tooLarge.error }, rateLimit),
+            413: error('The body is too large.', { size: refusals.tooLarge.error }, ofSignup),
             415: error(
               'The body is not `application/json`, or it is compressed.',
               { type: refusals.notJson.error },
@@ -140,25 +150,25 @@ export function openapi(installation: Installation) {
                 Accept: header('The media type that is accepted (RFC 9110 §15.5.16).', text(100)),
                 'Accept-Post': header('The same, for POST alone.', text(100)),
                 'Accept-Encoding': header('The encoding that is accepted, if the encoding was the problem.', text(100)),
-                ...rateLimit,
+                ...ofSignup,
               },
             ),
             429: error(
               'This client has tried too often.',
               { limit: refusals.tooManyAttempts(30).error },
-              { 'Retry-After': retryAfter('Seconds until the next attempt is admitted.', 30), ...rateLimit },
+              { 'Retry-After': retryAfter('Seconds until the next attempt is admitted.', 30), ...ofSignup },
             ),
             500: error(
               'The service is temporarily unavailable. Unless `Waitlist-Signup` says that the signup is saved, try again: a signup that was stored after all is not stored twice.',
               { unavailable: refusals.unavailable.error, saved: refusals.savedForLater.error },
-              { 'Waitlist-Signup': saved(false), ...rateLimit },
+              { 'Waitlist-Signup': saved(false), ...ofSignup },
             ),
             // Where membership is not disclosed, nobody waits for the provider.
             ...(disclosesMembership && {
               502: error(
                 'The upstream provider could not be reached. The signup is saved and will be completed.',
                 { upstream: refusals.providerUnreachable.error },
-                { 'Waitlist-Signup': saved(true), ...rateLimit },
+                { 'Waitlist-Signup': saved(true), ...ofSignup },
               ),
             }),
             '4XX': anyError,
@@ -344,6 +354,23 @@ const solutionField = (member: string) => ({
     pattern: SOLUTION_PATTERN,
     examples: [SOLUTION_EXAMPLE],
   },
+})
+
+const translated = (tags: readonly string[]): string =>
+  `\n\nSentences for visitors are in the language that \`Accept-Language\` asks for (RFC 4647 §3.4), if it is one of ${tags.map(tag => `\`${tag}\``).join(', ')}; one that is not translated is in English. So is every sentence that only the author of a page meets.`
+
+const languageField = (tags: readonly string[]) => ({
+  name: 'Accept-Language',
+  in: 'header' as const,
+  required: false,
+  description: 'The languages that the visitor reads, as browsers send them (RFC 9110 §12.5.4).',
+  schema: { type: 'string', maxLength: HEADER_BYTES, examples: [`${tags.at(-1)}, en;q=0.5`] },
+})
+
+/** Of an answer in one of several languages. */
+const languageChosen = (tags: readonly string[]) => ({
+  'Content-Language': header('The language of the sentence.', { type: 'string', enum: tags }),
+  Vary: header('The request headers that the answer depends on.', text(100, { pattern: 'Accept-Language' })),
 })
 
 /** The meaning of each parameter, and an example. */

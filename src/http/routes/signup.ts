@@ -4,6 +4,8 @@ import type { Joined } from '../../waitlist/join.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
 import type { SignupResult } from '../discovery/schemas.ts'
+import { type Language, type Languages, say } from '../messages/languages.ts'
+import { type Key, sentences } from '../messages/sentences.ts'
 import type { HttpParts, HttpSettings, RouteParts } from '../settings.ts'
 import { type Answer, fieldList, jsonAnswer, securityFields, withFields } from '../wire/answer.ts'
 import { readJson } from '../wire/body.ts'
@@ -13,6 +15,7 @@ import {
   domainNotAccepted,
   invalidSignup,
   providerUnreachable,
+  type Refusal,
   refuse,
   savedForLater,
   tooManyAttempts,
@@ -25,8 +28,9 @@ import { membershipCookie } from './cookie.ts'
 interface SignupParts extends RouteParts, Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
   /** Asks for the proof of a signup; null: none is asked for. */
   readonly prove: ReturnType<typeof proving> | null
-  /** The answer after a throw. */
-  failed(error: unknown, reqId: number): Answer
+  /** What is answered after a throw. */
+  failed(error: unknown, reqId: number): Refusal
+  readonly languages: Languages
 }
 
 const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
@@ -37,62 +41,74 @@ const overloaded = new StoreUnavailable('more signups arrive than can be stored 
  */
 export function signupRoute(
   { quota, cookie, trackSources, disclosesMembership }: HttpSettings,
-  { store, join, limiter, accepts, telemetry, clientOf, prove, corsFields, failed }: SignupParts,
+  { store, join, limiter, accepts, telemetry, clientOf, prove, corsFields, failed, languages }: SignupParts,
 ) {
   const admit = admissionControl(store.isBehind)
   const policy = `"signup";q=${quota.limit};w=${quota.window}`
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': membershipCookie(cookie) })
-  const accepted = (joined: Accepted) => jsonAnswer(200, fields, resultOf(joined))
-  const alreadyListed = accepted({ is: 'known' })
-  /** What everybody hears if membership is not disclosed. */
-  const anybody = jsonAnswer(200, fields, { success: true, message: messages.held })
+  const answersIn = (language: Language) => {
+    const answer = (key: Key, resultOf: (message: string) => object) => {
+      const said = say(language, { key }, sentences[key])
+      return jsonAnswer(200, [...fields, ...said.fields], resultOf(said.sentence))
+    }
+    const accepted = (joined: Accepted) => answer(messages[joined.is], message => resultOf(joined, message))
+    return {
+      accepted,
+      alreadyListed: accepted({ is: 'known' }),
+      /** What everybody hears if membership is not disclosed. */
+      anybody: answer(messages.held, message => ({ success: true, message })),
+    }
+  }
+  const answers = new Map(languages.all.map(language => [language, answersIn(language)]))
 
   return async (request: IncomingMessage, response: ServerResponse, reqId: number): Promise<Answer> => {
     let common = corsFields(request)
+    const language = languages.of(request.headers['accept-language'])
+    const { accepted, alreadyListed, anybody } = answers.get(language)!
     const end = (outcome: Outcome, answer: Answer) => {
       if (telemetry !== null) telemetry.signups[outcome]++
       return withFields(answer, common)
     }
+    const no = (outcome: Outcome, refusal: Refusal) => end(outcome, refuse(refusal, language))
     try {
       const shed = admit()
       if (shed !== null) {
         await shed
-        return end('overloaded', failed(overloaded, reqId))
+        return no('overloaded', failed(overloaded, reqId))
       }
       const client = clientOf(request)
-      if (client === null) return end('failed', refuse(unavailable))
+      if (client === null) return no('failed', unavailable)
       const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
       if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
       common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
-      if (!admitted) return end('limited', refuse(tooManyAttempts(seconds)))
+      if (!admitted) return no('limited', tooManyAttempts(seconds))
 
       const body = await readJson(request, response)
-      if ('refusal' in body) return end('invalid', refuse(body.refusal))
+      if ('refusal' in body) return no('invalid', body.refusal)
       const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
-      if ('problem' in parsed) return end('invalid', refuse(invalidSignup(parsed.problem)))
-      if (accepts !== null && !accepts(parsed.email)) return end('blocked', refuse(domainNotAccepted))
+      if ('problem' in parsed) return no('invalid', invalidSignup(parsed.problem))
+      if (accepts !== null && !accepts(parsed.email)) return no('blocked', domainNotAccepted)
       let signup = parsed
       if (prove !== null) {
         const proven = await prove(request, body.object, parsed)
-        if ('refusal' in proven)
-          return end(proven.refusal === unavailable ? 'failed' : 'unsolved', refuse(proven.refusal))
+        if ('refusal' in proven) return no(proven.refusal === unavailable ? 'failed' : 'unsolved', proven.refusal)
         signup = proven.signup
       }
 
       const joined = disclosesMembership ? await join(signup) : await withQuantisedLatency(() => join(signup))
-      if (joined.is === 'spent') return end('unsolved', refuse(challengeSpent))
+      if (joined.is === 'spent') return no('unsolved', challengeSpent)
       if (joined.is === 'recorded') return end('kept', anybody)
       if (joined.is === 'kept') {
-        return end('kept', refuse(joined.because === 'unreachable' ? providerUnreachable : savedForLater))
+        return no('kept', joined.because === 'unreachable' ? providerUnreachable : savedForLater)
       }
-      if (joined.is === 'lost') return end('failed', refuse(unavailable))
-      if (joined.is === 'refused') return end('refused', refuse(addressRefused(joined.reason)))
+      if (joined.is === 'lost') return no('failed', unavailable)
+      if (joined.is === 'refused') return no('refused', addressRefused(joined.reason))
       const outcome = joined.is === 'still held' ? 'held' : joined.is
       if (!disclosesMembership) return end(outcome, anybody)
       return end(outcome, joined.is === 'known' ? alreadyListed : accepted(joined))
     } catch (error) {
-      return end('failed', failed(error, reqId))
+      return no('failed', failed(error, reqId))
     }
   }
 }
@@ -106,17 +122,18 @@ function queryOf(url = ''): string {
 
 type Accepted = Extract<Joined, { is: 'new' | 'held' | 'still held' | 'known' }>
 
-const messages: Readonly<Record<Accepted['is'], string>> = {
-  new: 'You are on the waitlist.',
-  held: 'Your signup is recorded.',
-  'still held': 'Your signup is recorded.',
-  known: 'You are already on the waitlist.',
-}
+/** What each is told. */
+const messages = {
+  new: 'new',
+  held: 'recorded',
+  'still held': 'recorded',
+  known: 'known',
+} as const satisfies Record<Accepted['is'], Key>
 
-function resultOf(joined: Accepted): SignupResult {
+function resultOf(joined: Accepted, message: string): SignupResult {
   return {
     success: true,
-    message: messages[joined.is],
+    message,
     contactId: joined.is === 'new' ? joined.contactId : undefined,
     alreadyExisted: joined.is === 'known' || joined.is === 'still held',
     automationTriggered: joined.is === 'new',

@@ -1,4 +1,7 @@
-import { type Answer, fieldList, jsonAnswer, securityFields } from './answer.ts'
+import { problems } from '../../waitlist/rules/signup.ts'
+import { filled, type Language, onlyEnglish, say, type Told } from '../messages/languages.ts'
+import { type Key, sentences } from '../messages/sentences.ts'
+import { type Answer, type FieldList, fieldList, jsonAnswer, securityFields } from './answer.ts'
 import { BODY_LIMIT } from './limits.ts'
 
 /**
@@ -10,29 +13,38 @@ export interface Refusal {
   readonly error: string
   readonly fields: Readonly<Record<string, string>>
   readonly answer: Answer
+  /** The same sentence in other languages; null: only the author of a page meets it. */
+  readonly told: Told | null
 }
 
 /** Errors must not be cached: 404, 405 and 501 could be by default (RFC 9110 §15.1). */
 const errorFields = { ...securityFields, 'cache-control': 'no-store' }
 
-function refusal(status: number, error: string, fields: Refusal['fields'] = {}): Refusal {
-  const answer = jsonAnswer(status, fieldList({ ...errorFields, ...fields }), { error })
-  return { status, error, fields, answer }
+function refusal(status: number, error: string, fields: Refusal['fields'] = {}, told: Refusal['told'] = null): Refusal {
+  return { status, error, fields, answer: errorAnswer(status, error, fields), told }
 }
+
+const errorAnswer = (status: number, error: string, fields: Refusal['fields'], more: FieldList = []): Answer =>
+  jsonAnswer(status, [...fieldList({ ...errorFields, ...fields }), ...more], { error })
+
+/** One that a person may meet. */
+const telling = (status: number, key: Key, fields: Refusal['fields'] = {}): Refusal =>
+  refusal(status, sentences[key], fields, { key })
 
 // Why a signup can be refused, in the order of the checks.
 
 /** RFC 9110 §10.2.3, RFC 6585 §4. `seconds` is a whole number of at least 1. */
-export const tooManyAttempts = tooMany('signup attempts')
+export const tooManyAttempts = tooMany(sentences.tooManyAttempts, {}, 'tooManyAttempts')
 
-function tooMany(what: string, fields: Refusal['fields'] = {}): (seconds: number) => Refusal {
+function tooMany(sentence: string, fields: Refusal['fields'] = {}, key?: Key): (seconds: number) => Refusal {
   // In a flood the answer is the same for a second, so it is kept.
   let lastWait: number | undefined
   let last: Refusal
   return seconds => {
     if (seconds !== lastWait) {
-      const sentence = `too many ${what}, please try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
-      last = refusal(429, sentence, { 'retry-after': String(seconds), ...fields })
+      const told = key === undefined ? null : { key, seconds }
+      const error = filled(sentence, onlyEnglish, seconds)
+      last = refusal(429, error, { 'retry-after': String(seconds), ...fields }, told)
       lastWait = seconds
     }
     return last
@@ -60,18 +72,20 @@ export function invalidSignup(problem: string): Refusal {
   }
   return known
 }
+const invalidSignups = new Map(
+  Object.entries(problems).map(([key, problem]): [string, Refusal] => [problem, telling(400, key as Key)]),
+)
 /** An operator's list says so. */
-export const domainNotAccepted = refusal(400, 'this email domain is not accepted')
+export const domainNotAccepted = telling(400, 'domainNotAccepted')
 /** Without a solution, or with one that is none. */
-export const challengeMissing = refusal(400, 'please solve the challenge')
-export const challengeFailed = refusal(400, 'the challenge was not solved, please try again')
-export const challengeExpired = refusal(400, 'the challenge has expired, please solve a new one')
+export const challengeMissing = telling(400, 'challengeMissing')
+export const challengeFailed = telling(400, 'challengeFailed')
+export const challengeExpired = telling(400, 'challengeExpired')
 /** The proof of a challenge is good for one address. */
-export const challengeSpent = refusal(400, 'the challenge was used for another signup, please solve a new one')
-const invalidSignups = new Map<string, Refusal>()
+export const challengeSpent = telling(400, 'challengeSpent')
 
 /** HTTP would suggest 503; the API's contract says 500, for which RFC 9110 defines no Retry-After. */
-export const unavailable = refusal(500, 'the waitlist service is temporarily unavailable, please try again')
+export const unavailable = telling(500, 'unavailable')
 
 /**
  * Tells an error after which the signup is stored from all others, without reading its sentence. A Token (RFC 9651 §3.3.4)
@@ -80,26 +94,18 @@ export const unavailable = refusal(500, 'the waitlist service is temporarily una
 const saved = { 'waitlist-signup': 'saved' }
 
 /** Also if the provider's answer is late (not 504) or makes no sense. The signup is stored, and its hand-over retried. */
-export const providerUnreachable = refusal(
-  502,
-  'the email provider could not be reached; your signup is saved and will be completed',
-  saved,
-)
+export const providerUnreachable = telling(502, 'providerSaved', saved)
 /** The provider refuses our key or settings, which visitors need not know. */
-export const savedForLater = refusal(
-  500,
-  'the waitlist service is temporarily unavailable; your signup is saved and will be completed',
-  saved,
-)
-/** `reason` is one of the few sentences in `providers/`, never made of what a visitor sent. */
+export const savedForLater = telling(500, 'unavailableSaved', saved)
+/** `reason` is one of the few in `providers/`, never made of what a visitor sent. Only English tells it. */
 export const addressRefused = (reason: string): Refusal =>
-  invalidSignup(`the email provider does not accept this address: ${reason}`)
+  refusal(400, `${sentences.addressNotAccepted}: ${reason}`, {}, { key: 'addressNotAccepted' })
 
 /** Of those that a visitor's browser is to solve. */
-export const tooManyChallenges = tooMany('challenges')
+export const tooManyChallenges = tooMany('too many challenges, please try again in {wait}')
 
 /** Any page may read it, as it may the document. `seconds` is a whole number of at least 1. */
-export const tooManyRequests = tooMany('requests', {
+export const tooManyRequests = tooMany('too many requests, please try again in {wait}', {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'Retry-After',
 })
@@ -120,4 +126,8 @@ export const methodUnknown = refusal(501, 'this method is not known here')
 export const unhealthy = refusal(503, 'the service is not able to take signups at the moment')
 export const draining = refusal(503, 'the service is shutting down')
 
-export const refuse = ({ answer }: Refusal): Answer => answer
+export function refuse({ answer, status, error, fields, told }: Refusal, language: Language = onlyEnglish): Answer {
+  if (language === onlyEnglish) return answer
+  const said = say(language, told, error)
+  return errorAnswer(status, said.sentence, fields, said.fields)
+}

@@ -40,6 +40,17 @@ export const NAME_MAX = 100
 /** RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
 export const EMAIL_MAX = 255
 
+/** What a person may get wrong. A value that is no text is the mistake of a program. */
+export const problems = {
+  nameMissing: 'name is required',
+  nameTooLong: `name must be at most ${NAME_MAX} characters long`,
+  nameControl: 'name must not contain control characters',
+  nameMalformed: 'name must be well-formed Unicode text',
+  emailMissing: 'email is required',
+  emailTooLong: `email must be at most ${EMAIL_MAX} characters long`,
+  emailInvalid: 'email must be a valid email address',
+} as const
+
 /** C0 and C1 controls, line and paragraph separator (RFC 9839 §4.3), for use inside a character class. */
 export const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029'
 
@@ -80,12 +91,12 @@ const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 export function parseSignup(body: object, source?: Source): Signup | Problem {
   const name = readText('name', member(body, 'name'), NAME_MAX)
   if (typeof name !== 'string') return name
-  if (controlCharacter.test(name)) return { problem: 'name must not contain control characters' }
-  if (!name.isWellFormed()) return { problem: 'name must be well-formed Unicode text' }
+  if (controlCharacter.test(name)) return { problem: problems.nameControl }
+  if (!name.isWellFormed()) return { problem: problems.nameMalformed }
 
   const email = readText('email', member(body, 'email'), EMAIL_MAX)
   if (typeof email !== 'string') return email
-  if (!emailAddress.test(email)) return { problem: 'email must be a valid email address' }
+  if (!emailAddress.test(email)) return { problem: problems.emailInvalid }
 
   return (source === undefined ? { name, email } : { name, email, source }) as Signup
 }
@@ -101,12 +112,13 @@ function member(body: object, key: string): unknown {
   return Object.hasOwn(body, key) ? (body as Record<string, unknown>)[key] : undefined
 }
 
-function readText(field: string, value: unknown, max: number): string | Problem {
-  if (value === undefined || value === null) return { problem: `${field} is required` }
+function readText(field: 'name' | 'email', value: unknown, max: number): string | Problem {
+  const missing = { problem: problems[`${field}Missing`] }
+  if (value === undefined || value === null) return missing
   if (typeof value !== 'string') return { problem: `${field} must be text` }
   const text = value.trim()
-  if (!visible.test(text)) return { problem: `${field} is required` }
-  if (longerThan(text, max)) return { problem: `${field} must be at most ${max} characters long` }
+  if (!visible.test(text)) return missing
+  if (longerThan(text, max)) return { problem: problems[`${field}TooLong`] }
   return text
 }
 

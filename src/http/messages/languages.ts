@@ -1,0 +1,131 @@
+import { type FieldList, fieldList } from '../wire/answer.ts'
+import type { Key } from './sentences.ts'
+
+/** A language that an answer can be in. */
+export interface Language {
+  /** BCP 47, such as `de` or `pt-BR`. */
+  readonly tag: string
+  /** The fields of an answer in it. */
+  readonly fields: FieldList
+  readonly sentences: Translation
+  /** How it writes so many seconds. */
+  wait(seconds: number): string
+  /** Where its missing sentences are looked up; null: it is English. */
+  readonly english: Language | null
+}
+
+export type Translation = Readonly<Partial<Record<Key, string>>>
+
+/** Translations by language tag. That of `en` may replace sentences of ours. */
+export type Translations = ReadonlyMap<string, Translation>
+
+/** While there is nothing to choose from, no field says what was chosen. */
+export const onlyEnglish: Language = {
+  tag: 'en',
+  fields: [],
+  sentences: {},
+  // Intl writes the same, but loading it takes 40 ms and 10 MB.
+  wait: seconds => `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`,
+  english: null,
+}
+
+/** A sentence of ours, and what is filled in. */
+export interface Told {
+  readonly key: Key
+  readonly seconds?: number | undefined
+}
+
+/** A sentence in a language, with the fields of the one that it is in: where nobody translated it, `ours`, which is English. */
+export function say(
+  language: Language,
+  told: Told | null,
+  ours: string,
+): { readonly sentence: string; readonly fields: FieldList } {
+  const { english, fields } = language
+  if (told !== null) {
+    const { key, seconds } = told
+    const speaker = Object.hasOwn(language.sentences, key) ? language : english
+    const sentence = speaker?.sentences[key]
+    if (speaker && sentence !== undefined)
+      return { sentence: filled(sentence, speaker, seconds), fields: speaker.fields }
+  }
+  return { sentence: ours, fields: english?.fields ?? fields }
+}
+
+/** `{wait}` is filled in. */
+export const filled = (sentence: string, { wait }: Language, seconds: number | undefined): string =>
+  seconds === undefined ? sentence : sentence.replace('{wait}', wait(seconds))
+
+/** Values of Accept-Language that are remembered, and the characters of each at most: 200 KB. */
+const REMEMBERED = 1_000
+const LONGEST = 100
+/** Ranges of one that are looked at. Browsers send ten at most. */
+const RANGES = 20
+
+/** RFC 4647 §2.1 with the weight of RFC 9110 §12.4.2. `*` is no help in a lookup (RFC 4647 §3.4). */
+const RANGE = /^\s*([a-z]{1,8}(?:-[a-z\d]{1,8})*)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i
+
+export interface Languages {
+  /** English first. */
+  readonly all: readonly Language[]
+  /** That of a request with this Accept-Language. */
+  of(acceptLanguage: string | undefined): Language
+}
+
+export const untranslated: Languages = { all: [onlyEnglish], of: () => onlyEnglish }
+
+/** Makes the choice between English and the translations (RFC 9110 §12.5.4). */
+export function languagesOf(translations: Translations): Languages {
+  const fieldsOf = (tag: string) => fieldList({ 'content-language': tag, vary: 'Accept-Language' })
+  const english = { ...onlyEnglish, fields: fieldsOf('en'), sentences: translations.get('en') ?? {} }
+  const byTag = new Map<string, Language>([['en', english]])
+  for (const [tag, sentences] of translations) {
+    if (tag === 'en') continue
+    byTag.set(tag.toLowerCase(), { tag, fields: fieldsOf(tag), sentences, wait: waitIn(tag), english })
+  }
+  const remembered = new Map<string, Language>()
+  const choose = (field: string) => {
+    for (const range of wanted(field)) {
+      for (let tag = range; tag !== ''; tag = shortened(tag)) {
+        const found = byTag.get(tag)
+        if (found !== undefined) return found
+      }
+    }
+    return english
+  }
+  return {
+    all: [...byTag.values()],
+    of(field) {
+      if (field === undefined) return english
+      const known = remembered.get(field)
+      if (known !== undefined) return known
+      const language = choose(field)
+      if (remembered.size === REMEMBERED) remembered.clear()
+      if (field.length <= LONGEST) remembered.set(field, language)
+      return language
+    },
+  }
+}
+
+const SECONDS = { style: 'unit', unit: 'second', unitDisplay: 'long', useGrouping: false } as const
+
+/** One that Node does not know is written as English; by itself it would be as the language of the machine. */
+function waitIn(tag: string): Language['wait'] {
+  const { format } = new Intl.NumberFormat([tag, 'en'], SECONDS)
+  return format
+}
+
+/** The ranges, the most wanted first, in lower case; without those that nobody wants, with a weight of 0. */
+function wanted(field: string): string[] {
+  return field
+    .split(',', RANGES)
+    .flatMap(item => {
+      const [, range, weight = '1'] = RANGE.exec(item) ?? []
+      return range === undefined || Number(weight) === 0 ? [] : [{ range: range.toLowerCase(), weight: Number(weight) }]
+    })
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ range }) => range)
+}
+
+/** RFC 4647 §3.4: without its last subtag, and without a single letter or digit that would then be the last. */
+const shortened = (tag: string): string => tag.slice(0, Math.max(0, tag.lastIndexOf('-'))).replace(/-[a-z\d]$/, '')

@@ -1,0 +1,353 @@
+/** `MESSAGES_FILE`: visitors are told the same in their languages. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { checkAll } from '../../src/app/checks.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { readMessages } from '../../src/http/messages/file.ts'
+import { languagesOf } from '../../src/http/messages/languages.ts'
+import { type Key, placeholdersIn, sentences } from '../../src/http/messages/sentences.ts'
+import * as refusals from '../../src/http/wire/refusals.ts'
+import { OperatorError } from '../../src/waitlist/ports/log.ts'
+import { type Answer, type Client, clientOf } from '../harness/client.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { runCommand } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startService } from '../harness/service.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+
+const example = (name: string): string => fileURLToPath(new URL(`../../examples/messages/${name}`, import.meta.url))
+const delivered = readMessages(example('messages.json'))
+const languages = languagesOf(delivered)
+const ada = { name: 'Ada', email: 'ada@example.com' }
+
+function written(t: Pick<TestContext, 'after'>, content: unknown): string {
+  const path = join(temporaryFolder(t), 'messages.json')
+  writeFileSync(path, typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content))
+  return path
+}
+
+describe('the language of an answer', () => {
+  const { of } = languagesOf(
+    new Map([
+      ['de', {}],
+      ['fr', {}],
+      ['pt-BR', {}],
+      ['zh-Hant', {}],
+    ]),
+  )
+
+  const cases: readonly (readonly [acceptLanguage: string | undefined, tag: string])[] = [
+    [undefined, 'en'],
+    ['', 'en'],
+    ['de', 'de'],
+    ['de-AT', 'de'],
+    ['DE-at-1996', 'de'],
+    ['pt-br', 'pt-BR'],
+    ['pt', 'en'],
+    ['zh-Hant-TW', 'zh-Hant'],
+    ['zh-Hant-x-private', 'zh-Hant'],
+    ['zh-TW, fr', 'fr'],
+    ['nl, fr;q=0.3, de;q=0.7', 'de'],
+    ['fr ; q=0.8 ,\tde ; q=0.8', 'fr'],
+    ['en-GB, de;q=0.9', 'en'],
+    ['de;q=0, fr;q=0.001', 'fr'],
+    ['de;q=0.000', 'en'],
+    ['*, de;q=0.1', 'de'],
+    ['*', 'en'],
+    ['de;q=2, fr', 'fr'],
+    ['d€, de_AT, <script>, fr', 'fr'],
+    [`${'nl,'.repeat(19)}de`, 'de'],
+    [`${'nl,'.repeat(20)}de`, 'en'],
+  ]
+  for (const [acceptLanguage, tag] of cases) {
+    test(`${JSON.stringify(acceptLanguage)?.slice(0, 40)} is answered in ${tag}`, () => {
+      assert.equal(of(acceptLanguage).tag, tag)
+    })
+  }
+
+  test('whatever was asked before, the same is answered', () => {
+    const range = fc.constantFrom('de', 'fr', 'pt-BR', 'zh-Hant-TW', 'en', 'nl', '*', 'x')
+    const weight = fc.constantFrom('', ';q=0', ';q=0.5', ';q=1')
+    const field = fc.oneof(
+      fc.array(fc.tuple(range, weight), { maxLength: 4 }).map(items => items.map(item => item.join('')).join(',')),
+      fc.string({ maxLength: 8 }),
+    )
+    const fresh = (value: string) =>
+      languagesOf(new Map([...['de', 'fr', 'pt-BR', 'zh-Hant'].map(tag => [tag, {}] as const)])).of(value)
+    fc.assert(
+      fc.property(field, value => assert.equal(of(value).tag, fresh(value).tag)),
+      { numRuns: 2_500 },
+    )
+  })
+})
+
+test('what is remembered of Accept-Language is bounded', () => {
+  // In a process of its own, whose memory nobody else uses.
+  const module = new URL('../../src/http/messages/languages.ts', import.meta.url).href
+  const program = `
+    import { languagesOf } from ${JSON.stringify(module)}
+    const { of } = languagesOf(new Map([['de', {}]]))
+    const bytes = () => (globalThis.gc(), process.memoryUsage().heapUsed)
+    of('de')
+    const before = bytes()
+    for (let i = 0; i < 50_000; i++) of('x-' + i + ',' + 'y'.repeat(i % 2 ? 80 : 7_000))
+    console.log(bytes() - before, of('de').tag)`
+  const [bytes = '', tag] = execFileSync(
+    process.execPath,
+    ['--expose-gc', '--input-type=module-typescript', '-e', program],
+    {
+      encoding: 'utf8',
+    },
+  ).split(' ')
+  assert.ok(Number(bytes) < 1_000_000, bytes)
+  assert.equal(tag, 'de\n')
+})
+
+/** All that an answer says besides its sentence, and what a clock decides. */
+function apart({ status, headers, json }: Answer) {
+  const { 'content-language': language, vary, ...fields } = Object.fromEntries(headers)
+  for (const name of ['date', 'content-length', 'ratelimit', 'retry-after']) if (name in fields) fields[name] = ''
+  const { message, error, contactId, ...rest } = json
+  return { told: message ?? error, language, vary, rest: { status, fields, isNew: contactId !== undefined, ...rest } }
+}
+
+/** One of each kind, in an order that brings all of them about, by a client of its own. */
+async function tour(
+  { signUp }: Client,
+  client: number,
+  tag: string,
+): Promise<readonly (readonly [Key | null, Answer])[]> {
+  const asked = { 'accept-language': `tlh, ${tag}-XX;q=0.9, en;q=0.1`, 'x-forwarded-for': `198.51.100.${client}` }
+  const email = `ada.${client}@example.com`
+  return [
+    ['new', await signUp({ ...ada, email }, asked)],
+    ['known', await signUp({ ...ada, email }, asked)],
+    ['nameMissing', await signUp({ ...ada, name: ' ' }, asked)],
+    ['emailInvalid', await signUp({ ...ada, email: 'ada@' }, asked)],
+    [null, await signUp({ ...ada, name: 7 }, asked)],
+    [null, await signUp('{', asked)],
+    [null, await signUp('{}', { ...asked, 'content-type': 'text/plain' })],
+    ['tooManyAttempts', await signUp(ada, asked)],
+  ]
+}
+
+const LIMIT = { RATE_LIMIT: '7', RATE_LIMIT_WINDOW: '1d', TRUST_PROXY: '1' }
+
+describe('with the file of examples/messages', { concurrency: true, timeout: 60_000 }, () => {
+  test('C-33: each visitor is told the same in their language, and only the sentence differs', async t => {
+    const [off, on] = await Promise.all(
+      [{}, { MESSAGES_FILE: example('messages.json') }].map(async env =>
+        clientOf(await startService(t, { ...LIMIT, ...env })),
+      ),
+    )
+    const english = await tour(off!, 0, 'de')
+    for (const [client, { tag, sentences: translation }] of languages.all.entries()) {
+      for (const [i, [key, answer]] of (await tour(on!, client, tag)).entries()) {
+        const without = apart(english[i]![1])
+        const { told, language, vary, rest } = apart(answer)
+        assert.deepEqual([without.language, without.vary], [undefined, 'Origin'])
+        assert.deepEqual(rest, without.rest)
+        assert.equal(vary, 'Origin, Accept-Language')
+        const isTranslated = key !== null && tag !== 'en'
+        assert.equal(language, isTranslated ? tag : 'en')
+        const expected = isTranslated ? translation[key]! : key === null ? without.told : sentences[key]
+        const [before, after] = expected.split('{wait}')
+        assert.ok(after === undefined ? told === before : told.startsWith(before) && told.endsWith(after), told)
+      }
+    }
+  })
+
+  test('every refusal that a person meets is translated, and fits what the document promises of it', () => {
+    const made = Object.values(refusals).filter(each => typeof each === 'object')
+    const all = [
+      ...made,
+      ...Object.values(sentences).map(refusals.invalidSignup),
+      ...[1, 2, 3, 11, 86_400].map(refusals.tooManyAttempts),
+      refusals.addressRefused('it is not valid there'),
+    ].filter(({ told }) => told !== null)
+    const keys = new Set(all.map(({ told }) => told!.key))
+    assert.deepEqual(
+      Object.keys(sentences).filter(key => !keys.has(key as Key)),
+      ['new', 'known', 'recorded'],
+    )
+    for (const language of languages.all) {
+      for (const refusal of all) {
+        const answer = refusals.refuse(refusal, language)
+        assert.equal(answer.status, refusal.status)
+        const { error } = JSON.parse(String(answer.body))
+        assert.ok(error.length > 0 && [...error].length <= 200 && !error.includes('{'), error)
+        if (language.tag === 'en') assert.equal(error, refusal.error)
+        else assert.notEqual(error, refusal.error)
+        assert.equal(answer.fields[answer.fields.indexOf('content-language') + 1], language.tag)
+      }
+    }
+    const german = languages.of('de')
+    const waits = [1, 30].map(seconds => String(refusals.refuse(refusals.tooManyAttempts(seconds), german).body))
+    assert.match(waits.join(), /in 1 Sekunde noch.* in 30 Sekunden noch/)
+  })
+
+  test('a signup that waits for the provider is told so, with its field', async t => {
+    const vendor = await startReceiver(t, loopsFake().answer)
+    vendor.next('reset before')
+    const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), MESSAGES_FILE: example('messages.json') }
+    const { signUp } = await clientOf(await startService(t, env))
+    const { status, headers, json } = await signUp(ada, { 'accept-language': 'fr' })
+    assert.equal(status, 502)
+    assert.equal(headers.get('waitlist-signup'), 'saved')
+    assert.equal(json.error, delivered.get('fr')!.providerSaved)
+  })
+
+  test('C-60: where membership is not disclosed, no language tells it', async t => {
+    const env = { DISCLOSE_MEMBERSHIP: 'false', HOLD_ABOVE: '1', MESSAGES_FILE: example('messages.json') }
+    const { signUp } = await clientOf(await startService(t, env))
+    const asked = { 'accept-language': 'ja' }
+    const heard = ({ status, headers, text }: Answer) => {
+      const { date: _, ratelimit: __, ...fields } = Object.fromEntries(headers)
+      return { status, fields, text }
+    }
+    const first = heard(await signUp(ada, asked))
+    assert.equal(JSON.parse(first.text).message, delivered.get('ja')!.recorded)
+    for (const email of [ada.email, 'held@example.com', 'held@example.com']) {
+      assert.deepEqual(heard(await signUp({ ...ada, email }, asked)), first)
+    }
+  })
+
+  test('the document names the languages, and nothing of them while the setting is off', async t => {
+    const documentOf = async (env: Record<string, string>) =>
+      (await (await clientOf(await startService(t, env))).request('/api/openapi.json')).json
+    const { post } = (await documentOf({ MESSAGES_FILE: example('messages.json') })).paths['/api/waitlist']
+    assert.equal(post.parameters[0].name, 'Accept-Language')
+    for (const status of ['200', '400', '413', '415', '429', '500', '502']) {
+      const { headers } = post.responses[status]
+      assert.deepEqual(
+        headers['Content-Language'].schema.enum,
+        languages.all.map(({ tag }) => tag),
+      )
+      assert.ok(headers.Vary)
+    }
+    assert.doesNotMatch(JSON.stringify(await documentOf({})), /-Language/)
+  })
+})
+
+describe('the files of examples/messages', () => {
+  test('have every sentence in German, French, Spanish, Portuguese, Japanese and Arabic, with what is filled in', () => {
+    assert.deepEqual([...delivered.keys()], ['de', 'fr', 'es', 'pt', 'ja', 'ar'])
+    for (const [tag, translation] of delivered) {
+      assert.deepEqual(Object.keys(translation), Object.keys(sentences), tag)
+      for (const [key, sentence] of Object.entries(translation)) {
+        const english = sentences[key as Key]
+        const numbers = (text: string) => text.match(/\d+/g)
+        assert.notEqual(sentence, english, `${tag} ${key}`)
+        assert.deepEqual([placeholdersIn(sentence), numbers(sentence)], [placeholdersIn(english), numbers(english)])
+      }
+      const script =
+        { ja: /[\p{Script=Hiragana}\p{Script=Han}]/u, ar: /\p{Script=Arabic}/u }[tag] ?? /\p{Script=Latin}/u
+      assert.ok(
+        Object.values(translation).every(sentence => script.test(sentence)),
+        tag,
+      )
+    }
+  })
+
+  test('have in English what the service says by itself', () => {
+    assert.deepEqual([...readMessages(example('en.json'))], [['en', sentences]])
+  })
+})
+
+describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
+  test('what it lacks is in English, sentence by sentence, and it may replace our English', async t => {
+    const file = written(t, `\uFEFF${JSON.stringify({ 'pt-br': { new: 'Oi!' }, EN: { known: 'Welcome back!' } })}`)
+    const { signUp } = await clientOf(await startService(t, { MESSAGES_FILE: file }))
+    const told = async (body: object, tag: string) => {
+      const { headers, json } = await signUp(body, { 'accept-language': tag })
+      return [headers.get('content-language'), json.message ?? json.error]
+    }
+    assert.deepEqual(await told(ada, 'pt-BR'), ['pt-BR', 'Oi!'])
+    assert.deepEqual(await told(ada, 'pt-BR'), ['en', 'Welcome back!'])
+    assert.deepEqual(await told(ada, 'en-US'), ['en', 'Welcome back!'])
+    assert.deepEqual(await told({ ...ada, name: '' }, 'pt-BR'), ['en', 'name is required'])
+  })
+
+  const de = (translation: object) => ({ de: translation })
+  const mistakes: readonly (readonly [what: string, content: unknown, ...told: string[]])[] = [
+    ['no JSON', '{"de": {', "it is not JSON: Expected property name or '}' in JSON at position 8 (line 1 column 9)"],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'it is not UTF-8 text'],
+    ['a list', [], 'it is not an object of languages'],
+    ['nothing', {}, 'it has no languages'],
+    ['a file that is too large', ' '.repeat(1_048_577), 'it has more than 1048576 bytes'],
+    [
+      'too many languages',
+      Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`de-x-${i}`, {}])),
+      'it has more than 100 languages',
+    ],
+    ['a language that is none', { german: {} }, '"german" is not a language such as de or pt-BR'],
+    ['another one', { de_AT: {} }, '"de_AT" is not a language such as de or pt-BR'],
+    ['a third one', { 'de-1': {} }, '"de-1" is not a language such as de or pt-BR'],
+    ['one language twice', { 'pt-br': {}, 'pt-BR': {} }, '"pt-BR" is there twice'],
+    ['a language without sentences', { de: 'Hallo' }, 'de is not an object of sentences'],
+    ['an unknown key', de({ nwe: 'x' }), 'de: "nwe" is none of the keys that are in examples/messages/en.json'],
+    [
+      'a name of JavaScript',
+      '{"de": {"__proto__": "x"}}',
+      'de: "__proto__" is none of the keys that are in examples/messages/en.json',
+    ],
+    ['a number', de({ new: 7 }), 'de: "new" is not text'],
+    ['an empty sentence', de({ new: ' ' }), 'de: "new" is empty'],
+    ['two lines', de({ new: 'Du bist\ndrauf.' }), 'de: "new" is not one line'],
+    ['half a character', '{"de": {"new": "\\ud800"}}', 'de: "new" is not well-formed Unicode text'],
+    ['a long sentence', de({ new: 'x'.repeat(181) }), 'de: "new" has more than 180 characters'],
+    ['a missing placeholder', de({ tooManyAttempts: 'Später!' }), 'de: "tooManyAttempts" lacks {wait}'],
+    ['an unknown placeholder', de({ new: 'Hallo {name}!' }), 'de: "new" has {name}, which nothing is filled in for'],
+    ['several', { de: { new: 1 }, fr: { known: '' } }, 'de: "new" is not text', 'fr: "known" is empty'],
+  ]
+  for (const [what, content, ...told] of mistakes) {
+    test(`${what} is refused with what is wrong`, t => {
+      const path = written(t, content)
+      assert.throws(
+        () => readMessages(path),
+        (error: Error) => {
+          assert.ok(error instanceof OperatorError)
+          assert.deepEqual(error.message.split('\n  - '), [`MESSAGES_FILE cannot be used: ${path}:`, ...told])
+          return true
+        },
+      )
+    })
+  }
+
+  test('one that is not there, a folder and a pipe are refused', t => {
+    const folder = temporaryFolder(t)
+    assert.throws(() => readMessages(join(folder, 'none.json')), /there is no such file$/)
+    mkdirSync(join(folder, 'folder'))
+    assert.throws(() => readMessages(join(folder, 'folder')), /it is not a file$/)
+    execFileSync('mkfifo', [join(folder, 'pipe')])
+    assert.throws(() => readMessages(join(folder, 'pipe')), /it is not a file$/)
+  })
+
+  test('a wrong one stops the start of the program', async t => {
+    const MESSAGES_FILE = written(t, de({ nwe: 'x', new: '' }))
+    const { code, stdout, stderr } = await runCommand(t, temporaryFolder(t), ['serve'], { MESSAGES_FILE, PORT: '0' })
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.equal(stderr.split('\n').filter(line => line.startsWith('  - de: ')).length, 2)
+  })
+
+  const checks: readonly (readonly [what: string, content: unknown, said: RegExp])[] = [
+    ['a complete one', delivered.get('de'), /^ok: in de, en$/],
+    ['one that lacks sentences', { new: 'x' }, /^note: de lacks \d+ of \d+ sentences, which are told in English$/],
+    ['a wrong one', { nwe: 'x' }, /^wrong: MESSAGES_FILE cannot be used: .*"nwe" is none of the keys/s],
+  ]
+  for (const [what, translation, said] of checks) {
+    test(`check: ${what}`, async t => {
+      const MESSAGES_FILE = written(t, { de: translation, en: {} })
+      const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'waitlist.db')}`
+      const read = await readConfig({ MESSAGES_FILE, DATABASE_URL })
+      assert.ok('config' in read)
+      const { is, why } = (await checkAll(read.config)).find(({ what }) => what === 'messages')!
+      assert.match(`${is}: ${why}`, said)
+    })
+  }
+})
