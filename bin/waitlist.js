@@ -2,6 +2,7 @@
 // Plain JavaScript, so that any Node can read it, and that the compile cache is on before the first TypeScript file is
 // read: without it, stripping types costs each start 40 ms and 15 MB. Node strips no types below node_modules, so there
 // the package's compiled files run instead.
+import { readFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 
 // The kernel drops a signal to the first process of a container until somebody listens, and what follows is slow. This is
@@ -9,9 +10,12 @@ import * as nodeModule from 'node:module'
 const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 
-const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 24 || (major === 24 && minor < 21)) {
-  process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; 24.21 or newer is needed\n`)
+const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const [oldest, [major, minor]] = [engines.node.slice(2), process.versions.node].map(each => each.split('.').map(Number))
+if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+  process.stderr.write(
+    `waitlist: this is Node.js ${process.versions.node}; ${oldest[0]}.${oldest[1]} or newer is needed\n`,
+  )
   process.exit(1)
 }
 // Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),

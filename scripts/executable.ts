@@ -23,6 +23,12 @@ function licences(packages: readonly string[]): string {
   return [node, ...texts].join(`\n${'-'.repeat(80)}\n`)
 }
 
+const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+if (process.versions.node !== devDependencies.node) {
+  throw new Error(
+    `this is Node.js ${process.versions.node}; the executable brings ${devDependencies.node}: npm run build:executable`,
+  )
+}
 process.chdir(root)
 const work = mkdtempSync(join(tmpdir(), 'waitlist-executable-'))
 try {

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { version } from './app/compose.ts'
+import { bundled, runtimeWarnings } from './app/runtime.ts'
 import {
   assignments,
   mailAddress,
@@ -311,7 +312,7 @@ async function configured(): Promise<{ config: Config; warnings: readonly string
     process.exit(1)
   }
   const { config } = result
-  return { config, warnings: [...config.warnings, ...misnamed], file }
+  return { config, warnings: [...config.warnings, ...misnamed, ...runtimeWarnings(bundled)], file }
 }
 
 /** All settings, a line each, with the providers' settings under their names. */
