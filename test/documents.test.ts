@@ -81,7 +81,7 @@ test('a command that a sentence names is one', async t => {
 
 test('the sentences of docs/troubleshooting.md are those of the program', () => {
   // A sentence that goes over several lines is one again.
-  const source = globSync('src/**/*.ts', { cwd: root })
+  const source = globSync('{src/**/*.ts,deploy/*.js}', { cwd: root })
     .map(path => textOf(path).replaceAll(/['`]\s*\+\s*\n\s*['`]/g, ''))
     .join('\n')
   const symptoms = [...textOf('docs/troubleshooting.md').matchAll(/^\| (.*?) \| .* \| .* \|$/gm)].map(
