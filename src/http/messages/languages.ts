@@ -41,15 +41,9 @@ export function say(
   told: Told | null,
   ours: string,
 ): { readonly sentence: string; readonly fields: FieldList } {
-  const { english, fields } = language
-  if (told !== null) {
-    const { key, seconds } = told
-    const speaker = Object.hasOwn(language.sentences, key) ? language : english
-    const sentence = speaker?.sentences[key]
-    if (speaker && sentence !== undefined)
-      return { sentence: filled(sentence, speaker, seconds), fields: speaker.fields }
-  }
-  return { sentence: ours, fields: english?.fields ?? fields }
+  const speaker = told && [language, language.english].find(each => each && Object.hasOwn(each.sentences, told.key))
+  if (!speaker) return { sentence: ours, fields: (language.english ?? language).fields }
+  return { sentence: filled(speaker.sentences[told.key]!, speaker, told.seconds), fields: speaker.fields }
 }
 
 /** `{wait}` is filled in. */
