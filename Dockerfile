@@ -28,6 +28,7 @@ COPY package.json LICENSE ./
 COPY deploy/entrypoint.js deploy/health.js deploy/
 COPY bin bin
 COPY src src
+COPY examples/messages examples/messages
 # A new volume takes over owner and mode. There is no VOLUME, which would hide that `-v` was forgotten: each container would
 # get a volume without a name. The program warns instead.
 COPY --from=build --chown=1000:1000 /waitlist/data /data

@@ -42,7 +42,8 @@ test('the stages of the Dockerfile make an image that takes signups, keeps them,
   const image = { ...built, user: '1000:1000' }
   const inside = (...path: string[]) => readdirSync(join(image.tree, ...path)).sort()
   assert.deepEqual(inside('waitlist', 'deploy'), ['entrypoint.js', 'health.js'])
-  assert.deepEqual(inside('waitlist'), ['LICENSE', 'bin', 'deploy', 'node_modules', 'package.json', 'src'])
+  assert.deepEqual(inside('waitlist'), ['LICENSE', 'bin', 'deploy', 'examples', 'node_modules', 'package.json', 'src'])
+  assert.deepEqual(inside('waitlist', 'examples', 'messages'), ['en.json', 'messages.json'])
   const packages = locked(join(root, 'package-lock.json'))
   const installed = locked(join(image.tree, 'waitlist/node_modules/.package-lock.json'))
   assert.ok(Object.keys(installed).length > 20)
