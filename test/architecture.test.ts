@@ -17,6 +17,7 @@ type Part =
   | 'admin'
   | 'charts'
   | 'pages'
+  | 'form'
   | 'telemetry'
   | 'config'
   | 'kinds'
@@ -79,10 +80,11 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   },
   charts: { parts: ['waitlist'], packages: [] },
   pages: { parts: [], packages: [] },
+  form: { parts: ['pages'], packages: [] },
   listen: { parts: ['waitlist'], packages: [] },
   telemetry: { parts: [], packages: [] },
   http: {
-    parts: ['listen', 'pages', 'telemetry', 'waitlist'],
+    parts: ['form', 'listen', 'pages', 'telemetry', 'waitlist'],
     packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'],
   },
   stores: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },

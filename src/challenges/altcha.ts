@@ -1,7 +1,7 @@
 import { createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { jsonIn } from '../outbound/reply.ts'
-import type { Challenge, Verdict, Widget } from '../waitlist/ports/challenge.ts'
+import type { Challenge, Verdict } from '../waitlist/ports/challenge.ts'
 
 export interface AltchaOptions {
   /** Any text. All instances that accept each other's challenges have the same. */
@@ -18,7 +18,7 @@ const COST = 5_000
 /** Bytes of a derived key. */
 const KEY = 32
 const LIFETIME = 600_000
-/** Characters of a solution. The widget's have about 750. */
+/** Characters of a solution. Those of ALTCHA's widget have about 750. */
 const LONGEST = 2_048
 
 const derive = promisify(pbkdf2)
@@ -36,14 +36,6 @@ interface Parameters {
   readonly keySignature: string
   readonly nonce: string
   readonly salt: string
-}
-
-/** https://altcha.org/docs/v3/widget-integration/. It is told by the page where challenges come from. */
-const widget: Widget = {
-  title: 'ALTCHA',
-  script: '<script type="module" src="altcha.min.js"></script>',
-  element: `<altcha-widget auto="onfocus" configuration='{"hideFooter":true,"hideLogo":true,"humanInteractionSignature":false}'></altcha-widget>`,
-  reset: 'widget.reset()',
 }
 
 const wrong: Verdict = { is: 'unsolved', why: 'wrong' }
@@ -64,7 +56,8 @@ export function altcha({ secret, range, lifetime = LIFETIME }: AltchaOptions): C
   return {
     name: 'altcha',
     member: 'altcha',
-    widget,
+    title: 'ALTCHA',
+    widget: null,
 
     async issue() {
       const [nonce, salt] = [randomBytes(16), randomBytes(16)]

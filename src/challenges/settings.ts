@@ -10,6 +10,8 @@ export type ChallengeChoice =
   | {
       readonly kind: 'turnstile' | 'hcaptcha' | 'friendlycaptcha' | 'recaptcha' | 'cap'
       readonly secret: string
+      /** What a page has of it; null: it is not told, or it is in the address of Cap. */
+      readonly siteKey: string | null
       /** Null: the vendor's own. */
       readonly url: string | null
       /** The minimum score, where the vendor gives one. */

@@ -3,7 +3,7 @@ import { attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, memberAt, type Reply } from '../outbound/reply.ts'
-import type { Challenge, Verdict } from '../waitlist/ports/challenge.ts'
+import type { Challenge, Verdict, Widget } from '../waitlist/ports/challenge.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
@@ -117,7 +117,8 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
   return {
     name: kind,
     member: vendor.member,
-    widget: { ...vendor.widget, title: vendor.title },
+    title: vendor.title,
+    widget: widgetOf(choice),
     issue: null,
 
     async verify(token, visitor, signal) {
@@ -185,6 +186,23 @@ function senseless(reply: Reply, codes: readonly string[] = []): Failure {
 function hostIn(text: string): string | null {
   const origin = text.includes('://') ? text : `http://${text}`
   return text === '' || text === 'not-provided' || !URL.canParse(origin) ? null : new URL(origin).hostname
+}
+
+/** A page gets the address of Cap with its site key, and of the others the key alone. */
+function widgetOf(choice: Siteverify): Widget {
+  const { widget }: Vendor = vendors[choice.kind]
+  const { script, isModule = false, place, api, pending = null } = widget
+  const key = choice.siteKey ?? ''
+  return place === null
+    ? {
+        script,
+        isModule,
+        tag: 'cap-widget',
+        attributes: { 'data-cap-api-endpoint': key || addressOf(choice).replace(/siteverify$/, '') },
+        api,
+        pending,
+      }
+    : { script, isModule, tag: 'div', attributes: { class: place, 'data-sitekey': key }, api, pending }
 }
 
 /** That of Cap may be given as its widget has it: without the end. */

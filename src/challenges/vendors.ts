@@ -1,5 +1,4 @@
 import { memberAt, textAt } from '../outbound/reply.ts'
-import type { Widget } from '../waitlist/ports/challenge.ts'
 
 /** What a code in a verifier's answer says. */
 export type Meaning =
@@ -18,7 +17,17 @@ export interface Vendor {
   readonly url: string | null
   /** The member of a form that its widget fills. */
   readonly member: string
-  readonly widget: Omit<Widget, 'title'>
+  readonly widget: {
+    /** The address of its script. */
+    readonly script: string
+    readonly isModule?: boolean
+    /** The class of its place in the form; null: that is an element of its own. */
+    readonly place: string | null
+    /** The object in the page that makes it ask for a new solution; null: its element does. */
+    readonly api: string | null
+    /** What the field of its solution begins with until there is one; otherwise the field is empty. */
+    readonly pending?: string
+  }
   /** Characters of a token, if the vendor says so. */
   readonly longest?: number
   /** Sent as a form; otherwise as JSON. */
@@ -43,9 +52,6 @@ export function listed(json: unknown): readonly string[] {
   return [codes].flat().filter(code => typeof code === 'string')
 }
 
-/** Its place in the form, as all but Cap have it. */
-const place = (name: string) => `<div class="${name}" data-sitekey="your-site-key"></div>`
-
 export const vendors = {
   /** https://developers.cloudflare.com/turnstile/get-started/server-side-validation/, "Validate the token"; client-side-rendering/. */
   turnstile: {
@@ -53,9 +59,9 @@ export const vendors = {
     url: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
     member: 'cf-turnstile-response',
     widget: {
-      script: '<script src="https://challenges.cloudflare.com/turnstile/v0/api.js" async defer></script>',
-      element: place('cf-turnstile'),
-      reset: 'turnstile.reset()',
+      script: 'https://challenges.cloudflare.com/turnstile/v0/api.js',
+      place: 'cf-turnstile',
+      api: 'turnstile',
     },
     longest: 2_048,
     form: true,
@@ -72,9 +78,9 @@ export const vendors = {
     url: 'https://api.hcaptcha.com/siteverify',
     member: 'h-captcha-response',
     widget: {
-      script: '<script src="https://js.hcaptcha.com/1/api.js" async defer></script>',
-      element: place('h-captcha'),
-      reset: 'hcaptcha.reset()',
+      script: 'https://js.hcaptcha.com/1/api.js',
+      place: 'h-captcha',
+      api: 'hcaptcha',
     },
     form: true,
     takesAddress: true,
@@ -86,11 +92,11 @@ export const vendors = {
     url: 'https://global.frcapi.com/api/v2/captcha/siteverify',
     member: 'frc-captcha-response',
     widget: {
-      script:
-        '<script type="module" src="https://cdn.jsdelivr.net/npm/@friendlycaptcha/sdk@1.0.2/site.min.js" async defer></script>',
-      element: place('frc-captcha'),
+      script: 'https://cdn.jsdelivr.net/npm/@friendlycaptcha/sdk@1.0.2/site.min.js',
+      isModule: true,
+      place: 'frc-captcha',
+      api: 'frcaptcha',
       pending: '.',
-      reset: 'frcaptcha.getAllWidgets().forEach(widget => widget.reset())',
     },
     key: 'x-api-key',
     site: { path: ['data', 'challenge', 'origin'], always: false },
@@ -102,9 +108,9 @@ export const vendors = {
     url: 'https://www.google.com/recaptcha/api/siteverify',
     member: 'g-recaptcha-response',
     widget: {
-      script: '<script src="https://www.google.com/recaptcha/api.js" async defer></script>',
-      element: place('g-recaptcha'),
-      reset: 'grecaptcha.reset()',
+      script: 'https://www.google.com/recaptcha/api.js',
+      place: 'g-recaptcha',
+      api: 'grecaptcha',
     },
     form: true,
     takesAddress: true,
@@ -117,9 +123,10 @@ export const vendors = {
     url: null,
     member: 'cap-token',
     widget: {
-      script: '<script type="module" src="https://cdn.jsdelivr.net/npm/cap-widget@0.1.57"></script>',
-      element: '<cap-widget data-cap-api-endpoint="https://your-cap.example.com/your-site-key/"></cap-widget>',
-      reset: "form.querySelector('cap-widget').reset()",
+      script: 'https://cdn.jsdelivr.net/npm/cap-widget@0.1.57',
+      isModule: true,
+      place: null,
+      api: null,
     },
     codes: (json, status) => [`${status} ${textAt(json, 'error') ?? ''}`],
   },

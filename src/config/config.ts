@@ -171,7 +171,8 @@ function readChallenge(
     if (given(env, 'CHALLENGE_URL') === undefined) mistakes.push(`CHALLENGE_URL is missing: cap needs ${what}`)
     else if (url !== undefined && !SITE_KEY.test(url)) mistakes.push(`CHALLENGE_URL must be ${what}`)
   }
-  return { kind, secret: secret ?? '', url: url ?? null, score: values.CHALLENGE_SCORE }
+  const siteKey = values.CHALLENGE_SITE_KEY ?? null
+  return { kind, secret: secret ?? '', siteKey, url: url ?? null, score: values.CHALLENGE_SCORE }
 }
 
 /** A signup whose challenge could not be verified is held, whatever else is. */
@@ -286,6 +287,7 @@ const UNGUESSABLE = 32
 const SETTINGS_OF = {
   CHALLENGE_RANGE: ['altcha'],
   CHALLENGE_SCORE: ['recaptcha'],
+  CHALLENGE_SITE_KEY: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
   CHALLENGE_URL: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
 } as const
 
@@ -302,6 +304,9 @@ function* challengeWarnings(
   }
   if (kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
     yield `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to solve anything. Use a longer one, or none.`
+  }
+  if (kind !== 'altcha' && kind !== 'cap' && challenge.siteKey === null) {
+    yield 'CHALLENGE_SITE_KEY is not set: the widget is missing in form.js. A form of your own brings its own.'
   }
   // What Cap answers does not say where its challenge was solved.
   if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {

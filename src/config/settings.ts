@@ -136,6 +136,11 @@ export const settings = {
     needs: 'CHALLENGE',
     ...word,
   },
+  CHALLENGE_SITE_KEY: {
+    meaning: "Site key of the vendor's widget, for form.js; for cap its address, if pages do not use CHALLENGE_URL.",
+    needs: 'CHALLENGE',
+    ...word,
+  },
   CHALLENGE_URL: {
     meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
     needs: 'CHALLENGE',

@@ -4,6 +4,9 @@ export const paths = {
   waitlist: '/api/waitlist',
   health: '/api/health',
   challenge: '/api/challenge', // only while this service makes challenges
+  form: '/form.js',
+  formChallenge: '/form-challenge.js', // what the former loads where a challenge is asked for
+  formSettings: '/form.json',
   openapi: '/api/openapi.json',
   docs: '/docs/api',
   catalog: '/.well-known/api-catalog', // RFC 9727 §2, RFC 8615 §3

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { hashedName } from '../form/script.ts'
 import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 import { summary } from '../waitlist/quiet-log.ts'
 import { type Site, serve } from './discovery/site.ts'
@@ -86,6 +87,9 @@ export function createRouter(
       return admitted ? route(request) : refuse(tooManyRequests(seconds))
     }
 
+  const encoded = (which: 'form' | 'formForever' | 'formChallenge') =>
+    limited(async request => serve(request, await pages()[which](request.headers['accept-encoding'] as string)))
+
   const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
     [paths.waitlist, { GET: limited(request => serve(request, pages().description)), POST: signup }],
@@ -96,6 +100,10 @@ export function createRouter(
     [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
     [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
     [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],
+    [paths.form, { GET: encoded('form') }],
+    [`/${hashedName}`, { GET: encoded('formForever') }],
+    [paths.formChallenge, { GET: encoded('formChallenge') }],
+    [paths.formSettings, { GET: limited(request => serve(request, pages().formSettings)) }],
   ])
   if (challenge?.issue != null) {
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })

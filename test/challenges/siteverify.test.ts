@@ -30,7 +30,7 @@ function another(
 ) {
   const warned: string[] = []
   const log = { info() {}, error() {}, warn: (details: object) => void warned.push(JSON.stringify(details)) }
-  const choice: Siteverify = { kind, secret: SECRET, url: verifier.address, score: 0.5, ...change }
+  const choice: Siteverify = { kind, secret: SECRET, siteKey: SITE_KEY, url: verifier.address, score: 0.5, ...change }
   // So long that a busy machine makes no difference; where the verifier hangs, it is shorter.
   const challenge = siteverify(choice, { hosts: [HOST], log, timeout: 30_000, ...parts })
   t.after(challenge.close)

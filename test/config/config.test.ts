@@ -35,6 +35,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   HOST: ['se\u0007Cret', 'seCret'.repeat(50), 'seCret:80', 'http://seCret', 'seCret/', '8080', '[::1]'],
   PORT: ['seCret', '-1', '65536', '80.5', '1e3', '0x50', '８０'],
   CHALLENGE: ['seCret', 'ALTCHA', 'captcha'],
+  CHALLENGE_SITE_KEY: ['two seCrets'],
   CHALLENGE_SECRET: ['two seCrets', 'seCret'.repeat(100)],
   CHALLENGE_URL: ['seCret', 'ftp://seCret', 'https://host/?seCret'],
   CHALLENGE_RANGE: ['seCret', '0', '1000001'],
@@ -338,7 +339,12 @@ describe('contradictions', () => {
 })
 
 describe('warnings', () => {
-  const challenge = { CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x', CORS_ORIGINS: 'https://example.com' }
+  const challenge = {
+    CHALLENGE: 'turnstile',
+    CHALLENGE_SECRET: 'x',
+    CHALLENGE_SITE_KEY: 'y',
+    CORS_ORIGINS: 'https://example.com',
+  }
   const https = { BASE_URL: 'https://waitlist.example.com' }
   const cases: [what: string, env: Environment, warnings: readonly RegExp[]][] = [
     ['plain HTTP', {}, [/plain HTTP/]],
@@ -377,7 +383,10 @@ describe('warnings', () => {
     [
       'a challenge that may be solved anywhere',
       { ...tls, CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
-      [/^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/],
+      [
+        /^CHALLENGE_SITE_KEY is not set: the widget is missing in form\.js/,
+        /^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/,
+      ],
     ],
     ['one for known pages', { ...tls, ...challenge }, []],
     [

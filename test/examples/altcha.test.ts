@@ -9,7 +9,6 @@ import { promisify } from 'node:util'
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { altcha } from '../../src/challenges/altcha.ts'
-import { formSample } from '../../src/http/discovery/docs/form.ts'
 import { blocksOf, textOf } from '../documents.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn } from '../harness/database.ts'
@@ -75,29 +74,6 @@ const STATE = `document.querySelector('altcha-widget').getState?.()`
 
 /** The widget waits half a second at least, however quickly it is done. */
 const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '50' }
-
-test('the form has the script that the documentation offers, but for where its worker comes from', () => {
-  // Wherever its lines are broken, which may add a comma.
-  const bare = (text: string) => text.replaceAll(/[\s,]/g, '')
-  const { widget } = altcha({ secret: 'x', range: 1 })
-  const { code } = formSample('https://waitlist.example.com', { widget, member: 'altcha', isOurs: true })
-  const ours = readFileSync(scriptPath, 'utf8')
-  const [script = ''] = /(?<=<script type="module">\n).*(?=<\/script>)/s.exec(code) ?? []
-  const isComment = (line: string) => line.startsWith('//')
-  const linesOf = (text: string) =>
-    text
-      .split('\n')
-      .map(line => line.trim())
-      .filter(line => !isComment(line))
-  const missing = (lines: readonly string[], text: string) => lines.filter(line => !bare(text).includes(bare(line)))
-  assert.ok(linesOf(script).length > 80)
-  assert.deepEqual(missing(linesOf(script), ours), [])
-  assert.deepEqual(missing(linesOf(ours), script), [
-    "globalThis.$altcha?.algorithms.set('PBKDF2/SHA-256', () => new Worker('pbkdf2.js'))",
-  ])
-  const element = /<altcha-widget .*<\/altcha-widget>/
-  assert.equal(element.exec(code)?.[0], element.exec(readFileSync(pagePath, 'utf8'))?.[0])
-})
 
 const commands = blocksOf(textOf('examples/landing-altcha/README.md')).flatMap(({ language, lines }) =>
   language === 'sh' ? lines : [],

@@ -28,7 +28,7 @@ import {
 export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 'accepts'> {
   /** The public origin, without a slash at the end. */
   readonly base: string
-  readonly challenge: Pick<Challenge, 'member' | 'widget' | 'issue'> | null
+  readonly challenge: Pick<Challenge, 'member' | 'title' | 'widget' | 'issue'> | null
   readonly languages: Languages
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Widget } from '../../waitlist/ports/challenge.ts'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+import { challengeScript, formScript, sentences } from '../../form/script.ts'
 import { paths } from '../paths.ts'
 import { type Answer, contentFields, fieldList, publicFields, readableAnywhere, withFields } from '../wire/answer.ts'
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
@@ -9,13 +11,17 @@ import { descriptionOf, type Installation, type OpenapiDocument, openapi } from 
 import { dayOf, securityTxt } from './security-txt.ts'
 
 const HOUR = 'public, max-age=3600'
+/** A page that is opened again within a day has the form at once, even if the service is away (RFC 5861 §3). */
+const SCRIPT = 'public, max-age=300, stale-while-revalidate=86400'
+/** Under a name that changes with the content (RFC 8246). */
+const FOREVER = 'public, max-age=31536000, immutable'
+const JAVASCRIPT = 'text/javascript; charset=utf-8'
 
 export type Site = ReturnType<typeof site>
 
 /** Every document of one installation. Each is made once, since only the configuration changes them, but for one. */
 export function site(installation: Installation) {
-  const { base, securityContacts } = installation
-  const widget = installation.challenge?.widget ?? null
+  const { base, challenge, securityContacts } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   let made: ReturnType<typeof documentation> | undefined
@@ -32,9 +38,22 @@ export function site(installation: Installation) {
       link: `${catalogLink(base)}, <${base}${paths.waitlist}>; rel="item"`,
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
+    /** What the form asks of the service: the challenge to solve, and its sentences. */
+    formSettings: document(
+      'application/json',
+      JSON.stringify({
+        challenge: challenge && { member: challenge.member, widget: challenge.widget },
+        language: 'en',
+        sentences,
+      }),
+      { ...publicFields, 'cache-control': 'public, max-age=300' },
+    ),
+    form: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
+    formForever: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': FOREVER }),
+    formChallenge: compressed(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
     /** The documentation in the form that this `Accept` value prefers; made on the first request. */
     async docs(accept: string | undefined): Promise<Document> {
-      made ??= documentation(api, base, widget, { ...discovery, vary: 'Accept' }).catch(error => {
+      made ??= documentation(api, base, challenge, { ...discovery, vary: 'Accept' }).catch(error => {
         made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
         throw error
       })
@@ -69,12 +88,12 @@ export function site(installation: Installation) {
 async function documentation(
   api: OpenapiDocument,
   base: string,
-  widget: Widget | null,
+  challenge: Installation['challenge'],
   fields: Record<string, string>,
 ) {
   const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
-  const markdown = docsMarkdown(api, base, widget)
-  const page = docsPage(api, base, widget)
+  const markdown = docsMarkdown(api, base, challenge)
+  const page = docsPage(api, base, challenge)
   return {
     markdown: document('text/markdown; charset=utf-8', markdown, fields),
     html: document('text/html; charset=utf-8', page.html, { ...fields, ...page.securityFields }),
@@ -101,6 +120,30 @@ function readRange(text: string): { type: string; quality: number } {
   return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
 }
 
+const encodings = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const
+
+/**
+ * A text in the smallest encoding that an `Accept-Encoding` value allows (RFC 9110 §12.5.3). Each is made on the first request
+ * for it.
+ */
+function compressed(type: string, text: string, fields: Readonly<Record<string, string>>) {
+  const varying = { ...fields, vary: 'Accept-Encoding' }
+  const plain = document(type, text, varying)
+  const made = new Map<string, Promise<Document>>()
+  const make = async (coding: keyof typeof encodings) =>
+    document(type, await encodings[coding](text), { ...varying, 'content-encoding': coding })
+  return async (accepted = ''): Promise<Document> => {
+    const allowed = accepted.split(',').map(readRange)
+    const isAllowed = (coding: string) =>
+      (allowed.find(({ type }) => type === coding) ?? allowed.find(({ type }) => type === '*'))?.quality ?? 0
+    const coding = (['br', 'gzip'] as const).find(isAllowed)
+    if (coding === undefined) return plain
+    const known = made.get(coding) ?? make(coding)
+    made.set(coding, known)
+    return known
+  }
+}
+
 /** Bytes that do not change while the process runs, with their answers. */
 interface Document {
   readonly etag: string
@@ -110,8 +153,8 @@ interface Document {
 }
 
 /** Makes a document. The entity tag is strong: a hash of the bytes (RFC 9110 §8.8.3). */
-function document(type: string, text: string, fields: Readonly<Record<string, string>>): Document {
-  const body = Buffer.from(text)
+function document(type: string, text: string | Buffer, fields: Readonly<Record<string, string>>): Document {
+  const body = Buffer.isBuffer(text) ? text : Buffer.from(text)
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const list = fieldList({ ...fields, etag })
   return {

@@ -11,18 +11,19 @@ export type Verdict =
   /** Our own secret or settings are refused: no signup can be taken. `why` is for the log. */
   | { readonly is: 'misconfigured'; readonly why: string }
 
-/** What puts a solution into a form, for pages that have one. */
+/** What puts the solution of a vendor's challenge into a form. `src/form/form-challenge.js` reads it as it is. */
 export interface Widget {
-  /** Whose it is. */
-  readonly title: string
-  /** HTML: what loads it. */
+  /** The address of what loads it. */
   readonly script: string
-  /** HTML: its place in the form. What an operator has to fill in begins with `your-`. */
-  readonly element: string
-  /** What the field of its solution begins with until there is one; otherwise the field is empty. */
-  readonly pending?: string
-  /** JavaScript: makes it ask for a new solution. */
-  readonly reset: string
+  /** Whether that is an ES module. */
+  readonly isModule: boolean
+  /** Its place in the form: an element with these attributes, one of which has the site key. */
+  readonly tag: string
+  readonly attributes: Readonly<Record<string, string>>
+  /** The object in the page that makes it ask for a new solution; null: its element does. */
+  readonly api: string | null
+  /** What the field of its solution begins with until there is one; null: the field is empty. */
+  readonly pending: string | null
 }
 
 /** Asks visitors to solve something that costs a bot more than them. */
@@ -32,8 +33,11 @@ export interface Challenge {
   /** The member of a signup's body that has the solution, as the vendor's widget names it. */
   readonly member: string
 
-  /** For the documentation. */
-  readonly widget: Widget
+  /** Whose it is. */
+  readonly title: string
+
+  /** Null: there is none, since the form solves the challenge itself. */
+  readonly widget: Widget | null
 
   /** A new challenge as JSON, where this service makes them; null: the widget gets them from its vendor. */
   readonly issue: (() => Promise<string>) | null

@@ -1,23 +1,22 @@
-import type { Widget } from '../../../waitlist/ports/challenge.ts'
+import { hashedName, integrity } from '../../../form/script.ts'
 import { paths } from '../../paths.ts'
-import type { OpenapiDocument } from '../openapi.ts'
+import type { Installation, OpenapiDocument } from '../openapi.ts'
 import { SOLUTION_EXAMPLE } from '../schemas.ts'
 import { blocks, code, definitions, escaped, example, idOf, prose } from './commonmark.ts'
 import { requestSamples } from './examples.ts'
-import { type FormChallenge, formSample } from './form.ts'
 import { answerExamples, endpoint, headers, members, rawAnswer } from './reference.ts'
 import { type Answer, callsOf } from './shape.ts'
 
 /** The documentation as CommonMark (RFC 7763), made from the OpenAPI document. Each call says all there is to say of it. */
-export const docsMarkdown = (api: OpenapiDocument, base: string, widget: Widget | null): string =>
-  `${blocks(everything(api, base, widget), '---', colophon(api, base))}\n`
+export const docsMarkdown = (api: OpenapiDocument, base: string, challenge: Installation['challenge']): string =>
+  `${blocks(everything(api, base, challenge), '---', colophon(api, base))}\n`
 
 /** The same without what stands at the end. */
-export function everything(api: OpenapiDocument, base: string, widget: Widget | null): string {
+export function everything(api: OpenapiDocument, base: string, challenge: Installation['challenge']): string {
   const calls = callsOf(api)
   return blocks(
     introduction(api, base),
-    start(api, base, widget),
+    start(api, base, challenge),
     basics(api, base),
     ...api.tags.map(({ name, description }) =>
       blocks(
@@ -53,30 +52,45 @@ export const colophon = ({ info }: OpenapiDocument, base: string): string =>
  * only what has no place in it is written here, such as what browsers require of a page on another origin.
  */
 
-/** The challenge that must be solved, if any: its solution is the only member besides name and email. */
-const challengeOf = (api: OpenapiDocument, widget: Widget | null): FormChallenge | null =>
-  widget && {
-    widget,
-    member: Object.keys(api.components.schemas.SignupRequest.properties)[2]!,
-    isOurs: paths.challenge in api.paths,
-  }
-
-function start(api: OpenapiDocument, base: string, widget: Widget | null): string {
+function start(api: OpenapiDocument, base: string, challenge: Installation['challenge']): string {
   const { post } = api.paths[paths.waitlist]
   const request = requestSamples(base, { method: 'POST', path: paths.waitlist, operation: post })
   const sources = (post.parameters ?? []).filter(each => each.in === 'query').map(({ name }) => name)
-  const challenge = challengeOf(api, widget)
   return blocks(
     '## Start',
     '### A form for your page',
-    'Paste this where you want the form: markup, style and script, complete. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps what was typed when something fails. Its colours are the variables at the top of the style, its thanks are in the `template`; on a page that declares a dark `color-scheme`, it is dark.',
+    'Paste this where you want the form. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps a signup on the device of the visitor until this service has answered it: after an outage, without a network, or when the page was closed.',
     'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
-    'A page with a Content Security Policy has to allow this service in `connect-src`, and the script and the style in `script-src` and `style-src`.',
+    `A page with a Content Security Policy has to allow this service in \`script-src\` and \`connect-src\`${challenge?.widget ? `, and what ${challenge.title} asks for` : ''}. It needs no inline style and no inline script.`,
     sources.length === 0
       ? undefined
       : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
-    challenge === null ? undefined : aboutWidget(challenge),
-    example('A working form', formSample(base, challenge)),
+    challenge === null
+      ? undefined
+      : challenge.widget === null
+        ? 'It solves the challenge while the visitor types, over HTTPS or on `localhost`.'
+        : `It has the ${challenge.title} widget, which is loaded when the visitor enters the form.`,
+    example('A working form', {
+      language: 'html',
+      code: `<script type="module" src="${base}${paths.form}"></script>\n<waitlist-form></waitlist-form>`,
+    }),
+    'Its colours, corners and gaps are CSS variables, and any rule of your page outside a layer wins over its own, which are in `@layer waitlist`. A `template` inside the element is what the visitor reads after a success; what else is in it is shown where there is no JavaScript. A `form` of yours inside it, with fields named `name` and `email` and a button, is used as it is.',
+    example('In your colours, with your words', {
+      language: 'html',
+      code: `<style>
+  waitlist-form { --waitlist-accent: #1f6b45; --waitlist-on-accent: #fff; --waitlist-error: #b3261e; --waitlist-radius: 1rem; --waitlist-gap: .5rem }
+  waitlist-form:not(:defined) { display: block; min-height: 21rem }
+</style>
+<waitlist-form label="Get early access">
+  <p>This form needs JavaScript.</p>
+  <template><strong>Thank you, {name}.</strong> <span>{sentence}</span> <span>We will write to {email}.</span></template>
+</waitlist-form>`,
+    }),
+    'The address above follows upgrades of this service. To run one script and no other, pin it by its hash. After an upgrade that changes it, its old name answers `404`, and your page needs the new line.',
+    example('Pinned', {
+      language: 'html',
+      code: `<script type="module" src="${base}/${hashedName}" integrity="${integrity}" crossorigin></script>`,
+    }),
     '### Quick start',
     'Send a name and an email address; the answer says that the address is on the waitlist. You need no key and no account.',
     'alreadyExisted' in api.components.schemas.SignupResult.properties
@@ -84,18 +98,10 @@ function start(api: OpenapiDocument, base: string, widget: Widget | null): strin
       : 'Send the same again, and [nothing changes](#duplicates).',
     challenge === null
       ? 'Every example on this page works as it is: the URLs in it are those of this service.'
-      : `A challenge must be solved first: its widget, as in [the form](#a-form-for-your-page), fills in ${code(challenge.member)}. The ${code(SOLUTION_EXAMPLE)} in examples is answered with \`400\`; all else works as it is.`,
+      : `A challenge must be solved first: [the form](#a-form-for-your-page) does it, and in a form of your own the ${challenge.title} widget fills in ${code(challenge.member)}. The ${code(SOLUTION_EXAMPLE)} in examples is answered with \`400\`; all else works as it is.`,
     example('Request', ...request),
     answerExamples('200', post.responses[200])[0],
   )
-}
-
-function aboutWidget({ widget: { title, element }, isOurs }: FormChallenge): string {
-  if (isOurs) {
-    return `The ${title} widget solves the challenge while the visitor types, over HTTPS or on \`localhost\`. Put \`altcha.min.js\` beside your page, from \`dist/main\` of the npm package \`altcha\` 3. For a strict policy, take \`examples/landing-altcha\` of the source.`
-  }
-  const own = element.match(/your-[\w.-]+/g)!.map(code)
-  return `It has the ${title} widget: replace ${own.join(' and ')}, and allow in your policy what ${title} asks for.`
 }
 
 function basics(api: OpenapiDocument, base: string): string {

@@ -1,10 +1,9 @@
 import { Marked, type Tokens } from 'marked'
 import { colours, compact, hashSource, icon, mark, styleSheet } from '../../../pages/frame.ts'
 import { escapeHtml } from '../../../pages/html.ts'
-import type { Widget } from '../../../waitlist/ports/challenge.ts'
 import { paths } from '../../paths.ts'
 import { descriptions } from '../catalog.ts'
-import type { OpenapiDocument } from '../openapi.ts'
+import type { Installation, OpenapiDocument } from '../openapi.ts'
 import { blocks, idOf } from './commonmark.ts'
 import { colophon, everything } from './markdown.ts'
 import { callsOf } from './shape.ts'
@@ -81,11 +80,11 @@ const methodBadge = (method: string): string => `<span class="method ${method.to
 export function docsPage(
   api: OpenapiDocument,
   base: string,
-  widget: Widget | null,
+  challenge: Installation['challenge'],
 ): { html: string; securityFields: Record<string, string> } {
   const { info } = api
-  const [[title, ...opening], start, ...others] = split(blocksOf(everything(api, base, widget)), 2)
-  const groups = [[...start!, ...blocksOf(tryIt(api, widget))] as Titled, ...others]
+  const [[title, ...opening], start, ...others] = split(blocksOf(everything(api, base, challenge)), 2)
+  const groups = [[...start!, ...blocksOf(tryIt(api, challenge))] as Titled, ...others]
   const machineLinks = descriptions
     .filter(({ path }) => path !== paths.docs)
     .map(({ rel, path, type }) => `<link rel="${rel}" type="${type}" href="${escapeHtml(base + path)}">`)
@@ -129,16 +128,16 @@ ${groups.map(group => groupHtml(group, tryHtml(api))).join('\n')}
 
 const TRY_IT = 'Try it'
 
-function tryIt(api: OpenapiDocument, widget: Widget | null): string {
+function tryIt(api: OpenapiDocument, challenge: Installation['challenge']): string {
   const duplicate =
     'alreadyExisted' in api.components.schemas.SignupResult.properties ? ', or twice to see a duplicate' : ''
   return blocks(
     `### ${TRY_IT}`,
     'This sends a real request to this service and shows the real answer.',
-    widget !== null && !(paths.challenge in api.paths)
-      ? `A signup sent here is refused, since it needs a ${widget.title} solution, which this page cannot get: it loads nothing from elsewhere. Try it in [your form](#a-form-for-your-page). Every attempt counts towards your quota.`
+    challenge !== null && challenge.widget !== null
+      ? `A signup sent here is refused, since it needs a ${challenge.title} solution, which this page cannot get: it loads nothing from elsewhere. Try it in [your form](#a-form-for-your-page). Every attempt counts towards your quota.`
       : `A signup sent here is a real one: it is recorded, and counts towards your quota. Send it empty to see an error${duplicate}.`,
-    widget !== null && paths.challenge in api.paths
+    challenge !== null && challenge.widget === null
       ? 'The challenge is solved first, which takes seconds and needs HTTPS or `localhost`.'
       : undefined,
     'Browsers hide one header of the answer from pages: `Set-Cookie`.',

@@ -1,0 +1,550 @@
+/**
+ * `<waitlist-form>`: a form for a page of any origin, which loses no signup from the click on. What is sent is kept in the
+ * browser's storage until the service has answered for good. `script.ts` makes one file of this, its style and its sentences.
+ */
+import style from './form.css' with { type: 'text' }
+import english from './sentences.json' with { type: 'json' }
+
+/** The service that this script came from, with a slash at the end. */
+const home = new URL('.', import.meta.url).href
+
+/** The addresses that the service takes. */
+const address =
+  /^(?!\.)(?!.*\.[.@])[\w!#$%&'*+/=?^`{|}~.-]+@((?!-)[a-z\d-]{1,63}(?<!-)\.)+(?![\d-])[a-z\d-]{1,63}(?<!-)$/i
+
+/** What is typed for the names of the commonest mailboxes. Their ends go wrong, too. */
+const slips = Object.entries({
+  gmail: 'gmial gmai gmal gamil gnail gmaill',
+  hotmail: 'hotmial hotmal hotmai',
+  outlook: 'outlok outloo',
+  yahoo: 'yaho yahooo yhoo',
+  icloud: 'iclod icoud',
+})
+
+/** The address that was probably meant. @type {(email: string) => string | undefined} */
+const meant = email => {
+  const [, user, typed = ''] = /^(.+@)(\w+)\.(c\w{1,3}|om)$/i.exec(email) ?? []
+  const [name] = slips.find(each => each.join(' ').split(' ').includes(typed.toLowerCase())) ?? []
+  const better = `${user}${name}.com`
+  return name === undefined || better === email.toLowerCase() ? undefined : better
+}
+
+/**
+ * What a visitor sent, and has no answer to. `query` is that of the page, where it is known.
+ * @typedef {{ readonly key: string, readonly name: string, readonly email: string, readonly time: number, readonly query?: string }} Signup
+ * @typedef {{ joined: 'new' | 'known' | 'saved', sentence?: string } | { refused: string }} Definite
+ * @typedef {{ again: number, isLimited?: boolean }} Later Seconds that the service asks for; 0: it does not.
+ */
+
+// What this device keeps: an item of the storage for each signup, so that two tabs never overwrite each other's.
+
+/** Milliseconds: 30 days. */
+const KEPT = 2_592_000_000
+/** Signups for one service. What comes on top is not saved, and that is said. */
+const MOST = 100
+
+/** @type {(service: string) => string[]} */
+const keysOf = service => {
+  try {
+    return Object.keys(localStorage).filter(key => key.startsWith(`waitlist ${service} `))
+  } catch {
+    return []
+  }
+}
+
+/** @type {(key: string, value: object | null) => boolean} */
+const write = (key, value) => {
+  try {
+    if (value === null) localStorage.removeItem(key)
+    else localStorage.setItem(key, JSON.stringify(value))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * What is kept under a key. It may be anything: what is no signup of the last 30 days is removed.
+ * @type {(key: string) => Signup | null}
+ */
+const read = key => {
+  try {
+    const { name, email, time } = JSON.parse(localStorage.getItem(key) ?? '')
+    const isSignup = typeof name === 'string' && name.length <= 200 && email.length <= 255 && address.test(email)
+    if (isSignup && Math.abs(Date.now() - time) < KEPT) return { key, name, email, time }
+  } catch {}
+  write(key, null)
+  return null
+}
+
+/** @type {Set<string>} */
+const underWay = new Set()
+
+/**
+ * Does this with a signup, unless another form or another tab is at it. Without locks (plain HTTP) two tabs may both send it,
+ * which is harmless: an address is listed once.
+ * @template Result
+ * @param {string} key
+ * @param {() => Promise<Result>} run
+ * @returns {Promise<Result | null>}
+ */
+async function alone(key, run) {
+  if (underWay.has(key)) return null
+  underWay.add(key)
+  try {
+    const { locks } = navigator
+    return await (locks ? locks.request(key, { ifAvailable: true }, lock => lock && run()) : run())
+  } finally {
+    underWay.delete(key)
+  }
+}
+
+/**
+ * Sends a signup once. It outlives the page, and ends after 30 seconds.
+ * @param {string} service
+ * @param {Signup} signup
+ * @param {object} solution
+ * @returns {Promise<Definite | Later>}
+ */
+async function post(service, { name, email, query = '' }, solution) {
+  const url = `${service}api/waitlist${query}`
+  const bound = new AbortController()
+  const timer = setTimeout(() => bound.abort(), 30_000)
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      credentials: 'include',
+      keepalive: true,
+      body: JSON.stringify({ name, email, ...solution }),
+      signal: bound.signal,
+    })
+    const { status, headers } = response
+    const { success, message, alreadyExisted, error } = (await response.json().catch(() => null)) ?? {}
+    if (status === 200 && success === true) return { joined: alreadyExisted ? 'known' : 'new', sentence: message }
+    // An error for us, but not for the visitor: the signup is stored, and only its completion is late.
+    if (headers.get('Waitlist-Signup') === 'saved') return { joined: 'saved' }
+    if (status === 400 && typeof error === 'string') return { refused: error }
+    const isLimited = status === 429
+    return { again: Math.min(Number(headers.get('Retry-After')) || (isLimited ? 60 : 0), 86_400), isLimited }
+  } catch {
+    if (navigator.onLine && !bound.signal.aborted)
+      console.warn(
+        `No answer of ${url} that this page may read. Is it running, and is ${location.origin} in its CORS_ORIGINS?`,
+      )
+    return { again: 0 }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string>} attributes
+ * @param {(Node | string)[]} content
+ */
+const make = (tag, attributes = {}, ...content) => {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...content)
+  return element
+}
+
+/**
+ * A sentence with values in the places of their names. Each is isolated, since it may be written from right to left.
+ * @param {string} sentence
+ * @param {Record<string, string>} values
+ */
+const filled = (sentence, values) =>
+  sentence.split(/\{(\w+)\}/).map((part, index) => (index % 2 === 0 ? part : make('bdi', {}, values[part] ?? '')))
+
+/** The service's sentence about a refusal, which begins like a part of one. @type {(text: string) => string} */
+const sentenceOf = text => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?。…؟]$/.test(text) ? '' : '.')
+
+/** There is nothing left to do. */
+const DONE = { again: 0 }
+
+/** @type {Set<WaitlistForm>} */
+const forms = new Set()
+let made = 0
+/** @type {CSSStyleSheet | undefined} */
+let sheet
+
+// Where there is no browser, as on a server that renders pages, this file can be imported and does nothing.
+class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
+  /** @type {HTMLFormElement} */ #form
+  /** @type {HTMLInputElement} */ #name
+  /** @type {HTMLInputElement} */ #email
+  /** @type {HTMLElement} */ #button
+  /** @type {HTMLElement} */ #status
+  /** Ends the listeners. @type {AbortController} */ #connected
+  #sentences = english
+  #language = 'en'
+  /** Undefined: the service has not said yet. @type {import('./form-challenge.js').Challenge | null | undefined} */ #challenge
+  /** @type {Promise<void> | undefined} */ #asking
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #slow
+  /** What was sent here last and has no answer. @type {Signup | null} */ #mine = null
+  /** Whether that is in the storage. */ #isKept = false
+  /** Whether the visitor looks on. */ #isWatched = false
+  /** Not before this time is anything sent. */ #until = 0
+  #wait = 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer
+  /** Those that were sent again with a new solution. @type {Set<string>} */ #solvedAnew = new Set()
+
+  connectedCallback() {
+    if (document.readyState === 'loading') {
+      // The form in this element may not have been read yet.
+      return document.addEventListener('DOMContentLoaded', () => this.isConnected && this.connectedCallback())
+    }
+    this.#form ?? this.#build()
+    forms.add(this)
+    this.#connected = new AbortController()
+    const { signal } = this.#connected
+    const form = this.#form
+    const flush = () => this.#flush()
+    form.addEventListener('submit', event => this.#submit(event), { signal })
+    form.addEventListener('focusin', () => this.#challenge?.prepare(), { signal })
+    // A hint comes when a field is left, and goes while it is put right.
+    for (const input of [this.#name, this.#email]) {
+      input.addEventListener('focusout', () => input.value.trim() && this.#check(input), { signal })
+      input.addEventListener('input', () => this.#hintOf(input).hasChildNodes() && this.#check(input, false), {
+        signal,
+      })
+    }
+    for (const event of ['online', 'pageshow']) addEventListener(event, flush, { signal })
+    document.addEventListener('visibilitychange', () => document.hidden || flush(), { signal })
+    // Another tab writes the answer before it removes a signup.
+    addEventListener('storage', event => this.#learn(event), { signal })
+    this.#ask()
+    flush()
+  }
+
+  disconnectedCallback() {
+    forms.delete(this)
+    this.#connected?.abort()
+    clearTimeout(this.#timer)
+  }
+
+  /** The address of the service, with a slash at the end. */
+  get #service() {
+    const own = this.getAttribute('service')
+    return own === null ? home : `${new URL(own, location.href).href.replace(/\/$/, '')}/`
+  }
+
+  /** Brings the form within this element to life, or makes one. */
+  #build() {
+    if (!sheet) {
+      sheet = new CSSStyleSheet()
+      sheet.replaceSync(style)
+      document.adoptedStyleSheets.push(sheet)
+    }
+    const own = this.querySelector('form')
+    const form = /** @type {HTMLFormElement} */ (own ?? make('form', { lang: 'en', dir: 'ltr' }))
+    this.#form = form
+    form.noValidate = true
+    if (own === null) {
+      const id = `waitlist-${++made}`
+      const template = this.querySelector('template')
+      form.append(
+        make('label', { for: `${id}-name`, 'data-says': 'name' }),
+        make('input', { id: `${id}-name`, name: 'name', autocomplete: 'name', dir: 'auto', required: '' }),
+        make('label', { for: `${id}-email`, 'data-says': 'email' }),
+        make('input', {
+          id: `${id}-email`,
+          name: 'email',
+          type: 'email',
+          autocomplete: 'email',
+          autocapitalize: 'none',
+          spellcheck: 'false',
+          required: '',
+        }),
+        make('button', { 'data-says': 'join' }),
+      )
+      this.replaceChildren(form, ...(template ? [template] : []))
+    }
+    const field = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name))
+    this.#name = field('name')
+    this.#email = field('email')
+    this.#button = /** @type {HTMLElement} */ (form.querySelector('button:not([type=button], [type=reset])'))
+    this.#button.removeAttribute('disabled')
+    for (const input of [this.#name, this.#email]) {
+      if (input.hasAttribute('aria-describedby')) continue
+      const hint = make('p', { class: 'hint', id: `waitlist-${++made}-hint`, dir: 'auto', 'aria-live': 'polite' })
+      input.setAttribute('aria-describedby', hint.id)
+      input.after(hint)
+    }
+    this.#status =
+      form.querySelector(':scope > [role=status]') ?? make('p', { role: 'status', tabindex: '-1', dir: 'auto' })
+    if (!this.#status.parentNode) form.append(this.#status)
+    this.#speak()
+  }
+
+  /** Says what is always there, in the language of the visitor. */
+  #speak() {
+    const words = /** @type {Record<string, string>} */ (this.#sentences)
+    for (const element of /** @type {NodeListOf<HTMLElement>} */ (this.#form.querySelectorAll('[data-says]'))) {
+      element.textContent = words[element.dataset.says ?? ''] ?? ''
+    }
+    const label = this.getAttribute('label')
+    if (label !== null) this.#button.textContent = label
+  }
+
+  /** Asks the service for what the form needs of it, once. Without it the form speaks English. */
+  #ask() {
+    this.#asking ??= fetch(`${this.#service}form.json`)
+      .then(response => response.json())
+      .then(async ({ challenge, language, sentences }) => {
+        this.#challenge =
+          challenge &&
+          (await import('./form-challenge.js')).challenged(challenge, this.#service, this.#form, this.#button)
+        this.#sentences = { ...english, ...sentences }
+        this.#language = language
+        if (this.#form.querySelector('[data-says]')) {
+          this.#form.lang = language
+          this.#form.dir = /^(ar|fa|he|ur)\b/.test(language) ? 'rtl' : 'ltr'
+        }
+        this.#speak()
+        if (this.contains(document.activeElement)) this.#challenge?.prepare()
+      })
+      .catch(() => {
+        this.#asking = undefined
+      })
+    return this.#asking
+  }
+
+  /** @param {HTMLInputElement} input */
+  #hintOf(input) {
+    const [id = ''] = (input.getAttribute('aria-describedby') ?? '').split(' ')
+    return /** @type {HTMLElement} */ (document.getElementById(id))
+  }
+
+  /** @param {HTMLInputElement} input @param {string} problem */
+  #hint(input, problem) {
+    input.setAttribute('aria-invalid', String(problem !== ''))
+    this.#hintOf(input).textContent = problem
+    return problem === ''
+  }
+
+  /** Whether the service would take this. @param {HTMLInputElement} input */
+  #check(input, isLeft = true) {
+    const words = this.#sentences
+    const text = input.value.trim()
+    const isName = input === this.#name
+    const most = isName ? 100 : 255
+    if (text === '') return this.#hint(input, isName ? words.nameMissing : words.emailMissing)
+    if ([...text].length > most) return this.#hint(input, words.tooLong.replace('{most}', String(most)))
+    if (!isName && !address.test(text)) return this.#hint(input, words.emailWrong)
+    this.#hint(input, '')
+    const better = isName ? undefined : meant(text)
+    if (better && isLeft) {
+      const accept = make('button', { type: 'button' }, ...filled(words.didYouMean, { email: better }))
+      accept.onclick = () => {
+        input.value = better
+        input.focus()
+        this.#hint(input, '')
+      }
+      this.#hintOf(input).append(accept)
+    }
+    return true
+  }
+
+  /** @param {string} state @param {string | (Node | string)[]} sentence */
+  #say(state, sentence) {
+    clearTimeout(this.#slow)
+    this.#form.dataset.state = state
+    this.#status.ariaLive = 'polite'
+    this.#status.replaceChildren(...[sentence].flat())
+    this.#button.ariaDisabled = String(state === 'sending')
+    if (this.#isWatched) this.#status.scrollIntoView({ block: 'nearest' })
+  }
+
+  /** @param {SubmitEvent} event */
+  #submit(event) {
+    event.preventDefault()
+    const { state } = this.#form.dataset
+    if (state === 'sending' || state === 'done') return
+    const wrong = [this.#name, this.#email].filter(input => !this.#check(input))
+    this.#isWatched = true
+    if (wrong.length > 0) {
+      this.#say('ready', '')
+      return wrong[0]?.focus()
+    }
+    // What was sent before from here, and waits, is replaced: its address may have been the mistake.
+    if (this.#mine) write(this.#mine.key, null)
+    const [name, email, time] = [this.#name.value.trim(), this.#email.value.trim(), Date.now()]
+    const key = `waitlist ${this.#service} ${time} ${Math.random().toString(36).slice(2)}`
+    this.#mine = { key, name, email, time, query: location.search }
+    this.#isKept = keysOf(this.#service).length < MOST && write(key, { name, email, time })
+    this.#wait = 0
+    this.#say('sending', this.#sentences.sending)
+    this.#slow = setTimeout(() => this.#say('sending', this.#sentences.slow), 4_000)
+    this.#flush(key)
+  }
+
+  /**
+   * Sends what has no answer yet, one after the other: that of this form first, then what earlier visits left. `asked`: what
+   * the visitor has just sent.
+   * @returns {Promise<void>}
+   */
+  async #flush(asked = '') {
+    clearTimeout(this.#timer)
+    const mine = this.#mine
+    const left = this.#until - Date.now()
+    if (left > 0) {
+      if (mine) this.#countDown()
+      else this.#timer = setTimeout(() => this.#flush(), left)
+      return
+    }
+    const others = keysOf(this.#service).filter(key => key !== mine?.key)
+    for (const signup of [mine, ...others.map(read)]) {
+      if (signup === null) continue
+      const answer = await alone(signup.key, () => this.#deliver(signup, signup.key === asked))
+      // Another tab, or another form, is at it: it tells when it knows.
+      if (answer === null) continue
+      if (answer !== DONE) return this.#postpone(answer)
+      this.#wait = 0
+    }
+    // None of these was refused; whether that other tab still lives is not known.
+    if (this.#mine) this.#schedule()
+  }
+
+  /** @param {Later} later @returns {void} */
+  #postpone({ again, isLimited }) {
+    this.#until = again > 0 ? Date.now() + again * 1_000 : 0
+    if (this.#mine === null) return this.#schedule()
+    if (isLimited) return this.#countDown()
+    this.#say('kept', this.#isKept ? this.#sentences.kept : this.#sentences.notKept)
+    this.#schedule()
+  }
+
+  /** Waits are doubled, up to five minutes. Not all who met the same outage come back at the same moment. */
+  #schedule() {
+    if (!this.isConnected) return
+    this.#wait = Math.min(2 * this.#wait || 2_000, 300_000)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#flush(), this.#wait * (0.75 + Math.random() / 2))
+  }
+
+  /** Says how long it takes until the next attempt, and makes that. @returns {unknown} */
+  #countDown() {
+    clearTimeout(this.#timer)
+    const left = Math.ceil((this.#until - Date.now()) / 1_000)
+    if (left <= 0 || !this.isConnected) return this.#flush()
+    const [value, unit] = left > 90 ? [Math.ceil(left / 60), 'minute'] : [left, 'second']
+    const time = new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
+    const sentence = this.#sentences.tooMany.replace('{time}', time)
+    if (this.#form.dataset.state !== 'waiting') this.#say('waiting', sentence)
+    // Read aloud once, not every second.
+    else Object.assign(this.#status, { ariaLive: 'off', textContent: sentence })
+    this.#timer = setTimeout(() => this.#countDown(), 500)
+  }
+
+  /**
+   * One attempt. Nothing to do later: there is a definite answer, which has been told. `isAsked`: the visitor has just sent it.
+   * @param {Signup} signup
+   * @returns {Promise<Later>}
+   */
+  async #deliver(signup, isAsked = false) {
+    await this.#ask()
+    /** @type {object | null} */
+    let proof = {}
+    try {
+      if (this.#challenge) proof = await this.#challenge.proof()
+    } catch {
+      return isAsked && !globalThis.crypto.subtle ? this.#withdraw(this.#sentences.unsolvable) : { again: 0 }
+    }
+    if (proof === null) {
+      if (isAsked) return this.#withdraw(this.#sentences.solve)
+      this.#tellOf(signup, 'ready', this.#sentences.solve)
+      return { again: 2 }
+    }
+    const answer = await post(this.#service, signup, proof)
+    if ('again' in answer) return answer
+    const isRefused = 'refused' in answer
+    // The service may ask for a solution without this form having heard of it.
+    if (isRefused && this.#challenge === undefined) return { again: 0 }
+    this.#challenge?.renew()
+    // Another solution may change a refusal, unless the visitor would have to find it.
+    const canRenew = isRefused && this.#challenge && !(isAsked && this.#challenge.isVisible)
+    if (canRenew && !fieldIn(answer.refused) && !this.#solvedAnew.has(signup.key)) {
+      this.#solvedAnew.add(signup.key)
+      return this.#deliver(signup)
+    }
+    write(signup.key, { answer })
+    write(signup.key, null)
+    for (const form of forms) form.#tell(signup, answer, form === this)
+    return DONE
+  }
+
+  /** Nothing was sent, and the visitor hears why. @param {string} sentence */
+  #withdraw(sentence) {
+    if (this.#mine) write(this.#mine.key, null)
+    this.#mine = null
+    this.#say('failed', sentence)
+    return DONE
+  }
+
+  /** The answer to what was sent here may come from another tab. @param {StorageEvent} event */
+  #learn({ key, newValue }) {
+    const mine = this.#mine
+    if (mine === null || key !== mine.key || newValue === null) return
+    const { answer } = JSON.parse(newValue)
+    if (answer) this.#tell(mine, answer)
+  }
+
+  /** @param {Signup} signup @param {Definite} answer */
+  #tell(signup, answer, isSender = false) {
+    const words = this.#sentences
+    const isMine = signup.key === this.#mine?.key
+    if (isMine) this.#mine = null
+    else if (!isSender) return
+    if ('refused' in answer) {
+      const sentence = sentenceOf(answer.refused)
+      if (!isMine) return this.#tellOf(signup, 'failed', sentence)
+      const field = fieldIn(answer.refused)
+      if (!field) return this.#say('failed', sentence)
+      const input = field === 'name' ? this.#name : this.#email
+      this.#say('ready', '')
+      this.#hint(input, sentence)
+      return input.focus()
+    }
+    const { joined, sentence = words.joined } = answer
+    const told = joined === 'saved' ? words.saved : sentence
+    if (isMine) this.#thank(signup, told)
+    else this.#tellOf(signup, 'ready', told)
+    this.dispatchEvent(new CustomEvent('joined', { bubbles: true, detail: { outcome: joined } }))
+  }
+
+  /** Of what an earlier visit left, unless the visitor is about to send something. @param {Signup} signup @param {string} state @param {string} sentence */
+  #tellOf({ name }, state, sentence) {
+    if (this.#mine === null && this.#form.dataset.state !== 'done')
+      this.#say(state, filled(this.#sentences.told, { name, sentence }))
+  }
+
+  /** @param {Signup} signup @param {string} sentence */
+  #thank({ name, email }, sentence) {
+    const words = { name, email, sentence }
+    const own = /** @type {HTMLTemplateElement | null} */ (this.querySelector('template'))?.content.cloneNode(true)
+    const thanks = [
+      make('strong', {}, ...filled(this.#sentences.thanks, words)),
+      make('span', {}, sentence),
+      make('span', {}, ...filled('{email}', words)),
+    ]
+    const content = own ?? make('p', {}, ...thanks)
+    const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT)
+    const texts = []
+    while (own && walker.nextNode()) texts.push(/** @type {Text} */ (walker.currentNode))
+    for (const text of texts) text.replaceWith(...filled(text.data, words))
+    // The page does not move when the fields go.
+    this.#form.style.minHeight = `${this.#form.offsetHeight}px`
+    const hasFocus = this.contains(document.activeElement) || document.activeElement === document.body
+    this.#say('done', [...content.childNodes])
+    if (hasFocus) this.#status.focus()
+  }
+}
+
+/** Which field a refusal is about. @type {(refusal: string) => string | undefined} */
+const fieldIn = refusal => /\b(name|email)\b/.exec(refusal)?.[1]
+
+if (globalThis.customElements && !customElements.get('waitlist-form'))
+  customElements.define('waitlist-form', WaitlistForm)

@@ -1,0 +1,5 @@
+/** What `script.ts` puts in its place. */
+declare module '*.css' {
+  const text: string
+  export default text
+}
