@@ -131,7 +131,7 @@ const code = (file: string): string =>
     (_, string) => string ?? '',
   )
 
-const sources = files('src').filter(file => file.endsWith('.ts'))
+const sources = files('src').filter(file => /(?<!\.d)\.ts$/.test(file))
 
 /** Every module that a file names, in static and dynamic imports. Types count too, unless only what runs is asked for. */
 function importsOf(file: string, { types = true } = {}): string[] {

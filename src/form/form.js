@@ -431,8 +431,8 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     const left = Math.ceil((this.#until - Date.now()) / 1_000)
     if (left <= 0 || !this.isConnected) return this.#flush()
     const [value, unit] = left > 90 ? [Math.ceil(left / 60), 'minute'] : [left, 'second']
-    const time = new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
-    const sentence = this.#sentences.tooMany.replace('{time}', time)
+    const wait = new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
+    const sentence = this.#sentences.tooMany.replace('{wait}', wait)
     if (this.#form.dataset.state !== 'waiting') this.#say('waiting', sentence)
     // Read aloud once, not every second.
     else Object.assign(this.#status, { ariaLive: 'off', textContent: sentence })
