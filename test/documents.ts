@@ -11,7 +11,10 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export const typedBy: Readonly<Record<string, string>> = {
   'README.md': 'test/readme.test.ts',
   'CONTRIBUTING.md': 'test/docs.commands.test.ts',
-  'docs/start.md': 'test/docs.commands.test.ts',
+  'docs/start.md#1-run-it': 'test/docs.commands.test.ts',
+  'docs/start.md#2-sign-somebody-up': 'test/docs.commands.test.ts',
+  'docs/start.md#3-see-your-list': 'test/docs.commands.test.ts',
+  'docs/start.md#4-put-a-form-on-your-page': 'test/form/start.test.ts',
   'docs/deploy.md#which-way': 'test/docs.commands.test.ts',
   'docs/deploy.md#with-docker': 'test/deploy/docker.test.ts',
   'docs/deploy.md#with-systemd': 'test/deploy/commands.test.ts',
@@ -36,7 +39,6 @@ export const typedBy: Readonly<Record<string, string>> = {
   'docs/engineering/performance.md#what-stands-in-the-way': 'test/docs.commands.test.ts',
   'docs/engineering/releasing.md': 'test/deploy/release.test.ts',
   'docs/engineering/scaling.md': 'test/bench.test.ts',
-  'examples/landing-altcha/README.md': 'test/examples/altcha.test.ts',
   'torture/README.md': 'test/torture.test.ts',
 }
 
