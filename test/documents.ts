@@ -26,6 +26,7 @@ export const typedBy: Readonly<Record<string, string>> = {
   'docs/deploy.md#backups': 'test/docs.commands.test.ts',
   'docs/deploy.md#upgrades': 'test/docs.commands.test.ts',
   'docs/deploy.md#monitoring': 'test/docs.commands.test.ts',
+  'docs/platforms.md': 'test/deploy/platforms.test.ts',
   'docs/commands.md': 'test/docs.commands.test.ts',
   'docs/privacy.md': 'test/docs.commands.test.ts',
   'docs/troubleshooting.md': 'test/docs.commands.test.ts',
