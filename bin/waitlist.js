@@ -10,13 +10,22 @@ import * as nodeModule from 'node:module'
 const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 
-const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const readJson = name => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
+const { engines } = readJson('../package.json')
 const [oldest, [major, minor]] = [engines.node.slice(2), process.versions.node].map(each => each.split('.').map(Number))
 if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
   process.stderr.write(
     `waitlist: this is Node.js ${process.versions.node}; ${oldest[0]}.${oldest[1]} or newer is needed\n`,
   )
   process.exit(1)
+}
+// By itself V8 lets garbage grow to several times what is in use. These flags bound the space for new objects, to the garbage of some
+// hundred signups, and what the rest grows by between two collections. V8 reads them only as it starts, so the service starts
+// anew, as the same process. A flag that was given counts more, since it comes last.
+const heapFlags = readJson('heap-flags.json')
+if (command === 'serve' && process.execve !== undefined && !heapFlags.every(flag => process.execArgv.includes(flag))) {
+  const { execPath, execArgv, argv, env } = process
+  process.execve(execPath, [execPath, ...heapFlags, ...execArgv, ...argv.slice(1)], env)
 }
 // Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),
 // and by default there are four.

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { bundle } from './executable/bundle.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const heapFlags: string[] = JSON.parse(readFileSync(join(root, 'bin/heap-flags.json'), 'utf8'))
 const target = resolve(process.argv[2] ?? 'build')
 
 /** Their licences ask to be passed on with each copy. Some packages only name theirs. */
@@ -55,9 +56,11 @@ try {
       executable: node,
       disableExperimentalSEAWarning: true,
       useCodeCache: true,
+      execArgv: heapFlags,
     }),
   )
-  execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  // With the same flags, since V8 takes no code cache that was made with others.
+  execFileSync(process.execPath, [...heapFlags, '--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
   console.log(`${relative(process.cwd(), output)}: ${Math.round(statSync(output).size / 1e6)} MB`)
 } finally {
   rmSync(work, { recursive: true, force: true })

@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { type Service, start } from '../app/compose.ts'
 import { operatorOf } from '../app/database.ts'
@@ -21,8 +20,6 @@ const WELCOMED = 1_000
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
-  // Otherwise V8 lets garbage grow to several times what is in use before it collects it, the more the larger the machine.
-  setFlagsFromString('--optimize-for-size')
   const hasTls = config.tls !== null
   // Nothing was accepted yet. The certificate is about to be read.
   listenTo(STOPPING, () => process.exit(0))

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { complaintsIn, logOf, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, heapFlags, logOf, runProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
 
@@ -56,6 +56,20 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.match(await (await fetch(String(admin))).text(), /Times are of UTC\./)
     assert.equal(await program.end('SIGTERM'), 0)
     assert.equal(complaintsIn(logOf(program)).length, 2, 'everybody trusted, a list in memory')
+  })
+
+  test('the heap is bounded by flags, a flag that was given comes after them, and the process stays the same', {
+    skip: process.platform !== 'linux' && 'only Linux shows how a process was started',
+  }, async t => {
+    const given = '--max-semi-space-size=2'
+    const program = await runProgram(t, common, {
+      cwd: temporaryFolder(t),
+      through: ['sh', '-c', `exec "$0" ${given} "$3"`],
+    })
+    const { pid } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
+    assert.equal(pid, program.process.pid)
+    const [, ...how] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    assert.deepEqual(how.slice(0, 3), [...heapFlags, given])
   })
 
   test('on the embedded default nothing is loaded that only others need', async t => {

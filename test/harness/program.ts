@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const ours = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
+
+/** What the service starts anew with: in a test it has these from the beginning, which saves 40 ms for each of some hundred. */
+export const heapFlags: readonly string[] = JSON.parse(
+  readFileSync(new URL('../../bin/heap-flags.json', import.meta.url), 'utf8'),
+)
 
 export interface Program {
   readonly process: ChildProcess
@@ -65,7 +71,7 @@ export function spawnProgram(
   env: Record<string, string>,
   { cwd, args = [], through = [], entry = ours, executable }: RunOptions,
 ) {
-  const program = executable === undefined ? [process.execPath, entry] : [executable]
+  const program = executable === undefined ? [process.execPath, ...heapFlags, entry] : [executable]
   const [command, ...rest] = [...through, ...program, ...args]
   const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, PORT: '0', ...env } })
   let out = ''
