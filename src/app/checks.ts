@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { DomainFiles, DomainList } from '../domains/list.ts'
-import { readMessages } from '../http/messages/file.ts'
-import { sentences } from '../http/messages/sentences.ts'
+import { readMessages, translatable } from '../http/messages/file.ts'
 import { SEEN_SECRET } from '../http/routes/seen.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
 import { typed } from '../invocation.ts'
@@ -224,7 +223,7 @@ function messagesIn(path: string): CheckResult {
   const what = 'messages'
   try {
     const translations = [...readMessages(path)]
-    const all = Object.keys(sentences).length
+    const all = Object.keys(translatable).length
     const gaps = translations
       .map(([tag, translation]) => ({ tag, lacks: all - Object.keys(translation).length }))
       .filter(({ tag, lacks }) => lacks > 0 && tag !== 'en')

@@ -104,16 +104,17 @@ async function alone(key, run) {
  * @param {string} service
  * @param {Signup} signup
  * @param {object} solution
+ * @param {object} accept
  * @returns {Promise<Definite | Later>}
  */
-async function post(service, { name, email, query = '' }, solution) {
+async function post(service, { name, email, query = '' }, solution, accept) {
   const url = `${service}api/waitlist${query}`
   const bound = new AbortController()
   const timer = setTimeout(() => bound.abort(), 30_000)
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json', ...accept },
       credentials: 'include',
       keepalive: true,
       body: JSON.stringify({ name, email, ...solution }),
@@ -180,6 +181,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** Ends the listeners. @type {AbortController} */ #connected
   #sentences = english
   #language = 'en'
+  /** How refusals begin that are about a field, and which. @type {[string, string][]} */ #refusals = []
   /** Undefined: the service has not said yet. @type {import('./form-challenge.js').Challenge | null | undefined} */ #challenge
   /** @type {Promise<void> | undefined} */ #asking
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #slow
@@ -289,19 +291,34 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     if (label !== null) this.#button.textContent = label
   }
 
+  /**
+   * In which languages to answer: that of the page, if it says one, then those of the browser. Any other value would need
+   * leave of the service (Fetch standard, "CORS-safelisted request-header").
+   */
+  get #accept() {
+    const wanted = `${[this.closest('[lang]')?.lang, ...navigator.languages]}`
+    return { 'Accept-Language': wanted.slice(0, 128).replace(/[^a-z\d,]/gi, '-') }
+  }
+
+  /** Which field a refusal is about. @param {string} refusal */
+  #fieldIn(refusal) {
+    return this.#refusals.find(([start]) => refusal.startsWith(start))?.[1]
+  }
+
   /** Asks the service for what the form needs of it, once. Without it the form speaks English. */
   #ask() {
-    this.#asking ??= fetch(`${this.#service}form.json`)
+    this.#asking ??= fetch(`${this.#service}form.json`, { headers: this.#accept })
       .then(response => response.json())
-      .then(async ({ challenge, language, sentences }) => {
+      .then(async ({ challenge, language, dir, sentences, refusals }) => {
         this.#challenge =
           challenge &&
           (await import('./form-challenge.js')).challenged(challenge, this.#service, this.#form, this.#button)
         this.#sentences = { ...english, ...sentences }
         this.#language = language
+        this.#refusals = refusals
         if (this.#form.querySelector('[data-says]')) {
           this.#form.lang = language
-          this.#form.dir = /^(ar|fa|he|ur)\b/.test(language) ? 'rtl' : 'ltr'
+          this.#form.dir = dir
         }
         this.#speak()
         if (this.contains(document.activeElement)) this.#challenge?.prepare()
@@ -458,7 +475,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
       this.#tellOf(signup, 'ready', this.#sentences.solve)
       return { again: 2 }
     }
-    const answer = await post(this.#service, signup, proof)
+    const answer = await post(this.#service, signup, proof, this.#accept)
     if ('again' in answer) return answer
     const isRefused = 'refused' in answer
     // The service may ask for a solution without this form having heard of it.
@@ -466,7 +483,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     this.#challenge?.renew()
     // Another solution may change a refusal, unless the visitor would have to find it.
     const canRenew = isRefused && this.#challenge && !(isAsked && this.#challenge.isVisible)
-    if (canRenew && !fieldIn(answer.refused) && !this.#solvedAnew.has(signup.key)) {
+    if (canRenew && !this.#fieldIn(answer.refused) && !this.#solvedAnew.has(signup.key)) {
       this.#solvedAnew.add(signup.key)
       return this.#deliver(signup)
     }
@@ -501,7 +518,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     if ('refused' in answer) {
       const sentence = sentenceOf(answer.refused)
       if (!isMine) return this.#tellOf(signup, 'failed', sentence)
-      const field = fieldIn(answer.refused)
+      const field = this.#fieldIn(answer.refused)
       if (!field) return this.#say('failed', sentence)
       const input = field === 'name' ? this.#name : this.#email
       this.#say('ready', '')
@@ -542,9 +559,6 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     if (hasFocus) this.#status.focus()
   }
 }
-
-/** Which field a refusal is about. @type {(refusal: string) => string | undefined} */
-const fieldIn = refusal => /\b(name|email)\b/.exec(refusal)?.[1]
 
 if (globalThis.customElements && !customElements.get('waitlist-form'))
   customElements.define('waitlist-form', WaitlistForm)

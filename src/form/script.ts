@@ -16,7 +16,7 @@ const having = (code: string, line: string, value: unknown) =>
 const styled = having(
   scriptIn(new URL('./form.js', import.meta.url)),
   "import style from './form.css' with { type: 'text' }",
-  compact(new URL('./form.css', import.meta.url)),
+  compact(new URL('./form.css', import.meta.url)).replaceAll(/\s*([{};:,])\s+/g, '$1'),
 )
 
 /** The form as one ES module, for browsers and for bundlers. */

@@ -49,7 +49,8 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, documentLimiter, challengeLimiter, signal, log, pages, isDraining, telemetry } = parts
+  const { store, challenge, documentLimiter, challengeLimiter, signal, log, pages, languages, isDraining, telemetry } =
+    parts
   const { proxies, corsOrigins, securityContacts, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -90,6 +91,9 @@ export function createRouter(
   const encoded = (which: 'form' | 'formForever' | 'formChallenge') =>
     limited(async request => serve(request, await pages()[which](request.headers['accept-encoding'] as string)))
 
+  const formSettings = (request: IncomingMessage) =>
+    serve(request, pages().formSettings.get(languages.of(request.headers['accept-language']))!)
+
   const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
     [paths.waitlist, { GET: limited(request => serve(request, pages().description)), POST: signup }],
@@ -103,7 +107,7 @@ export function createRouter(
     [paths.form, { GET: encoded('form') }],
     [`/${hashedName}`, { GET: encoded('formForever') }],
     [paths.formChallenge, { GET: encoded('formChallenge') }],
-    [paths.formSettings, { GET: limited(request => serve(request, pages().formSettings)) }],
+    [paths.formSettings, { GET: limited(formSettings) }],
   ])
   if (challenge?.issue != null) {
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })

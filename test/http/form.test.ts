@@ -81,7 +81,19 @@ describe('the script of the form', () => {
 describe('what the form asks of the service', () => {
   test('is its sentences alone while no challenge is asked for, and any page may read it', async () => {
     const { json, headers } = await client.request('/form.json')
-    assert.deepEqual(json, { challenge: null, language: 'en', sentences })
+    const { refusals, ...others } = json
+    assert.deepEqual(others, { challenge: null, language: 'en', dir: 'ltr', sentences })
+    assert.deepEqual([headers.get('vary'), headers.get('content-language')], [null, null])
+    for (const [signup, field] of [
+      [{ name: '\u0007', email: 'ada@example.com' }, 'name'],
+      [{ name: 'Ada', email: 'ada@' }, 'email'],
+    ] as const) {
+      const { error } = (await client.signUp(signup)).json
+      assert.deepEqual(
+        refusals.filter(([start]: [string]) => error.startsWith(start)).map(([, about]: [string, string]) => about),
+        [field],
+      )
+    }
     assert.equal(headers.get('access-control-allow-origin'), '*')
     assert.equal(headers.get('cache-control'), 'public, max-age=300')
   })

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { checkAll } from '../../src/app/checks.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { readMessages } from '../../src/http/messages/file.ts'
+import { placeholdersIn, readMessages, translatable } from '../../src/http/messages/file.ts'
 import { languagesOf } from '../../src/http/messages/languages.ts'
-import { type Key, placeholdersIn, sentences } from '../../src/http/messages/sentences.ts'
+import { type Key, sentences } from '../../src/http/messages/sentences.ts'
 import * as refusals from '../../src/http/wire/refusals.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { type Answer, type Client, clientOf } from '../harness/client.ts'
@@ -217,6 +217,35 @@ describe('with the file of examples/messages', { concurrency: true, timeout: 60_
     }
   })
 
+  test('C-32, C-33: the form is told the sentences of its visitor, and each language has a tag of its own', async t => {
+    const { request } = await clientOf(await startService(t, { MESSAGES_FILE: example('messages.json') }))
+    const tags = new Set<string | null>()
+    for (const [tag, translation] of [...delivered, ['en', translatable] as const]) {
+      const headers = { 'accept-language': tag }
+      const { headers: fields, json } = await request('/form.json', { headers })
+      const { language, dir, sentences, refusals } = json
+      assert.deepEqual([language, dir], [tag, tag === 'ar' ? 'rtl' : 'ltr'])
+      const expected = Object.entries(translation).filter(([key]) => key.startsWith('form.'))
+      assert.deepEqual(
+        Object.entries(sentences)
+          .map(([key, sentence]) => [`form.${key}`, sentence])
+          .sort(),
+        expected.sort(),
+      )
+      assert.ok(
+        refusals.some(([start, field]: [string, string]) => start === translation.emailInvalid && field === 'email'),
+      )
+      assert.deepEqual([fields.get('content-language'), fields.get('vary')], [tag, 'Accept-Language'])
+      const etag = fields.get('etag')!
+      tags.add(etag)
+      const unchanged = await request('/form.json', { headers: { ...headers, 'if-none-match': etag } })
+      assert.deepEqual([unchanged.status, unchanged.headers.get('vary')], [304, 'Accept-Language'])
+      const other = { 'accept-language': tag === 'de' ? 'ja' : 'de', 'if-none-match': etag }
+      assert.equal((await request('/form.json', { headers: other })).status, 200)
+    }
+    assert.equal(tags.size, 7)
+  })
+
   test('the document names the languages, and nothing of them while the setting is off', async t => {
     const documentOf = async (env: Record<string, string>) =>
       (await (await clientOf(await startService(t, env))).request('/api/openapi.json')).json
@@ -238,31 +267,30 @@ describe('the files of examples/messages', () => {
   test('have every sentence in German, French, Spanish, Portuguese, Japanese and Arabic, with what is filled in', () => {
     assert.deepEqual([...delivered.keys()], ['de', 'fr', 'es', 'pt', 'ja', 'ar'])
     for (const [tag, translation] of delivered) {
-      assert.deepEqual(Object.keys(translation), Object.keys(sentences), tag)
-      for (const [key, sentence] of Object.entries(translation)) {
-        const english = sentences[key as Key]
-        const numbers = (text: string) => text.match(/\d+/g)
-        assert.notEqual(sentence, english, `${tag} ${key}`)
-        assert.deepEqual([placeholdersIn(sentence), numbers(sentence)], [placeholdersIn(english), numbers(english)])
-      }
+      assert.deepEqual(Object.keys(translation).sort(), Object.keys(translatable).sort(), tag)
       const script =
-        { ja: /[\p{Script=Hiragana}\p{Script=Han}]/u, ar: /\p{Script=Arabic}/u }[tag] ?? /\p{Script=Latin}/u
-      assert.ok(
-        Object.values(translation).every(sentence => script.test(sentence)),
-        tag,
-      )
+        { ja: /[\p{Script=Hiragana}\p{Script=Han}\p{Script=Katakana}]/u, ar: /\p{Script=Arabic}/u }[tag] ??
+        /\p{Script=Latin}/u
+      for (const [key, sentence] of Object.entries(translation)) {
+        const english = translatable[key]!
+        const numbers = (text: string) => text.match(/\d+/g)
+        // A word may be the same in two languages.
+        if (/[.?…]$/.test(english)) assert.notEqual(sentence, english, `${tag} ${key}`)
+        assert.deepEqual([placeholdersIn(sentence), numbers(sentence)], [placeholdersIn(english), numbers(english)])
+        assert.ok(key === 'form.told' || script.test(sentence), `${tag} ${key}`)
+      }
     }
   })
 
-  test('have in English what the service says by itself', () => {
-    assert.deepEqual([...readMessages(example('en.json'))], [['en', sentences]])
+  test('have in English what the service and its form say by themselves', () => {
+    assert.deepEqual([...readMessages(example('en.json'))], [['en', translatable]])
   })
 })
 
 describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
   test('what it lacks is in English, sentence by sentence, and it may replace our English', async t => {
     const file = written(t, `\uFEFF${JSON.stringify({ 'pt-br': { new: 'Oi!' }, EN: { known: 'Welcome back!' } })}`)
-    const { signUp } = await clientOf(await startService(t, { MESSAGES_FILE: file }))
+    const { request, signUp } = await clientOf(await startService(t, { MESSAGES_FILE: file }))
     const told = async (body: object, tag: string) => {
       const { headers, json } = await signUp(body, { 'accept-language': tag })
       return [headers.get('content-language'), json.message ?? json.error]
@@ -271,6 +299,8 @@ describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(await told(ada, 'pt-BR'), ['en', 'Welcome back!'])
     assert.deepEqual(await told(ada, 'en-US'), ['en', 'Welcome back!'])
     assert.deepEqual(await told({ ...ada, name: '' }, 'pt-BR'), ['en', 'name is required'])
+    const form = await request('/form.json', { headers: { 'accept-language': 'pt-BR' } })
+    assert.deepEqual([form.json.language, form.headers.get('content-language')], ['en', 'en'])
   })
 
   const de = (translation: object) => ({ de: translation })
@@ -303,6 +333,7 @@ describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
     ['a long sentence', de({ new: 'x'.repeat(181) }), 'de: "new" has more than 180 characters'],
     ['a missing placeholder', de({ tooManyAttempts: 'Später!' }), 'de: "tooManyAttempts" lacks {wait}'],
     ['an unknown placeholder', de({ new: 'Hallo {name}!' }), 'de: "new" has {name}, which nothing is filled in for'],
+    ['another placeholder than in English', de({ 'form.thanks': 'Danke, {Name}.' }), 'de: "form.thanks" lacks {name}'],
     ['several', { de: { new: 1 }, fr: { known: '' } }, 'de: "new" is not text', 'fr: "known" is empty'],
   ]
   for (const [what, content, ...told] of mistakes) {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import { challengeScript, formScript, sentences } from '../../form/script.ts'
+import { challengeScript, formScript } from '../../form/script.ts'
+import { formIn } from '../messages/form.ts'
 import { paths } from '../paths.ts'
 import { type Answer, contentFields, fieldList, publicFields, readableAnywhere, withFields } from '../wire/answer.ts'
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
@@ -21,7 +22,7 @@ export type Site = ReturnType<typeof site>
 
 /** Every document of one installation. Each is made once, since only the configuration changes them, but for one. */
 export function site(installation: Installation) {
-  const { base, challenge, securityContacts } = installation
+  const { base, challenge, languages, securityContacts } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   let made: ReturnType<typeof documentation> | undefined
@@ -39,14 +40,16 @@ export function site(installation: Installation) {
     }),
     openapi: document('application/json', JSON.stringify(api), discovery),
     /** What the form asks of the service: the challenge to solve, and its sentences. */
-    formSettings: document(
-      'application/json',
-      JSON.stringify({
-        challenge: challenge && { member: challenge.member, widget: challenge.widget },
-        language: 'en',
-        sentences,
+    formSettings: new Map(
+      languages.all.map(language => {
+        const { words, fields } = formIn(language)
+        const text = JSON.stringify({
+          challenge: challenge && { member: challenge.member, widget: challenge.widget },
+          ...words,
+        })
+        const kept = { ...publicFields, 'cache-control': 'public, max-age=300', ...fields }
+        return [language, document('application/json', text, kept)]
       }),
-      { ...publicFields, 'cache-control': 'public, max-age=300' },
     ),
     form: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
     formForever: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': FOREVER }),

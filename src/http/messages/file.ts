@@ -1,8 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { OperatorError } from '../../waitlist/ports/log.ts'
+import { ofForm } from './form.ts'
 import type { Translation, Translations } from './languages.ts'
-import { type Key, placeholdersIn, sentences } from './sentences.ts'
+import { sentences } from './sentences.ts'
+
+/** Every key that a language may have, with what it is in English: those of the service, and those of the form. */
+export const translatable: Translation = { ...sentences, ...ofForm }
 
 /** Bytes of the file. */
 const LARGEST = 1024 * 1024
@@ -77,15 +81,19 @@ function tagOf(name: string): string | null {
   }
 }
 
+/** What stands in braces. */
+export const placeholdersIn = (sentence: string): readonly string[] => sentence.match(/\{[^{}]*\}/g) ?? []
+
 /** The end of a sentence that begins with the key; null: it is a sentence of ours, with what is to be filled in. */
 function whyNot(key: string, sentence: unknown): string | null {
-  if (!Object.hasOwn(sentences, key)) return 'is none of the keys that are in examples/messages/en.json'
+  const english = Object.hasOwn(translatable, key) ? translatable[key] : undefined
+  if (english === undefined) return 'is none of the keys that are in examples/messages/en.json'
   if (typeof sentence !== 'string') return 'is not text'
   if (sentence.trim() === '') return 'is empty'
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(sentence)) return 'is not one line'
   if (!sentence.isWellFormed()) return 'is not well-formed Unicode text'
   if (sentence.length > LONGEST_SENTENCE) return `has more than ${LONGEST_SENTENCE} characters`
-  const expected = placeholdersIn(sentences[key as Key])
+  const expected = placeholdersIn(english)
   const found = placeholdersIn(sentence)
   const missing = expected.find(each => !found.includes(each))
   if (missing !== undefined) return `lacks ${missing}`

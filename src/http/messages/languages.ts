@@ -1,12 +1,11 @@
-import { type FieldList, fieldList } from '../wire/answer.ts'
-import type { Key } from './sentences.ts'
-
 /** A language that an answer can be in. */
 export interface Language {
   /** BCP 47, such as `de` or `pt-BR`. */
   readonly tag: string
+  /** How it is written. */
+  readonly direction: 'ltr' | 'rtl'
   /** The fields of an answer in it. */
-  readonly fields: FieldList
+  readonly fields: Readonly<Record<string, string>>
   readonly sentences: Translation
   /** How it writes so many seconds. */
   wait(seconds: number): string
@@ -14,7 +13,8 @@ export interface Language {
   readonly english: Language | null
 }
 
-export type Translation = Readonly<Partial<Record<Key, string>>>
+/** Sentences by their keys. */
+export type Translation = Readonly<Record<string, string>>
 
 /** Translations by language tag. That of `en` may replace sentences of ours. */
 export type Translations = ReadonlyMap<string, Translation>
@@ -22,7 +22,8 @@ export type Translations = ReadonlyMap<string, Translation>
 /** While there is nothing to choose from, no field says what was chosen. */
 export const onlyEnglish: Language = {
   tag: 'en',
-  fields: [],
+  direction: 'ltr',
+  fields: {},
   sentences: {},
   // Intl writes the same, but loading it takes 40 ms and 10 MB.
   wait: seconds => `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`,
@@ -31,19 +32,15 @@ export const onlyEnglish: Language = {
 
 /** A sentence of ours, and what is filled in. */
 export interface Told {
-  readonly key: Key
+  readonly key: string
   readonly seconds?: number | undefined
 }
 
-/** A sentence in a language, with the fields of the one that it is in: where nobody translated it, `ours`, which is English. */
-export function say(
-  language: Language,
-  told: Told | null,
-  ours: string,
-): { readonly sentence: string; readonly fields: FieldList } {
+/** A sentence in a language, or in English where that lacks it: `ours`, if nobody has replaced it. */
+export function say(language: Language, told: Told | null, ours: string): { sentence: string; is: Language } {
   const speaker = told && [language, language.english].find(each => each && Object.hasOwn(each.sentences, told.key))
-  if (!speaker) return { sentence: ours, fields: (language.english ?? language).fields }
-  return { sentence: filled(speaker.sentences[told.key]!, speaker, told.seconds), fields: speaker.fields }
+  if (!speaker) return { sentence: ours, is: language.english ?? language }
+  return { sentence: filled(speaker.sentences[told.key]!, speaker, told.seconds), is: speaker }
 }
 
 /** `{wait}` is filled in. */
@@ -70,12 +67,19 @@ export const untranslated: Languages = { all: [onlyEnglish], of: () => onlyEngli
 
 /** Makes the choice between English and the translations (RFC 9110 §12.5.4). */
 export function languagesOf(translations: Translations): Languages {
-  const fieldsOf = (tag: string) => fieldList({ 'content-language': tag, vary: 'Accept-Language' })
+  const fieldsOf = (tag: string) => ({ 'content-language': tag, vary: 'Accept-Language' })
   const english = { ...onlyEnglish, fields: fieldsOf('en'), sentences: translations.get('en') ?? {} }
   const byTag = new Map<string, Language>([['en', english]])
   for (const [tag, sentences] of translations) {
     if (tag === 'en') continue
-    byTag.set(tag.toLowerCase(), { tag, fields: fieldsOf(tag), sentences, wait: waitIn(tag), english })
+    byTag.set(tag.toLowerCase(), {
+      tag,
+      direction: directionOf(tag),
+      fields: fieldsOf(tag),
+      sentences,
+      wait: waitIn(tag),
+      english,
+    })
   }
   const remembered = new Map<string, Language>()
   const choose = (field: string) => {
@@ -100,6 +104,10 @@ export function languagesOf(translations: Translations): Languages {
     },
   }
 }
+
+/** TypeScript does not know the method yet. */
+const directionOf = (tag: string): Language['direction'] =>
+  (new Intl.Locale(tag) as Intl.Locale & { getTextInfo(): Pick<Language, 'direction'> }).getTextInfo().direction
 
 const SECONDS = { style: 'unit', unit: 'second', unitDisplay: 'long', useGrouping: false } as const
 

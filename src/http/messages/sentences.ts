@@ -1,8 +1,8 @@
 import { problems } from '../../waitlist/rules/signup.ts'
 
 /**
- * Every sentence that a person may be told, in English, by the key under which `MESSAGES_FILE` has it in other languages.
- * Those that only the author of a page meets, such as one about JSON, have no key and are English for everybody.
+ * Every sentence that a person may be told about a signup, in English, by the key under which `MESSAGES_FILE` has it in other
+ * languages. Those that only the author of a page meets, such as one about JSON, have no key and are English for everybody.
  *
  * `{wait}` is a time, such as "30 seconds".
  */
@@ -24,6 +24,3 @@ export const sentences = {
 } as const
 
 export type Key = keyof typeof sentences
-
-/** What stands in braces. */
-export const placeholdersIn = (sentence: string): readonly string[] => sentence.match(/\{[^{}]*\}/g) ?? []

@@ -45,18 +45,20 @@ export function signupRoute(
 ) {
   const admit = admissionControl(store.isBehind)
   const policy = `"signup";q=${quota.limit};w=${quota.window}`
-  const fields = fieldList({ ...securityFields, 'cache-control': 'no-store', 'set-cookie': membershipCookie(cookie) })
+  const fields = { ...securityFields, 'cache-control': 'no-store', 'set-cookie': membershipCookie(cookie) }
   const answersIn = (language: Language) => {
-    const answer = (key: Key, resultOf: (message: string) => object) => {
-      const said = say(language, { key }, sentences[key])
-      return jsonAnswer(200, [...fields, ...said.fields], resultOf(said.sentence))
+    const telling = (key: Key) => {
+      const { sentence, is } = say(language, { key }, sentences[key])
+      const all = fieldList({ ...fields, ...is.fields })
+      return (resultOf: (message: string) => object) => jsonAnswer(200, all, resultOf(sentence))
     }
-    const accepted = (joined: Accepted) => answer(messages[joined.is], message => resultOf(joined, message))
+    const told = { new: telling('new'), recorded: telling('recorded'), known: telling('known') }
+    const accepted = (joined: Accepted) => told[messages[joined.is]](message => resultOf(joined, message))
     return {
       accepted,
       alreadyListed: accepted({ is: 'known' }),
       /** What everybody hears if membership is not disclosed. */
-      anybody: answer(messages.held, message => ({ success: true, message })),
+      anybody: told.recorded(message => ({ success: true, message })),
     }
   }
   const answers = new Map(languages.all.map(language => [language, answersIn(language)]))

@@ -1,7 +1,7 @@
 import { problems } from '../../waitlist/rules/signup.ts'
 import { filled, type Language, onlyEnglish, say, type Told } from '../messages/languages.ts'
 import { type Key, sentences } from '../messages/sentences.ts'
-import { type Answer, type FieldList, fieldList, jsonAnswer, securityFields } from './answer.ts'
+import { type Answer, fieldList, jsonAnswer, securityFields } from './answer.ts'
 import { BODY_LIMIT } from './limits.ts'
 
 /**
@@ -24,8 +24,8 @@ function refusal(status: number, error: string, fields: Refusal['fields'] = {}, 
   return { status, error, fields, answer: errorAnswer(status, error, fields), told }
 }
 
-const errorAnswer = (status: number, error: string, fields: Refusal['fields'], more: FieldList = []): Answer =>
-  jsonAnswer(status, [...fieldList({ ...errorFields, ...fields }), ...more], { error })
+const errorAnswer = (status: number, error: string, fields: Refusal['fields']): Answer =>
+  jsonAnswer(status, fieldList({ ...errorFields, ...fields }), { error })
 
 /** One that a person may meet. */
 const telling = (status: number, key: Key, fields: Refusal['fields'] = {}): Refusal =>
@@ -128,6 +128,6 @@ export const draining = refusal(503, 'the service is shutting down')
 
 export function refuse({ answer, status, error, fields, told }: Refusal, language: Language = onlyEnglish): Answer {
   if (language === onlyEnglish) return answer
-  const said = say(language, told, error)
-  return errorAnswer(status, said.sentence, fields, said.fields)
+  const { sentence, is } = say(language, told, error)
+  return errorAnswer(status, sentence, { ...fields, ...is.fields })
 }
