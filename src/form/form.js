@@ -258,6 +258,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
           autocomplete: 'email',
           autocapitalize: 'none',
           spellcheck: 'false',
+          dir: 'auto',
           required: '',
         }),
         make('button', { 'data-says': 'join' }),

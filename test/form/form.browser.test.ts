@@ -175,7 +175,10 @@ describe('the form, under a strict policy, on another origin than its service', 
     await arabic.page.getByText('يُرجى إدخال الاسم.').waitFor()
     await arabic.page.getByLabel('الاسم').fill('Ada')
     await arabic.page.getByLabel('البريد الإلكتروني').fill('ada@gmial.com')
-    await arabic.page.getByLabel('الاسم').focus()
+    assert.equal(
+      await arabic.page.evaluate(`getComputedStyle(document.querySelector('[type=email]')).direction`),
+      'ltr',
+    )
     await button.click()
     await arabic.says('تمت إضافتك إلى قائمة الانتظار.')
     assert.deepEqual(arabic.complaints, [])

@@ -13,6 +13,7 @@ import { languagesOf } from '../../src/http/messages/languages.ts'
 import { type Key, sentences } from '../../src/http/messages/sentences.ts'
 import * as refusals from '../../src/http/wire/refusals.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
+import { blocksOf, textOf } from '../documents.ts'
 import { type Answer, type Client, clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runCommand } from '../harness/program.ts'
@@ -301,6 +302,12 @@ describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(await told({ ...ada, name: '' }, 'pt-BR'), ['en', 'name is required'])
     const form = await request('/form.json', { headers: { 'accept-language': 'pt-BR' } })
     assert.deepEqual([form.json.language, form.headers.get('content-language')], ['en', 'en'])
+  })
+
+  test('the one that docs/api.md shows can be used', t => {
+    const shown = blocksOf(textOf('docs/api.md')).filter(({ language }) => language === 'json')
+    const [translations] = shown.map(({ lines }) => readMessages(written(t, lines.join('\n'))))
+    assert.deepEqual([...translations!.keys()], ['en', 'nl'])
   })
 
   const de = (translation: object) => ({ de: translation })
