@@ -20,8 +20,12 @@ function licences(packages: readonly string[]): string {
     const files = globSync(join(folder, '{LICENSE,LICENCE,license}*')).map(file => readFileSync(file, 'utf8'))
     return [`${name} ${version}: ${license} ${homepage}`, ...files].join('\n\n')
   })
-  const node = `Node.js ${process.version}: https://github.com/nodejs/node/blob/${process.version}/LICENSE`
-  return [node, ...texts].join(`\n${'-'.repeat(80)}\n`)
+  // npm brings it beside the program.
+  const own = globSync(join(root, 'node_modules/node/node_modules/node-*/LICENSE')).map(file =>
+    readFileSync(file, 'utf8'),
+  )
+  const address = `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
+  return [[`Node.js ${process.version}: ${address}`, ...own].join('\n\n'), ...texts].join(`\n${'-'.repeat(80)}\n`)
 }
 
 const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -44,8 +48,10 @@ try {
   writeFileSync(main, text)
   writeFileSync(join(target, 'LICENSES.txt'), licences([root, ...packages]))
   copyFileSync(process.execPath, node)
-  // A fifth of Node.js is the names of its functions, which only a debugger of C++ reads.
-  if (spawnSync('strip', [node]).error !== undefined) console.error('There is no strip: the executable will be larger.')
+  // A fifth of Node.js is the names of its functions, which only a debugger of C++ reads. On macOS it would break the signature.
+  if (process.platform === 'linux' && spawnSync('strip', [node]).error !== undefined) {
+    console.error('There is no strip: the executable will be larger.')
+  }
   const output = join(target, 'waitlist')
   writeFileSync(
     config,
@@ -61,6 +67,8 @@ try {
   )
   // With the same flags, since V8 takes no code cache that was made with others.
   execFileSync(process.execPath, [...heapFlags, '--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  // macOS runs nothing that is not signed, be it by nobody: what was added has made Node's own signature wrong.
+  if (process.platform === 'darwin') execFileSync('codesign', ['--force', '--sign', '-', output])
   console.log(`${relative(process.cwd(), output)}: ${Math.round(statSync(output).size / 1e6)} MB`)
 } finally {
   rmSync(work, { recursive: true, force: true })

@@ -1,8 +1,7 @@
 /**
- * Holds what our files say of images against package.json and the registries: our own name and version, the release of
- * Node.js, and the digests of what is pulled. `node scripts/images.ts` names each difference, `--write` writes what it should
- * be. The digests need Docker with buildx. Ends with 1 where something differs, or where an image is not to be had for each
- * architecture.
+ * Holds what our files say of others' images against package.json and the registries: the release of Node.js, and the digests.
+ * `node scripts/images.ts` names each difference, `--write` writes what it should be. Needs Docker with buildx. Ends with 1 where
+ * something differs, or where an image is not to be had for each architecture.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,37 +15,8 @@ interface Index {
 }
 
 const write = process.argv.includes('--write')
-const { version, repository, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  version: string
-  repository?: { readonly url: string }
+const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   devDependencies: { readonly node: string }
-}
-
-/** Until there is a public repository, one that nobody can pull, and nobody else can publish. */
-const owner = /github\.com\/([\w-]+\/[\w.-]+?)(?:\.git)?$/.exec(repository?.url ?? '')?.[1]
-const own = `${owner === undefined ? 'waitlist' : `ghcr.io/${owner.toLowerCase()}`}:${version}`
-
-for (const path of [
-  'compose.yaml',
-  'deploy/compose.instances.yaml',
-  'deploy/fly.toml',
-  'deploy/kubernetes.instances.yaml',
-  'deploy/kubernetes.yaml',
-  'deploy/railway.ts',
-  'deploy/render.yaml',
-]) {
-  const text = readFileSync(path, 'utf8')
-  const named = /(?:ghcr\.io\/[\w./-]+|(?<=[ '"])waitlist):\d+\.\d+\.[\w.-]+/g
-  const current = text.replaceAll(named, own)
-  if (!text.match(named)) throw new Error(`${path} names no image of ours`)
-  if (current === text) continue
-  if (write) {
-    console.log(`${path}: the image is now ${own}`)
-    writeFileSync(path, current)
-  } else {
-    console.error(`${path}: the image should be ${own}`)
-    process.exitCode = 1
-  }
 }
 
 /** The digest of an image of all architectures, or why there is none. */

@@ -8,14 +8,12 @@ import { temporaryFolder } from './harness/folder.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const NAMES = ['Dockerfile', 'deploy/compose.instances.yaml']
-const OURS = ['fly.toml', 'kubernetes.instances.yaml', 'kubernetes.yaml', 'railway.ts', 'render.yaml']
-const NAMING = ['compose.yaml', ...OURS.map(name => `deploy/${name}`)]
 
 /** The files that pin images, and a registry in which each image of a name has a digest; `without`: an architecture that it lacks. */
 function project(t: TestContext, { digestOf = (_: string, pinned: string) => pinned, without = '' } = {}) {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'deploy'))
-  for (const name of [...NAMES, ...NAMING, 'package.json']) copyFileSync(join(root, name), join(folder, name))
+  for (const name of [...NAMES, 'package.json']) copyFileSync(join(root, name), join(folder, name))
   const read = () => NAMES.map(name => readFileSync(join(folder, name), 'utf8')).join('')
   const answers = Object.fromEntries(
     [...read().matchAll(/(\S+:\S+)@(sha256:\S+)/g)].map(([, image, pinned]) => {
@@ -79,23 +77,4 @@ test('the release of Node.js in package.json is the one that is asked for', t =>
   const { status, stderr } = run()
   assert.equal(status, 1)
   assert.match(stderr, /^node:99\.1\.2-trixie-slim: node:99\.1\.2-trixie-slim: not found$/m)
-})
-
-test('the name and the version of our own image are those of package.json, in each file that has them', t => {
-  const { folder, run } = project(t)
-  const path = join(folder, 'package.json')
-  const manifest = JSON.parse(readFileSync(path, 'utf8'))
-  const url = 'git+https://github.com/Acme-Inc/waitlist.git'
-  writeFileSync(path, JSON.stringify({ ...manifest, version: '3.2.1', repository: { type: 'git', url } }))
-  const files = [...NAMING, 'deploy/compose.instances.yaml']
-  assert.equal(
-    run().stderr.match(/: the image should be ghcr\.io\/acme-inc\/waitlist:3\.2\.1$/gm)?.length,
-    files.length,
-  )
-  assert.equal(run('--write').status, 0)
-  for (const file of files) {
-    const named = readFileSync(join(folder, file), 'utf8').match(/(?:[\w.-]+\/)*waitlist:\d[\w.]*/g)
-    assert.deepEqual(named, ['ghcr.io/acme-inc/waitlist:3.2.1'], file)
-  }
-  assert.deepEqual(run(), { status: 0, stderr: '' })
 })

@@ -24,8 +24,17 @@ interface Workflow {
 /** Which test runs what a step of a workflow runs. */
 const runBy: Readonly<Record<string, string>> = {
   'bash scripts/readme.sh': 'test/workflows.test.ts',
+  'npm ci': '.ci/run',
   'npm ci && npm test': '.ci/run',
   'sudo --preserve-env=CI bash .ci/run': '.ci/run',
+  'npx node scripts/release/check.ts "$GITHUB_REF_NAME"': 'test/deploy/release.test.ts',
+  'npx node scripts/release/files.ts': 'test/deploy/release.test.ts',
+  'npx node scripts/release/executable.ts': 'test/deploy/release.test.ts',
+  'node scripts/release/image.ts build': 'test/deploy/release.test.ts',
+  'node scripts/release/image.ts publish': 'test/deploy/release.test.ts',
+  'node scripts/release/sign.ts': 'test/deploy/release.test.ts',
+  'node scripts/release/npm.ts': 'test/deploy/release.test.ts',
+  'node scripts/release/github.ts': 'test/deploy/release.test.ts',
 }
 
 describe('the workflows', () => {
