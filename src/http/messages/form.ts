@@ -13,10 +13,9 @@ const aboutField = {
   email: ['emailMissing', 'emailTooLong', 'emailInvalid', 'domainNotAccepted', 'addressNotAccepted'],
 } as const satisfies Record<string, readonly Key[]>
 
-/** What the form is told, in a language. */
+/** What the form is told, in a language. It is English unless some of its own sentences are translated. */
 export function formIn(language: Language) {
   const said = Object.entries(english).map(([key, ours]) => [key, say(language, { key: keyOf(key) }, ours)] as const)
-  // A translation without the form leaves it English as a whole, with some of its own words perhaps missing.
   const { is } = said.find(([, { is }]) => is === language)?.[1] ?? said[0]![1]
   return {
     fields: is.fields,

@@ -55,13 +55,17 @@ export const colophon = ({ info }: OpenapiDocument, base: string): string =>
 function start(api: OpenapiDocument, base: string, challenge: Installation['challenge']): string {
   const { post } = api.paths[paths.waitlist]
   const request = requestSamples(base, { method: 'POST', path: paths.waitlist, operation: post })
-  const sources = (post.parameters ?? []).filter(each => each.in === 'query').map(({ name }) => name)
+  const parameters = post.parameters ?? []
+  const sources = parameters.filter(each => each.in === 'query').map(({ name }) => name)
   return blocks(
     '## Start',
     '### A form for your page',
     'Paste this where you want the form. It gives hints, shows every answer for what it is, counts down after a `429`, and keeps a signup on the device of the visitor until this service has answered it: after an outage, without a network, or when the page was closed.',
     'If the page is on a different origin from this service, that origin must be [allowed here](#pages-on-other-origins) first. Otherwise the browser hides every answer, and it looks as if the network had failed; the form then leaves a hint in the console.',
     `A page with a Content Security Policy has to allow this service in \`script-src\` and \`connect-src\`${challenge?.widget ? `, and what ${challenge.title} asks for` : ''}. It needs no inline style and no inline script.`,
+    parameters.some(({ name }) => name === 'Accept-Language')
+      ? 'It speaks the language of your page (`<html lang="de">`) or, if that says none, the one that the browser asks for.'
+      : undefined,
     sources.length === 0
       ? undefined
       : `It sends the query of your page along. What says where the visitor came from is kept (${sources.map(code).join(', ')}); everything else in it is ignored.`,
