@@ -84,7 +84,7 @@ function prepared(t: TestContext) {
   const clone = owned(t)
   const url = `git+https://github.com/${REPOSITORY}.git`
   clone.write('package.json', text => JSON.stringify({ ...JSON.parse(text), repository: { type: 'git', url } }))
-  clone.write('CHANGELOG.md', text => text.replace(/- unreleased$/m, '- 2030-01-01'))
+  clone.write('CHANGELOG.md', text => text.replace(/^(## \[\S+\]) - \S+$/m, '$1 - 2030-01-01'))
   const told = `const { imageOf, outdated } = await import('./scripts/release/release.ts')
     const { migrations } = await import('./scripts/release/schema.ts')
     console.log(JSON.stringify({ migrations: migrations(), files: outdated('${VERSION}', imageOf('${REPOSITORY}')) }))`
@@ -149,7 +149,12 @@ describe('a tag may be released', { concurrency: true, timeout: 60_000 }, () => 
     }
     write('compose.yaml', text => text.replace('ghcr.io/ada/', 'ghcr.io/eve/'))
     write('package-lock.json', text => text.replace(`"version": "${VERSION}"`, '"version": "0.0.1"'))
-    write('docs/deploy.md', text => text.replace(`waitlist-${VERSION}.tgz`, 'waitlist-0.0.1.tgz'))
+    write(
+      'README.md',
+      text => `${text}
+npm install waitlist@0.0.1
+`,
+    )
     write('CHANGELOG.md', text => text.replace('- 2030-01-01', '- unreleased'))
     write('package.json', text => text.replace(REPOSITORY, 'Eve/Waitlist'))
     write('src/stores/sqlite/migrations/0001.sql', text => `${text}\ncreate table another (number integer);`)
@@ -159,8 +164,8 @@ describe('a tag may be released', { concurrency: true, timeout: 60_000 }, () => 
     assert.equal(status, 1)
     assert.deepEqual(said, [
       'package.json says that its repository is git+https://github.com/Eve/Waitlist.git',
+      'README.md names another version or image',
       'compose.yaml names another version or image',
-      'docs/deploy.md names another version or image',
       'package-lock.json says 0.0.1',
       'CHANGELOG.md says "unreleased" where the date should be',
       `the schema changed since the databases of ${VERSION} were made: node scripts/release/databases.ts`,
