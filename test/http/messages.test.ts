@@ -53,6 +53,8 @@ describe('the language of an answer', () => {
     ['zh-Hant-TW', 'zh-Hant'],
     ['zh-Hant-x-private', 'zh-Hant'],
     ['zh-TW, fr', 'fr'],
+    [`de${'-a'.repeat(11)}`, 'de'],
+    [`de${'-a'.repeat(12)}, fr`, 'fr'],
     ['nl, fr;q=0.3, de;q=0.7', 'de'],
     ['fr ; q=0.8 ,\tde ; q=0.8', 'fr'],
     ['en-GB, de;q=0.9', 'en'],
