@@ -1,8 +1,7 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLoop } from '../test/harness/open-loop.ts'
-import { withPostgresDatabase } from '../test/harness/postgres-database.ts'
-import { startDatabase } from './database.ts'
+import { fillDatabase, startDatabase } from './database.ts'
 import { fill } from './large.ts'
 import type { Plan } from './options.ts'
 import { runCommand, type Server, startService } from './processes.ts'
@@ -169,16 +168,3 @@ function figureOf(name: string, goal: number, measured: readonly Measured[]): Fi
     met: median(seconds!) <= goal && median(MB) <= memory && median(p99s!) <= p99,
   }
 }
-
-/** Copies the one contact that is there. */
-const fillDatabase = (url: string, contacts: number): Promise<unknown> =>
-  withPostgresDatabase(url, async client => {
-    await client.query(
-      `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)
-       select gen_random_uuid(), name, address, address, state, created_at, event_name, event_at
-       from (select md5(random()::text) || '@example.com' as address from generate_series(1, $1::int)) as fresh
-       cross join (select * from contact limit 1) as one`,
-      [contacts],
-    )
-    await client.query('vacuum analyze contact')
-  })

@@ -5,7 +5,7 @@ import { measureBoth, type Round } from './measure.ts'
 import type { Plan } from './options.ts'
 import { type Server, startBare, startService } from './processes.ts'
 import { type Answer, record, requireSame } from './record.ts'
-import { type Comparison, count, type Figure, median, spread } from './report.ts'
+import { type Comparison, type Figure, waitFigure } from './report.ts'
 import { memoryOf } from './resources.ts'
 import { memoryFigure } from './rest.ts'
 import { knownSignup, memoryGoals, newSignup, openLimiter, type Scenario, shutLimiter, waitGoal } from './scenarios.ts'
@@ -59,7 +59,7 @@ export async function compare(scenarios: readonly Scenario[], folder: string, pl
 
     const figures = measured
       .filter(({ scenario }) => scenario.name === 'new signup')
-      .map(({ rounds }) => waitFigure(rounds))
+      .map(({ rounds }) => waitFigure('new signup, p99', rounds, waitGoal))
     const open = started.get('open')
     if (open !== undefined) {
       const [ours, theirs] = [memoryOf(open.pid).peak, memoryOf(bare.pid).peak]
@@ -73,18 +73,6 @@ export async function compare(scenarios: readonly Scenario[], folder: string, pl
   } finally {
     for (const server of [bare, ...started.values()]) await server.stop()
     await database?.remove()
-  }
-}
-
-function waitFigure(rounds: readonly Round[]): Figure {
-  const ratios = rounds.map(({ subject, baseline }) => subject.p99 / baseline.p99)
-  const wait = (who: keyof Round) => `${count(median(rounds.map(round => round[who].p99)), 2)} ms`
-  return {
-    name: 'new signup, p99',
-    value: `${wait('subject')}: ${spread(ratios, 2)} × bare’s`,
-    bare: wait('baseline'),
-    goal: `≤ ${waitGoal} × bare’s`,
-    met: median(ratios) <= waitGoal,
   }
 }
 

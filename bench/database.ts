@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startPostgres } from '../test/harness/postgres.ts'
+import { withPostgresDatabase } from '../test/harness/postgres-database.ts'
 import { processorTime } from './resources.ts'
 
 /** What PostgreSQL has done since it was created. */
@@ -61,3 +62,16 @@ export async function startDatabase(): Promise<DatabaseServer> {
     remove: () => server.remove(),
   }
 }
+
+/** Copies the one contact that is there, under random addresses. */
+export const fillDatabase = (url: string, contacts: number): Promise<unknown> =>
+  withPostgresDatabase(url, async client => {
+    await client.query(
+      `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at)
+       select gen_random_uuid(), name, address, address, state, created_at, event_name, event_at
+       from (select md5(random()::text) || '@example.com' as address from generate_series(1, $1::int)) as fresh
+       cross join (select * from contact limit 1) as one`,
+      [contacts],
+    )
+    await client.query('vacuum analyze contact')
+  })

@@ -1,15 +1,18 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { fillDatabase, startDatabase } from './database.ts'
 import { generator } from './load.ts'
-import { measureBoth, type Round } from './measure.ts'
+import { measureBoth, type Round, warmUp } from './measure.ts'
 import type { Plan } from './options.ts'
 import { startService } from './processes.ts'
 import { record } from './record.ts'
-import { type Comparison, count } from './report.ts'
-import { fileSizeGoals, knownSignup, newSignup, openLimiter } from './scenarios.ts'
+import { type Comparison, count, type Figure, waitFigure } from './report.ts'
+import { engineGoals, fileSizeGoals, knownSignup, newSignup, openLimiter } from './scenarios.ts'
 
 const FEW = 1_000
+/** In each of the two engines that are compared. */
+const MANY = 400_000
 /** Contacts in one statement. */
 const CHUNK = 100_000
 
@@ -46,6 +49,46 @@ export async function compareFileSizes(folder: string, plan: Plan): Promise<Comp
   }
   const name = `new signup, ${count(contacts)} contacts against ${count(FEW)}`
   return { name, goals: fileSizeGoals, rounds: measured }
+}
+
+/** A new signup on SQLite, against one on PostgreSQL. Both lists are filled first, and grow with each round. */
+export async function compareEngines(
+  folder: string,
+  { contacts, rounds, seconds, warmUp: warm, progress }: Plan,
+): Promise<{ readonly comparison: Comparison; readonly figure: Figure }> {
+  const many = Math.min(MANY, contacts)
+  const file = join(folder, 'engines.db')
+  const database = await startDatabase()
+  try {
+    const on = async (url: string, add: () => Promise<unknown> | unknown) => {
+      progress(`engines: filling with ${count(many)} contacts`)
+      const first = await startService(folder, { ...openLimiter, DATABASE_URL: url })
+      await record(first.port, knownSignup)
+      await first.stop()
+      await add()
+      return startService(folder, { ...openLimiter, DATABASE_URL: url })
+    }
+    const servers = {
+      subject: await on(`sqlite:${file}`, () => fill(file, many)),
+      baseline: await on(database.url, () => fillDatabase(database.url, many)),
+    }
+    const load = { request: newSignup, status: 200, connections: 64 }
+    for (const server of Object.values(servers)) await warmUp(server, knownSignup, load, warm)
+    const measured: Round[] = []
+    for (let round = 1; round <= rounds; round++) {
+      progress(`engines, round ${round} of ${rounds}`)
+      measured.push(await measureBoth(servers, { ...load, seconds }, round % 2 === 0))
+    }
+    for (const server of Object.values(servers)) await server.stop()
+    const name = `SQLite against PostgreSQL, new signup, ${count(many)} contacts in each`
+    const { rate, p99 } = engineGoals
+    return {
+      comparison: { name, goals: { rate }, rounds: measured },
+      figure: waitFigure(`${name}, p99`, measured, p99, 'PostgreSQL'),
+    }
+  } finally {
+    await database.remove()
+  }
 }
 
 /**

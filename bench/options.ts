@@ -11,6 +11,7 @@ Without a scenario it measures all but \`instances\`, in about fifteen minutes.
   postgres                              a new signup on PostgreSQL, against the same
   metrics                               a signup with the metrics on, against without
   challenge                             a signup with each switch against bots, against without; altcha
+  engines                               a new signup on SQLite, against PostgreSQL, 400,000 contacts in each
   large                                 a new signup in a large file, against a small one
   commands                              what an operator types, with a million contacts, beside signups
   start memory provider                 starting; memory at rest; health beside a provider that hangs
@@ -27,7 +28,17 @@ With \`against\` the service of this checkout is compared with that of another o
   --json <file>   keeps every measurement
 `
 
-export const others = ['metrics', 'challenge', 'large', 'commands', 'start', 'memory', 'provider', 'instances'] as const
+export const others = [
+  'metrics',
+  'challenge',
+  'engines',
+  'large',
+  'commands',
+  'start',
+  'memory',
+  'provider',
+  'instances',
+] as const
 const comparable: ReadonlySet<string> = new Set(scenarios.map(({ group }) => group))
 const usuallyCompared = ['signup', 'known', 'limited']
 export const names: ReadonlySet<string> = new Set([...comparable, ...others])

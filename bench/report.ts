@@ -11,7 +11,7 @@ export interface Comparison {
 export interface Figure {
   readonly name: string
   readonly value: string
-  /** The bare server's, where it has one. */
+  /** The baseline's, where it has one. */
   readonly bare?: string
   readonly goal?: string
   readonly met?: boolean
@@ -69,6 +69,19 @@ export const figureTable = (figures: readonly Figure[]): string =>
       goal === undefined ? '' : judged(goal, met === true),
     ]),
   )
+
+/** Waits for answers, p99, as a multiple of the baseline's. */
+export function waitFigure(name: string, rounds: readonly Round[], most: number, baseline = 'bare'): Figure {
+  const ratios = rounds.map(({ subject, baseline }) => subject.p99 / baseline.p99)
+  const wait = (who: keyof Round) => `${count(median(rounds.map(round => round[who].p99)), 2)} ms`
+  return {
+    name,
+    value: `${wait('subject')}: ${spread(ratios, 2)} × ${baseline}’s`,
+    bare: wait('baseline'),
+    goal: `≤ ${most} × ${baseline}’s`,
+    met: median(ratios) <= most,
+  }
+}
 
 /** The page with this run in place of its last one. */
 export function withRun(page: string, run: string): string {

@@ -9,7 +9,7 @@ import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
 import { hangingProvider } from './hanging-provider.ts'
 import { measureInstances } from './instances.ts'
-import { compareFileSizes } from './large.ts'
+import { compareEngines, compareFileSizes } from './large.ts'
 import { generator } from './load.ts'
 import { machineFacts } from './machine.ts'
 import { compareMetrics } from './metrics.ts'
@@ -47,6 +47,11 @@ if (chosen.has('metrics')) comparisons.push(...(await compareMetrics(folder, pla
 if (chosen.has('challenge')) {
   comparisons.push(...(await compareSwitches(folder, plan)))
   figures.push(...(await altchaFigures(plan)))
+}
+if (chosen.has('engines')) {
+  const { comparison, figure } = await compareEngines(folder, plan)
+  comparisons.push(comparison)
+  figures.push(figure)
 }
 if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
 if (comparisons.length > 0) tables.push(comparisonTable(comparisons, against && 'the other'))
