@@ -104,7 +104,7 @@ describe('a database of an earlier version', { concurrency: true, timeout: 60_00
         assert.equal(await quiet.end('SIGTERM'), 0)
         const now = await rowsOf(place)
         for (const table of lasting) assert.deepEqual(withColumnsOf(then[table]!, now[table]!), then[table], table)
-        if (isSlow) assert.equal((await runCommand(t, cwd, ['check'], own)).code, 0)
+        if (isSlow) assert.match((await runCommand(t, cwd, ['check'], own)).stdout, /the store is intact/)
 
         const past = engine === 'sqlite' ? '0' : 'to_timestamp(0)'
         await place.run(`update delivery set due_at = ${past} where state = 'waiting'`)
