@@ -19,7 +19,7 @@ const bytesOf = hex => Uint8Array.from(hex.match(/../g) ?? [], pair => Number.pa
  * @returns {Promise<{ text: string, expires: number }>} `expires`: milliseconds since 1970
  */
 async function solved(url) {
-  const challenge = await (await fetch(url)).json()
+  const challenge = await (await fetch(url, { signal: AbortSignal.timeout(20_000) })).json()
   const { nonce, salt, cost, data, keyLength, keyPrefix, expiresAt } = challenge.parameters
   /** @type {(counter: number) => Promise<string>} */
   const derive = async counter => {
@@ -55,6 +55,7 @@ function loaded({ script, isModule }) {
   const loading = new Promise((resolve, reject) => {
     element.onload = resolve
     element.onerror = reject
+    setTimeout(reject, 20_000)
   })
   loading.catch(() => scripts.delete(script))
   scripts.set(script, loading)

@@ -70,7 +70,7 @@ const write = (key, value) => {
 const read = key => {
   try {
     const { name, email, time } = JSON.parse(localStorage.getItem(key) ?? '')
-    const isSignup = typeof name === 'string' && name.length <= 200 && email.length <= 255 && address.test(email)
+    const isSignup = name.length <= 200 && email.length <= 255 && address.test(email)
     if (isSignup && Math.abs(Date.now() - time) < KEPT) return { key, name, email, time }
   } catch {}
   write(key, null)
@@ -93,7 +93,8 @@ async function alone(key, run) {
   underWay.add(key)
   try {
     const { locks } = navigator
-    return await (locks ? locks.request(key, { ifAvailable: true }, lock => lock && run()) : run())
+    // Where storage is forbidden, so are locks.
+    return await (locks ? locks.request(key, { ifAvailable: true }, lock => lock && run()).catch(run) : run())
   } finally {
     underWay.delete(key)
   }
@@ -189,6 +190,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** Whether that is in the storage. */ #isKept = false
   /** Whether the visitor looks on. */ #isWatched = false
   /** Not before this time is anything sent. */ #until = 0
+  /** Whether that is since there were too many attempts. @type {boolean | undefined} */ #isLimited
   #wait = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer
   /** Those that were sent again with a new solution. @type {Set<string>} */ #solvedAnew = new Set()
@@ -205,7 +207,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     const form = this.#form
     const flush = () => this.#flush()
     form.addEventListener('submit', event => this.#submit(event), { signal })
-    form.addEventListener('focusin', () => this.#challenge?.prepare(), { signal })
+    form.addEventListener('focusin', ({ target }) => target !== this.#status && this.#challenge?.prepare(), { signal })
     // A hint comes when a field is left, and goes while it is put right.
     for (const input of [this.#name, this.#email]) {
       input.addEventListener('focusout', () => input.value.trim() && this.#check(input), { signal })
@@ -308,7 +310,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** Asks the service for what the form needs of it, once. Without it the form speaks English. */
   #ask() {
-    this.#asking ??= fetch(`${this.#service}form.json`, { headers: this.#accept })
+    this.#asking ??= fetch(`${this.#service}form.json`, { headers: this.#accept, signal: AbortSignal.timeout(10_000) })
       .then(response => response.json())
       .then(async ({ challenge, language, dir, sentences, refusals }) => {
         this.#challenge =
@@ -316,7 +318,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
           (await import('./form-challenge.js')).challenged(challenge, this.#service, this.#form, this.#button)
         this.#sentences = { ...english, ...sentences }
         this.#language = language
-        this.#refusals = refusals
+        this.#refusals = refusals ?? []
         if (this.#form.querySelector('[data-says]')) {
           this.#form.lang = language
           this.#form.dir = dir
@@ -338,7 +340,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** @param {HTMLInputElement} input @param {string} problem */
   #hint(input, problem) {
-    input.setAttribute('aria-invalid', String(problem !== ''))
+    input.ariaInvalid = String(problem !== '')
     this.#hintOf(input).textContent = problem
     return problem === ''
   }
@@ -408,53 +410,55 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     clearTimeout(this.#timer)
     const mine = this.#mine
     const left = this.#until - Date.now()
-    if (left > 0) {
-      if (mine) this.#countDown()
-      else this.#timer = setTimeout(() => this.#flush(), left)
-      return
-    }
+    if (left > 0) return this.#rest(left)
     const others = keysOf(this.#service).filter(key => key !== mine?.key)
+    let isElsewhere = false
     for (const signup of [mine, ...others.map(read)]) {
       if (signup === null) continue
       const answer = await alone(signup.key, () => this.#deliver(signup, signup.key === asked))
-      // Another tab, or another form, is at it: it tells when it knows.
-      if (answer === null) continue
-      if (answer !== DONE) return this.#postpone(answer)
-      this.#wait = 0
+      if (answer === null) isElsewhere = true
+      else if (answer === DONE) this.#wait = 0
+      else return this.#postpone(signup, answer)
     }
-    // None of these was refused; whether that other tab still lives is not known.
-    if (this.#mine) this.#schedule()
+    // Another tab, or another form, is at it. It may not live to tell.
+    if (isElsewhere) this.#later(() => this.#flush(), 5_000)
   }
 
-  /** @param {Later} later @returns {void} */
-  #postpone({ again, isLimited }) {
-    this.#until = again > 0 ? Date.now() + again * 1_000 : 0
-    if (this.#mine === null) return this.#schedule()
-    if (isLimited) return this.#countDown()
-    this.#say('kept', this.#isKept ? this.#sentences.kept : this.#sentences.notKept)
-    this.#schedule()
-  }
-
-  /** Waits are doubled, up to five minutes. Not all who met the same outage come back at the same moment. */
-  #schedule() {
-    if (!this.isConnected) return
+  /** @param {Signup} signup @param {Later} later */
+  #postpone(signup, { again, isLimited }) {
+    this.#until = Date.now() + again * 1_000
+    this.#isLimited = isLimited
+    if (!this.#mine) this.#tellOf(signup, 'ready', this.#sentences.kept)
+    // Waits are doubled, up to five minutes. Not all who met the same outage come back at the same moment.
     this.#wait = Math.min(2 * this.#wait || 2_000, 300_000)
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#flush(), this.#wait * (0.75 + Math.random() / 2))
+    this.#rest(Math.max(again * 1_000, this.#wait * (0.75 + Math.random() / 2)))
   }
 
-  /** Says how long it takes until the next attempt, and makes that. @returns {unknown} */
-  #countDown() {
+  /** @param {number} milliseconds @returns {void} */
+  #rest(milliseconds) {
+    const { kept, notKept } = this.#sentences
+    if (this.#mine && this.#isLimited) return this.#countDown()
+    if (this.#mine) this.#say('kept', this.#isKept ? kept : notKept)
+    this.#later(() => this.#flush(), milliseconds)
+  }
+
+  /** @param {() => void} act @param {number} milliseconds */
+  #later(act, milliseconds) {
     clearTimeout(this.#timer)
+    if (this.isConnected) this.#timer = setTimeout(act, milliseconds)
+  }
+
+  /** Says how long it takes until the next attempt, and makes that. @returns {void} */
+  #countDown() {
     const left = Math.ceil((this.#until - Date.now()) / 1_000)
-    if (left <= 0 || !this.isConnected) return this.#flush()
+    if (left <= 0) return void this.#flush()
     const [value, unit] = left > 90 ? [Math.ceil(left / 60), 'minute'] : [left, 'second']
     const wait = new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
     const sentence = this.#sentences.tooMany.replace('{wait}', wait)
     if (this.#form.dataset.state !== 'waiting') this.#say('waiting', sentence)
     // Read aloud once, not every second.
     else Object.assign(this.#status, { ariaLive: 'off', textContent: sentence })
-    this.#timer = setTimeout(() => this.#countDown(), 500)
+    this.#later(() => this.#countDown(), 500)
   }
 
   /**
@@ -541,20 +545,15 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** @param {Signup} signup @param {string} sentence */
   #thank({ name, email }, sentence) {
-    const words = { name, email, sentence }
-    const own = /** @type {HTMLTemplateElement | null} */ (this.querySelector('template'))?.content.cloneNode(true)
-    const thanks = [
-      make('strong', {}, ...filled(this.#sentences.thanks, words)),
-      make('span', {}, sentence),
-      make('span', {}, ...filled('{email}', words)),
-    ]
-    const content = own ?? make('p', {}, ...thanks)
+    const own = this.querySelector('template')
+    const spans = ['{sentence}', '{email}'].map(place => make('span', {}, place))
+    const content = own?.content.cloneNode(true) ?? make('p', {}, make('strong', {}, this.#sentences.thanks), ...spans)
     const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT)
     const texts = []
-    while (own && walker.nextNode()) texts.push(/** @type {Text} */ (walker.currentNode))
-    for (const text of texts) text.replaceWith(...filled(text.data, words))
+    while (walker.nextNode()) texts.push(/** @type {Text} */ (walker.currentNode))
+    for (const text of texts) text.replaceWith(...filled(text.data, { name, email, sentence }))
     // The page does not move when the fields go.
-    this.#form.style.minHeight = `${this.#form.offsetHeight}px`
+    this.#form.style.minHeight = `${this.#form.getBoundingClientRect().height}px`
     const hasFocus = this.contains(document.activeElement) || document.activeElement === document.body
     this.#say('done', [...content.childNodes])
     if (hasFocus) this.#status.focus()

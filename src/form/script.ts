@@ -7,7 +7,16 @@ export const sentences: Readonly<Record<string, string>> = JSON.parse(
   readFileSync(new URL('./sentences.json', import.meta.url), 'utf8'),
 )
 
-const scriptIn = (file: URL) => compact(file).replaceAll(/\n+/g, '\n')
+/** Without empty lines, and with short names where nobody else has a use for them. */
+function scriptIn(file: URL): string {
+  const names: string[] = []
+  return compact(file)
+    .replaceAll(/\n+/g, '\n')
+    .replaceAll(/#[a-z]\w+/gi, name => {
+      if (!names.includes(name)) names.push(name)
+      return `#_${names.indexOf(name).toString(36)}`
+    })
+}
 
 /** Puts a value into a script, in the place of the line that imports it. */
 const having = (code: string, line: string, value: unknown) =>

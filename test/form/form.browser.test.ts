@@ -1,16 +1,31 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import axe from 'axe-core'
+import fc from 'fast-check'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { sentences } from '../../src/form/script.ts'
+import { vendors } from '../../src/challenges/vendors.ts'
+import { hashedName, integrity, sentences } from '../../src/form/script.ts'
+import { EMAIL_PATTERN, parseSignup } from '../../src/waitlist/rules/signup.ts'
+import { type Kind, kinds, members, SECRET, SITE_KEY, startVerifier } from '../challenges/siteverify.fake.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
-import { contactsIn } from '../harness/database.ts'
-import { FORM, landing, pageWith } from '../harness/landing.ts'
+import { contactsIn, withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { FORM, landing, POLICY, pageWith, SERVICE } from '../harness/landing.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+import { pairIn } from '../harness/tls.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const started = await startBrowser({ after: after as TestContext['after'] })
 const skip = 'missing' in started && started.missing
 const browser = started as Browser
+
+/** `npm test` tries what is promised first; all take two minutes. */
+const inRun = !isSlow && 'slow: WAITLIST_SLOW_TESTS=1'
 
 const joined = 'You are on the waitlist.'
 const known = 'You are already on the waitlist.'
@@ -73,14 +88,18 @@ async function visit(t: Pick<TestContext, 'after'>, url: string, options: Browse
 /** A page of another origin with the one line in it, and the service that it sends to. */
 async function opened(
   t: TestContext,
-  { env = {}, html = pageWith(FORM), options = {} as BrowserContextOptions, path = '' } = {},
+  { env = {}, html = pageWith(FORM), options = {} as BrowserContextOptions, path = '', policy = POLICY } = {},
 ) {
-  const { originAt, sendTo } = await landing(t, html)
+  const { originAt, sendTo } = await landing(t, html, { policy })
   const origin = originAt('localhost')
   const service = await startService(t, { CORS_ORIGINS: origin, ...env })
   sendTo(service.baseUrl)
   return { ...(await visit(t, origin + path, options)), origin, service }
 }
+
+/** A file of domains that are refused. */
+const blocked = join(temporaryFolder({ after: after as TestContext['after'] }), 'blocked.txt')
+writeFileSync(blocked, 'blocked.example\n')
 
 const emails = ({ databasePath }: TestService) => contactsIn(databasePath).map(({ email }) => email)
 
@@ -88,7 +107,7 @@ describe('the form, under a strict policy, on another origin than its service', 
   test('a new address and one that is known; a double click sends once; nothing comes from elsewhere', async t => {
     const { page, service, origin, fill, signUp, says, sent, kept, complaints, origins } = await opened(t)
     await fill(' Ada Lovelace ', 'ada@example.com')
-    const height = () => page.evaluate(`document.querySelector('form').offsetHeight`)
+    const height = () => page.evaluate(`document.querySelector('form').getBoundingClientRect().height`)
     const before = await height()
     await page.getByRole('button').dblclick()
     await says(joined)
@@ -107,6 +126,26 @@ describe('the form, under a strict policy, on another origin than its service', 
     assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
   })
 
+  test('the service is away: saved, said, kept over a reload, and sent when it is back; the device forgets it', async t => {
+    const { page, service, signUp, says, kept, origin, sent, complaints } = await opened(t)
+    await page.route('**/api/waitlist*', route => route.abort())
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    assert.deepEqual(
+      (await kept()).map(({ name, email, ...others }) => [name, email, Object.keys(others)]),
+      [['Ada', 'ada@example.com', ['time']]],
+    )
+    assert.ok(complaints.some(text => /Is it running, and is http:\S+ in its CORS_ORIGINS\?$/.test(text)))
+    await page.unroute('**/api/waitlist*')
+    await page.goto(`${origin}/later`)
+    await says(`Ada: ${joined}`)
+    assert.deepEqual(await kept(), [])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+    assert.equal(sent(), 2)
+  })
+})
+
+describe('the form, whatever happens', { skip: skip || inRun, timeout: 120_000 }, () => {
   test('a hint comes when a field is left, goes while it is put right, and a submission leads to the first', async t => {
     const { page, hints, sent, signUp } = await opened(t)
     const [name, email] = [page.getByLabel('Name'), page.getByLabel('Email')]
@@ -132,21 +171,388 @@ describe('the form, under a strict policy, on another origin than its service', 
     assert.equal(sent(), 0)
   })
 
-  test('the service is away: saved, said, kept over a reload, and sent when it is back; the device forgets it', async t => {
-    const { page, service, signUp, says, kept, origin, sent } = await opened(t)
+  test('a slip in a common domain is asked about, a click puts it right, and it can be sent as it is', async t => {
+    const { page, service, fill, says } = await opened(t)
+    const better = page.getByRole('button', { name: /^Did you mean/ })
+    await fill('Ada', 'Ada@Gmial.com')
+    await page.getByLabel('Name').focus()
+    assert.equal(await better.innerText(), 'Did you mean Ada@gmail.com?')
+    await better.click()
+    assert.equal(await page.getByLabel('Email').inputValue(), 'Ada@gmail.com')
+    assert.equal(await better.count(), 0)
+    await fill('Ada', 'ada@hotmail.con')
+    await page.getByRole('button', { name: 'Join the waitlist' }).click()
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@hotmail.con'])
+  })
+
+  test('the network is away: saved, and sent when it is back, on the same page', async t => {
+    const { page, service, signUp, says, kept } = await opened(t)
+    await page.context().setOffline(true)
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    await page.context().setOffline(false)
+    await says(joined)
+    await page.getByText('Thank you, Ada.').waitFor()
+    assert.deepEqual(await kept(), [])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('after an attempt too many one sentence counts down, is read aloud once, and then it is sent', async t => {
+    const { page, signUp, service, sent, kept, says } = await opened(t, {
+      env: { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '10m' },
+    })
+    // Somebody else at the same address uses up the quota.
+    assert.equal((await fetch(`${service.baseUrl}/api/waitlist`, { method: 'POST' })).status, 400)
+    await page.clock.install()
+    await signUp('Ada', 'ada@example.com')
+    const status = page.getByRole('status')
+    await status.getByText('Too many attempts. We will try again in 10 min.').waitFor()
+    await page.clock.fastForward(540_000)
+    await status.getByText(/^Too many attempts\. We will try again in [1-9]\d? sec\.$/).waitFor()
+    assert.equal(await status.getAttribute('aria-live'), 'off')
+    // A click changes what is kept, and not when it is sent.
+    await signUp('Ada Lovelace', 'ada@example.com')
+    assert.deepEqual(
+      (await kept()).map(({ name }) => name),
+      ['Ada Lovelace'],
+    )
+    assert.equal(sent(), 1)
+    await page.route('**/api/waitlist*', route =>
+      route.fulfill({
+        json: { success: true, message: 'Hello.' },
+        headers: {
+          'access-control-allow-origin': new URL(page.url()).origin,
+          'access-control-allow-credentials': 'true',
+        },
+      }),
+    )
+    await page.clock.fastForward(60_000)
+    await says('Hello.')
+    assert.equal(sent(), 2)
+  })
+
+  test('two tabs send a kept signup once, and both tell the visitor', async t => {
+    const { page, service, signUp, says, kept, origin } = await opened(t)
+    const context = page.context()
+    await context.route('**/api/waitlist*', route => route.abort())
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    let sent = 0
+    await context.unroute('**/api/waitlist*')
+    const looked = Promise.withResolvers<void>()
+    await context.route('**/api/waitlist*', async route => {
+      sent++
+      await looked.promise
+      await route.continue()
+    })
+    const tabs = await Promise.all([context.newPage(), context.newPage()])
+    await Promise.all(tabs.map(tab => tab.goto(origin)))
+    await page.waitForTimeout(500)
+    looked.resolve()
+    await says(joined)
+    await page.getByText('Thank you, Ada.').waitFor()
+    await Promise.any(tabs.map(tab => tab.getByText(`Ada: ${joined}`).waitFor()))
+    assert.equal(sent, 1)
+    assert.deepEqual(await kept(), [])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  for (const [what, script] of [
+    ['full', `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`],
+    [
+      'forbidden',
+      `Object.defineProperty(globalThis, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })
+      LockManager.prototype.request = () => Promise.reject(new DOMException('no', 'SecurityError'))`,
+    ],
+  ] as const) {
+    test(`storage that is ${what}: the form says that nothing was saved, and sends it while the page is open`, async t => {
+      const { page, service, signUp, says, origin } = await opened(t)
+      await page.addInitScript(script)
+      await page.goto(origin)
+      await page.route('**/api/waitlist*', route => route.abort(), { times: 1 })
+      await signUp('Ada', 'ada@example.com')
+      await says(sentences.notKept!)
+      await says(joined)
+      assert.deepEqual(emails(service), ['ada@example.com'])
+    })
+  }
+
+  test('what else is in the storage is never sent, what is ours and too old is forgotten', async t => {
+    const { page, service, says, kept, origin, sent } = await opened(t)
+    const hour = 3_600_000
+    const ada = { name: 'Ada', email: 'ada@example.com' }
+    const entries = [
+      'no JSON',
+      'null',
+      '{}',
+      { ...ada, time: Date.now() - 720 * hour - 1 },
+      { ...ada, time: Date.now() + 800 * hour },
+      { ...ada, time: 'now' },
+      { ...ada, email: { toString: 1 }, time: Date.now() },
+      { ...ada, email: '<b>@example.com', time: Date.now() },
+      { ...ada, name: 'x'.repeat(1_000_000), time: Date.now() },
+      { ...ada, time: Date.now() - 719 * hour },
+    ]
+    const place = ([entries, service]: [unknown[], string]) => {
+      const storage = localStorage as unknown as Record<string, string>
+      for (const [index, entry] of entries.entries())
+        storage[`waitlist ${service}/ ${index}`] = typeof entry === 'string' ? entry : JSON.stringify(entry)
+      storage[`waitlist ${service}/elsewhere/ 1`] = JSON.stringify(entries.at(-1))
+      storage.other = '1'
+    }
+    await page.evaluate(place, [entries, service.baseUrl] as [unknown[], string])
+    await page.goto(`${origin}/later`)
+    await says(`Ada: ${joined}`)
+    await page.waitForTimeout(100)
+    assert.equal((await kept()).length, 2, 'that of another service, and of another program')
+    assert.equal(sent(), 1)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('what the service refuses for good is forgotten, and said where the visitor is', async t => {
+    const { page, service, signUp, says, hints, kept, origin } = await opened(t, {
+      env: { BLOCKED_DOMAINS_FILE: blocked },
+    })
+    await signUp('Ada\u0007', 'ada@example.com')
+    await hints('Name', 'Name must not contain control characters.')
+    assert.deepEqual(await kept(), [])
+    await page.route('**/api/waitlist*', route => route.abort())
+    await signUp('Eve', 'eve@blocked.example')
+    await says(sentences.kept!)
+    await page.unroute('**/api/waitlist*')
+    await page.goto(`${origin}/later`)
+    await says('Eve: This email domain is not accepted.')
+    assert.deepEqual(await kept(), [])
+    assert.deepEqual(emails(service), [])
+  })
+
+  test('an answer that never comes: a word, then it is saved, and sent again', async t => {
+    const { page, service, signUp, says } = await opened(t)
+    await page.route('**/api/waitlist*', () => {}, { times: 1 })
+    await page.clock.install()
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.sending!)
+    await page.clock.runFor(4_000)
+    await says(sentences.slow!)
+    await page.clock.runFor(26_000)
+    await says(sentences.kept!)
+    await page.clock.runFor(3_000)
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('a tab is closed before the answer, and an hour later the visitor comes back', async t => {
+    const { page, service, fill, origin } = await opened(t)
+    const context = page.context()
+    await context.route('**/api/waitlist*', () => {})
+    await fill('Ada', 'ada@example.com')
+    const sent = page.waitForRequest(request => request.method() === 'POST')
+    await page.getByRole('button').click()
+    await sent
+    await page.close()
+    await context.unrouteAll()
+    const tab = await context.newPage()
+    await tab.clock.install({ time: Date.now() + 3_600_000 })
+    await tab.goto(origin)
+    // The request may have outlived its tab.
+    await visiting(tab).says(/^Ada: You are (already )?on the waitlist\.$/)
+    assert.deepEqual(await visiting(tab).kept(), [])
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('a page that comes back from the cache of the browser sends what it kept', async t => {
+    const { page, service, signUp, says, origin } = await opened(t)
     await page.route('**/api/waitlist*', route => route.abort())
     await signUp('Ada', 'ada@example.com')
     await says(sentences.kept!)
-    assert.deepEqual(
-      (await kept()).map(({ name, email, ...others }) => [name, email, Object.keys(others)]),
-      [['Ada', 'ada@example.com', ['time']]],
-    )
+    await page.goto(`${origin}/elsewhere`)
+    await says(`Ada: ${sentences.kept}`)
+    await page.unroute('**/api/waitlist*')
+    await page.goBack()
+    await says(new RegExp(joined))
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('two forms of one page send a kept signup once, and each its own', async t => {
+    const html = pageWith(`${FORM}<waitlist-form></waitlist-form>`)
+    const { page, service, kept, origin, sent } = await opened(t, { html })
+    await page.route('**/api/waitlist*', route => route.abort())
+    for (const [index, email] of ['ada@example.com', 'bob@example.com'].entries()) {
+      const form = page.locator('waitlist-form').nth(index)
+      await form.getByLabel('Name').fill('Somebody')
+      await form.getByLabel('Email').fill(email)
+      await form.getByRole('button').click()
+      await form.getByText(sentences.kept!).waitFor()
+    }
+    const before = sent()
     await page.unroute('**/api/waitlist*')
     await page.goto(`${origin}/later`)
-    await says(`Ada: ${joined}`)
+    await page.getByRole('status').getByText(`Somebody: ${joined}`).first().waitFor()
+    while ((await kept()).length > 0) await page.waitForTimeout(20)
+    assert.equal(sent(), before + 2)
     assert.deepEqual(await kept(), [])
+    assert.deepEqual(emails(service).sort(), ['ada@example.com', 'bob@example.com'])
+  })
+
+  const outages = [
+    ['a provider that is not reached', 502, (url: string) => loopsSettings(url)],
+    ['a key that the provider refuses', 500, (url: string) => ({ ...loopsSettings(url), LOOPS_API_KEY: 'wrong' })],
+  ] as const
+  for (const [title, status, settings] of outages) {
+    test(`saved but late is a success: ${status}, ${title}`, async t => {
+      const vendor = await startReceiver(t, loopsFake().answer)
+      if (status === 502) vendor.chaos(1, 1, ['503'])
+      const { page, says, signUp, service, kept } = await opened(t, {
+        env: { PROVIDER: 'loops', ...settings(vendor.url) },
+      })
+      const answered = page.waitForResponse(response => response.request().method() === 'POST')
+      await signUp('Ada', 'ada@example.com')
+      await says(sentences.saved!)
+      assert.equal((await answered).status(), status)
+      assert.deepEqual(await kept(), [])
+      assert.deepEqual(emails(service), ['ada@example.com'])
+    })
+  }
+
+  for (const status of [500, 502, 503, 404]) {
+    test(`an answer of ${status} that does not say saved is none: it is kept, and sent again`, async t => {
+      const { page, says, signUp, service, origin } = await opened(t)
+      const headers = { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
+      const answer = { status, headers, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }
+      await page.route('**/api/waitlist*', route => route.fulfill(answer), { times: 1 })
+      await signUp('Ada', 'ada@example.com')
+      await says(sentences.kept!)
+      await says(joined)
+      assert.deepEqual(emails(service), ['ada@example.com'])
+    })
+  }
+
+  test('a service that asks to be left alone for a while is, and no other reason is told', async t => {
+    const { page, says, signUp, origin, sent } = await opened(t)
+    const cors = { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
+    const headers = { ...cors, 'access-control-expose-headers': 'Retry-After', 'retry-after': '600' }
+    await page.route('**/api/waitlist*', route => route.fulfill({ status: 503, headers }), { times: 1 })
+    await page.clock.install()
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    await page.clock.fastForward(500_000)
+    await page.getByRole('button', { name: 'Join the waitlist' }).click()
+    await says(sentences.kept!)
+    assert.equal(sent(), 1)
+    await page.clock.fastForward(200_000)
+    await says(joined)
+  })
+
+  test('a service that accepts connections and says nothing does not keep the form from saving', async t => {
+    const { page, says, signUp, origin } = await opened(t)
+    await page.route('**/form.json', () => {})
+    await page.route('**/api/waitlist*', route => route.abort())
+    await page.goto(`${origin}/again`)
+    await signUp('Ada', 'ada@example.com')
+    assert.equal((await visiting(page).kept()).length, 1, 'before anything is sent')
+    await page.getByRole('status').getByText(sentences.kept!, { exact: true }).waitFor({ timeout: 20_000 })
+    await says(sentences.kept!)
+  })
+
+  test('a captive portal that answers 200 is no answer', async t => {
+    const { page, says, signUp, origin } = await opened(t)
+    const headers = { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
+    await page.route('**/api/waitlist*', route => route.fulfill({ headers, body: '<h1>Welcome to the train</h1>' }))
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+  })
+
+  test('the query of the page is handed on, and is not kept on the device', async t => {
+    const { page, says, signUp, service, kept } = await opened(t, {
+      env: { TRACK_SOURCES: 'true' },
+      path: '/?utm_source=newsletter&gclid=1&ref=ada',
+    })
+    await page.route('**/api/waitlist*', route => route.abort(), { times: 1 })
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    assert.deepEqual(Object.keys((await kept())[0]!), ['name', 'email', 'time'])
+    await says(joined)
+    const rows = withDatabase(service.databasePath, database => database.prepare('select source from contact').all())
+    assert.deepEqual(
+      rows.map(({ source }) => source),
+      ['{"utm_source":"newsletter","ref":"ada"}'],
+    )
+  })
+
+  test('a form of the page is brought to life, with its own words after a success', async t => {
+    const own = `<script type="module" src="${SERVICE}/form.js"></script><waitlist-form><form>
+      <label>Your name <input name="name"></label><label>Your mail <input name="email"></label><button>Go</button></form>
+      <template><h2>Hi {name}!</h2><p>{sentence} Look into {email}.</p></template></waitlist-form>`
+    const { page, service, complaints } = await opened(t, { html: pageWith(own) })
+    await page.getByLabel('Your name').fill('<i>Ada</i>')
+    await page.getByLabel('Your mail').fill('ada@')
+    await page.getByRole('button', { name: 'Go' }).click()
+    await page.getByText(sentences.emailWrong!).waitFor()
+    await page.getByLabel('Your mail').fill('ada@example.com')
+    await page.getByRole('button', { name: 'Go' }).click()
+    await page.getByRole('heading', { name: 'Hi <i>Ada</i>!' }).waitFor()
+    await page.getByText(`${joined} Look into ada@example.com.`).waitFor()
+    assert.deepEqual(complaints, [])
     assert.deepEqual(emails(service), ['ada@example.com'])
-    assert.equal(sent(), 2)
+  })
+
+  test('what the page says of the form wins over what the form says', async t => {
+    const style = 'button { min-height: 90px } waitlist-form { --waitlist-accent: rgb(1, 2, 3) }'
+    const html = pageWith(FORM).replace('</head>', `<style>${style}</style></head>`)
+    const { page } = await opened(t, { html, policy: `style-src 'unsafe-inline'` })
+    const button = page.getByRole('button')
+    await button.waitFor()
+    const styles = await page.evaluate(`(() => {
+      const { minHeight, backgroundColor, cursor } = getComputedStyle(document.querySelector('button'))
+      return [minHeight, backgroundColor, cursor]
+    })()`)
+    assert.deepEqual(styles, ['90px', 'rgb(1, 2, 3)', 'pointer'])
+  })
+
+  test('a script that is pinned runs; one that is gone leaves what the page has in its place', async t => {
+    const pinned = `<script type="module" src="${SERVICE}/${hashedName}" integrity="${integrity}" crossorigin></script><waitlist-form></waitlist-form>`
+    const { signUp, says } = await opened(t, { html: pageWith(pinned) })
+    await signUp('Ada', 'ada@example.com')
+    await says(joined)
+    const old = pinned.replace(hashedName, 'form-0123456789abcdef.js').replace('></w', '><p>Write to us.</p></w')
+    const { page } = await opened(t, { html: pageWith(old) })
+    await page.getByText('Write to us.').waitFor()
+  })
+
+  test('without JavaScript the form says what it needs', async t => {
+    const html = pageWith(FORM.replace('></w', '><p>This form needs JavaScript.</p></w'))
+    const { page } = await opened(t, { html, options: { javaScriptEnabled: false } })
+    await page.getByText('This form needs JavaScript.').waitFor()
+    const { page: other } = await opened(t, { html })
+    await other.getByLabel('Name').waitFor()
+    assert.equal(await other.getByText('This form needs JavaScript.').count(), 0)
+  })
+
+  test('the keyboard is enough; on a phone the fields are of a size and a kind that help', async t => {
+    const { page, says } = await opened(t, { options: { viewport: { width: 320, height: 640 } } })
+    await page.getByLabel('Name').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Ada')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('ada@example.com')
+    const inputs = await page.evaluate(`[...document.querySelectorAll('input')].map(each => [
+      each.getAttribute('type'),
+      each.getAttribute('autocomplete'),
+      each.getBoundingClientRect().height >= 44,
+      parseFloat(getComputedStyle(each).fontSize) >= 16,
+    ])`)
+    // iOS zooms in where the size is below 16.
+    assert.deepEqual(inputs, [
+      [null, 'name', true, true],
+      ['email', 'email', true, true],
+    ])
+    const outline = () => page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+    assert.equal(await outline(), 'solid')
+    await page.keyboard.press('Tab')
+    assert.equal(await outline(), 'solid')
+    await page.keyboard.press('Space')
+    await says(joined)
   })
 
   test('it speaks the language of its page or, if that says none, of the browser, and answers in it', async t => {
@@ -183,4 +589,238 @@ describe('the form, under a strict policy, on another origin than its service', 
     await arabic.says('تمت إضافتك إلى قائمة الانتظار.')
     assert.deepEqual(arabic.complaints, [])
   })
+
+  for (const direction of ['ltr', 'rtl']) {
+    test(`axe finds nothing in any state, and nothing sticks out, at three widths, in light and dark: ${direction}`, async t => {
+      const html = pageWith(FORM, `lang="${direction === 'rtl' ? 'ar' : 'en'}" dir="${direction}"`)
+      const { page, fill, signUp, says } = await opened(t, { html, options: { bypassCSP: true } })
+      await page.evaluate(axe.source)
+      // Else axe takes the ground for white.
+      await page.evaluate(`document.documentElement.style.background = 'Canvas'`)
+      const looksRight = async (state: string) => {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          for (const width of [320, 768, 1280]) {
+            await page.setViewportSize({ width, height: 800 })
+            // Without motion, so that no colour is looked at on its way.
+            await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+            const where = `${state}, ${colorScheme}, ${width} px`
+            assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, where)
+            const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
+            const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
+            assert.deepEqual(found, [], where)
+          }
+        }
+      }
+      await looksRight('ready')
+      await fill(' ', 'ada@gmial.com')
+      await page.getByLabel('Name').press('Enter')
+      await page.getByText(sentences.nameMissing!).waitFor()
+      await looksRight('invalid')
+      const answer = Promise.withResolvers<void>()
+      await page.route('**/api/waitlist*', route => answer.promise.then(() => route.abort()))
+      await signUp('Ada', 'ada@example.com')
+      await says(sentences.sending!)
+      await looksRight('sending')
+      answer.resolve()
+      await says(sentences.kept!)
+      await looksRight('kept')
+      await page.unroute('**/api/waitlist*')
+      await says(joined)
+      await looksRight('done')
+    })
+  }
+})
+
+describe('the form and a challenge', { skip: skip || inRun, timeout: 120_000 }, () => {
+  const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '200' }
+
+  /** How often a page asks for a challenge. */
+  const asked = (page: Page) => {
+    let challenges = 0
+    page.on('request', request => {
+      if (request.url().endsWith('/api/challenge')) challenges++
+    })
+    return () => challenges
+  }
+
+  test('ALTCHA is solved while the visitor types, and nobody else is asked', async t => {
+    const { page, service, origin, says, fill, complaints, origins } = await opened(t, { env: easy })
+    const challenges = asked(page)
+    await page.reload()
+    await page.getByLabel('Name').waitFor()
+    assert.equal(challenges(), 0, 'not before anybody types')
+    await fill('Ada', 'ada@example.com')
+    await page.getByRole('button').click()
+    await says(joined)
+    assert.equal(challenges(), 1)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+    assert.deepEqual(complaints, [])
+    assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
+  })
+
+  test('a solution that is refused is replaced without a word, once', async t => {
+    const { page, service, says, signUp } = await opened(t, { env: easy })
+    const challenges = asked(page)
+    await page.route(
+      '**/api/waitlist*',
+      route => {
+        const body = { ...route.request().postDataJSON(), altcha: 'spent' }
+        return route.continue({ postData: JSON.stringify(body) })
+      },
+      { times: 1 },
+    )
+    await signUp('Ada', 'ada@example.com')
+    await says(joined)
+    assert.equal(challenges(), 2)
+    await page.route('**/api/waitlist*', route => {
+      const body = { ...route.request().postDataJSON(), altcha: 'spent' }
+      return route.continue({ postData: JSON.stringify(body) })
+    })
+    await page.reload()
+    await signUp('Bob', 'bob@example.com')
+    await says('The challenge was not solved, please try again.')
+    assert.equal(challenges(), 4)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('no challenge can be had: the signup is kept, and sent with a solution when one can', async t => {
+    const { page, service, says, signUp, sent } = await opened(t, { env: easy })
+    await page.route('**/api/challenge', route =>
+      route.fulfill({ status: 429, json: { error: 'too many challenges' } }),
+    )
+    await signUp('Ada', 'ada@example.com')
+    await says(sentences.kept!)
+    assert.equal(sent(), 0)
+    await page.unroute('**/api/challenge')
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  test('a page that could not ask whether there is a challenge asks before it takes a refusal for one', async t => {
+    const { page, service, says, signUp, origin } = await opened(t, { env: easy })
+    await page.route('**/form.json', route => route.abort(), { times: 3 })
+    await page.goto(`${origin}/again`)
+    await signUp('Ada', 'ada@example.com')
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
+  /** What the script of a vendor does, as far as a form notices: a field in the place of the widget, and a reset. */
+  const standIn = (kind: Kind): string => `
+    const [place] = document.querySelectorAll('.cf-turnstile, .h-captcha, .frc-captcha, .g-recaptcha, cap-widget')
+    if (!place.getAttribute('data-sitekey') && !place.getAttribute('data-cap-api-endpoint')) throw new Error('no site key')
+    const field = Object.assign(document.createElement('input'), { type: 'hidden', name: '${members[kind]}' })
+    const unsolved = '${kind === 'friendlycaptcha' ? '.UNCONNECTED' : ''}'
+    field.value = unsolved
+    place.append(field)
+    globalThis.solve = token => { field.value = token }
+    const reset = () => { field.value = unsolved; document.documentElement.dataset.reset = '' }
+    place.reset = reset
+    globalThis.turnstile = globalThis.hcaptcha = globalThis.grecaptcha = { reset }
+    globalThis.frcaptcha = { getAllWidgets: () => [{ reset }] }`
+
+  for (const kind of kinds) {
+    test(`${kind}: the widget comes when the form is entered, and is asked anew after a refusal`, async t => {
+      const verifier = await startVerifier(t, kind)
+      const token = verifier.solve({ host: 'localhost' })
+      const key = kind === 'cap' ? {} : { CHALLENGE_SITE_KEY: SITE_KEY }
+      const env = { CHALLENGE: kind, CHALLENGE_SECRET: SECRET, CHALLENGE_URL: verifier.address, ...key }
+      const { script } = vendors[kind].widget
+      const { page, service, says, signUp, kept, complaints } = await opened(t, {
+        env,
+        policy: `${POLICY.replace(SERVICE, `${SERVICE} ${new URL(script).origin}`)}; trusted-types waitlist`,
+      })
+      let loads = 0
+      // A module from another origin needs CORS, as the vendor's has it.
+      const headers = { 'access-control-allow-origin': '*', 'content-type': 'text/javascript' }
+      await page.route(script, route => {
+        loads++
+        return route.fulfill({ headers, body: standIn(kind) })
+      })
+      await page.reload()
+      await page.getByLabel('Name').waitFor()
+      assert.equal(loads, 0)
+      await page.getByLabel('Name').focus()
+      await page.locator(`[name=${members[kind]}]`).waitFor({ state: 'attached' })
+      await signUp('Ada', 'ada@example.com')
+      await says(sentences.solve!)
+      assert.deepEqual([verifier.received.length, await kept()], [0, []])
+      await page.evaluate(`solve('${token}')`)
+      await signUp('Ada', 'ada@example.com')
+      await says(joined)
+      await page.reload()
+      await page.getByLabel('Name').focus()
+      await page.locator(`[name=${members[kind]}]`).waitFor({ state: 'attached' })
+      await page.evaluate(`solve('${token}')`)
+      await signUp('Eve', 'eve@example.com')
+      await says('The challenge was used for another signup, please solve a new one.')
+      assert.equal(await page.evaluate('document.documentElement.dataset.reset'), '')
+      assert.equal(loads, 2)
+      assert.deepEqual(emails(service), ['ada@example.com'])
+      assert.deepEqual(
+        complaints.filter(text => !/status of 400/.test(text)),
+        [],
+      )
+    })
+  }
+})
+
+/** Each name in `localhost` is this machine; what stands before it makes the site. */
+const [page1, same, other] = ['www.shop.localhost', 'waitlist.shop.localhost', 'waitlist.elsewhere.localhost']
+const cookies = [
+  ['http', 'localhost', 'localhost', 'lax', 'kept'],
+  ['http', page1, same, 'lax', 'kept'],
+  ['https', page1, same, 'strict', 'kept'],
+  ['https', page1, other, 'strict', 'dropped'],
+  ['https', page1, other, 'none', 'kept'],
+] as const
+
+describe('the cookie of a signup on another origin', { skip: skip || inRun, timeout: 60_000 }, () => {
+  for (const [scheme, pageHost, serviceHost, sameSite, expected] of cookies) {
+    const where = `${scheme}, from ${pageHost} to ${serviceHost}`
+    test(`is ${expected} with COOKIE_SAME_SITE=${sameSite}: ${where}; the signup is stored all the same`, async t => {
+      const tls = scheme === 'https'
+      const { originAt, sendTo } = await landing(t, pageWith(FORM), { tls })
+      const origin = originAt(pageHost)
+      const env = { CORS_ORIGINS: origin, COOKIE_SAME_SITE: sameSite, ...(tls ? pairIn(t).env : {}) }
+      const running = await startService(t, env)
+      const service = `${scheme}://${serviceHost}:${new URL(running.baseUrl).port}`
+      sendTo(service)
+      const { page, signUp, says, origins } = await visit(t, origin, { ignoreHTTPSErrors: true })
+      await signUp('Ada', 'ada@example.com')
+      await says(joined)
+      assert.deepEqual(emails(running), ['ada@example.com'])
+      const cookies = await page.context().cookies(service)
+      assert.deepEqual(
+        cookies.map(({ name, value, httpOnly, secure }) => [name, value, httpOnly, secure]),
+        expected === 'dropped' ? [] : [[tls ? '__Host-waitlist' : 'waitlist', '1', true, tls]],
+      )
+      assert.equal(await page.evaluate('document.cookie'), '')
+      assert.deepEqual([...origins].sort(), [origin, service].sort())
+    })
+  }
+})
+
+test('the form accepts the email addresses that the service accepts, and no others', () => {
+  const [, source = ''] =
+    /const address =\s*\/(.*)\/i\n/.exec(readFileSync(new URL('../../src/form/form.js', import.meta.url), 'utf8')) ?? []
+  const address = new RegExp(source, 'i')
+  const pieces = ['a', 'Z', '9', '.', '@', '-', '_', '+', "'", 'é', 'ſ', ' ', '..', 'xn--a', 'a'.repeat(63), '/']
+  const near = fc.array(fc.constantFrom(...pieces), { maxLength: 9 }).map(list => list.join(''))
+  const right = fc.stringMatching(new RegExp(`^${EMAIL_PATTERN}$`))
+  const known = 'a@b.c a@b a.@b.cc .a@b.cc a..b@c.dd a@-b.cc a@b-.cc a@b.c- a@b.1c a@b.-c a@b.c.'.split(' ')
+  const any = fc.oneof(
+    near,
+    near.map(text => `a@${text}`),
+    near.map(text => `${text}@example.com`),
+    right,
+  )
+  const numRuns = isSlow ? 20_000 : 1_000
+  fc.assert(
+    fc.property(any, text => {
+      if (text !== text.trim() || text.length > 255) return
+      assert.equal(address.test(text), !('problem' in parseSignup({ name: 'Ada', email: text })), text)
+    }),
+    { numRuns, examples: known.map(text => [text]) },
+  )
 })
