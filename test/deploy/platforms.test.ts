@@ -21,6 +21,7 @@ const LONGEST_STOP = 9_500
 
 /** What each platform must be told, whatever it calls it. */
 interface Told {
+  readonly image: string
   readonly health: string
   readonly port: number
   readonly replicas: number
@@ -89,6 +90,7 @@ function kubernetes(path: string): Told {
   const { spec, pod, container } = podOf(path)
   const { path: health, port } = container.readinessProbe.httpGet
   return {
+    image: container.image,
     health,
     port: container.ports.find(({ name }: Any) => name === port).containerPort,
     replicas: spec.replicas,
@@ -104,6 +106,7 @@ const BASE_URL = 'https://waitlist.example.com'
 const platforms: Readonly<Record<string, () => Told | Promise<Told>>> = {
   'deploy/fly.toml'() {
     const {
+      build,
       http_service: http,
       mounts,
       env,
@@ -114,6 +117,7 @@ const platforms: Readonly<Record<string, () => Told | Promise<Told>>> = {
     assert.deepEqual([http.auto_stop_machines, http.auto_start_machines, http.force_https], ['off', false, true])
     const [{ path }] = http.checks
     return {
+      image: build.image,
       health: path,
       port: http.internal_port,
       replicas: 1,
@@ -124,9 +128,11 @@ const platforms: Readonly<Record<string, () => Told | Promise<Told>>> = {
   },
   'deploy/render.yaml'() {
     const [{ services }] = yamlOf(read('deploy/render.yaml'))
-    const [{ healthCheckPath: health, numInstances: replicas, disk, maxShutdownDelaySeconds, envVars }] = services
+    const [{ image, healthCheckPath: health, numInstances: replicas, disk, maxShutdownDelaySeconds, envVars }] =
+      services
     const env = Object.fromEntries(envVars.map(({ key, value, sync }: Any) => [key, sync === false ? BASE_URL : value]))
     return {
+      image: image.url,
       health,
       port: Number(env.PORT),
       replicas,
@@ -136,10 +142,10 @@ const platforms: Readonly<Record<string, () => Told | Promise<Told>>> = {
     }
   },
   async 'deploy/railway.ts'() {
-    const { healthcheck: health, replicas, domains, volumeMounts, env: given } = await railwayService()
+    const { source: image, healthcheck: health, replicas, domains, volumeMounts, env: given } = await railwayService()
     const { RAILWAY_DEPLOYMENT_DRAINING_SECONDS: grace, ...env } = given
     const [volume] = Object.keys(volumeMounts)
-    return { health, port: domains[0].port, replicas, volume, grace: Number(grace) * 1_000, env }
+    return { image, health, port: domains[0].port, replicas, volume, grace: Number(grace) * 1_000, env }
   },
   'deploy/kubernetes.yaml': () => kubernetes('deploy/kubernetes.yaml'),
   'deploy/kubernetes.instances.yaml': () => kubernetes('deploy/kubernetes.instances.yaml'),
@@ -151,13 +157,15 @@ const secrets = { DATABASE_URL: 'postgres://me:secret@db/waitlist', REDIS_URL: '
 /** How many proxies name the visitor in X-Forwarded-For there. */
 const HOPS: Readonly<Record<string, number>> = { 'deploy/fly.toml': 2, 'deploy/railway.ts': 2, 'deploy/render.yaml': 3 }
 
-const image = stagesOf(read('Dockerfile')).at(-1)!.instructions
-const imageEnv = Object.assign({}, ...image.filter(({ word }) => word === 'ENV').map(({ rest }) => pairsIn(rest)))
+const last = stagesOf(read('Dockerfile')).at(-1)!.instructions
+const imageEnv = Object.assign({}, ...last.filter(({ word }) => word === 'ENV').map(({ rest }) => pairsIn(rest)))
 
 for (const [path, tell] of Object.entries(platforms)) {
   test(`${path} asks for our health, leads to our port, and gives us time to stop and a place for the list`, async () => {
-    const { health, port, replicas, volume, grace, env } = await tell()
+    const { image, health, port, replicas, volume, grace, env } = await tell()
     const several = path.includes('.instances.')
+    // Which version, scripts/release/check.ts says of each tag.
+    assert.match(image, /^(?:waitlist|ghcr\.io\/[\w.-]+\/[\w.-]+):\d+\.\d+\.\d+$/)
     assert.equal(health, '/api/health')
     assert.ok(grace > LONGEST_STOP, `${grace} ms`)
     assert.deepEqual([volume, replicas], several ? [undefined, 2] : ['/data', 1])
