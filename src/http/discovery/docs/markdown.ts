@@ -78,7 +78,7 @@ function start(api: OpenapiDocument, base: string, challenge: Installation['chal
       language: 'html',
       code: `<script type="module" src="${base}${paths.form}"></script>\n<waitlist-form></waitlist-form>`,
     }),
-    'Its colours, corners and gaps are CSS variables, and any rule of your page outside a layer wins over its own, which are in `@layer waitlist`. A `template` inside the element is what the visitor reads after a success; what else is in it is shown where there is no JavaScript. A `form` of yours inside it, with fields named `name` and `email` and a button, is used as it is.',
+    'Its colours, corners and gaps are CSS variables, and any rule of your page outside a layer wins over its own, which are in `@layer waitlist`. A `template` inside the element is what the visitor reads after a success; what else is in it is shown where there is no JavaScript. A `form` of yours inside it, with fields named `name` and `email` and a button, is used as it is; the script enables a button that is `disabled`, so that nothing is sent before.',
     example('In your colours, with your words', {
       language: 'html',
       code: `<style>
