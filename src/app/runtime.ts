@@ -1,6 +1,6 @@
 /**
- * A vendor's release that closes vulnerabilities, of Node.js or of what is built into it. Not each of them concerns each
- * version, or us; whoever lacks one release should not have to judge that.
+ * A vendor's release that closes vulnerabilities, of Node.js or of what is built into it. Not each of them concerns every
+ * version, or us; nobody who lacks one release should have to judge that.
  */
 interface SecurityRelease {
   readonly of: keyof typeof components

@@ -162,7 +162,7 @@ function naming<Side extends object>(side: Side, { cannotUse }: Movable): Side {
   return Object.fromEntries(named)
 }
 
-/** Whoever takes a leased row over is in doubt about it. */
+/** A leased row that is taken over is in doubt. */
 const DOUBT = 'case when doubt or token is not null then 1 else 0 end as doubt'
 
 export function readRows(sql: Sql, table: Table, after: number, most: number): Promise<readonly Row[]> {

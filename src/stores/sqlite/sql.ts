@@ -37,8 +37,8 @@ const dialect: Dialect = {
 }
 
 /**
- * A connection as the seam. `between`: awaited before each statement, since a statement blocks the thread: so whoever else
- * works in it gets a turn, and so does a signal. Not within a transaction, for whose end another one in this thread could
+ * A connection as the seam. `between`: awaited before each statement, since a statement blocks the thread: everything
+ * else in it gets a turn, signals too. Not within a transaction, for whose end another one in this thread could
  * only wait by blocking it.
  */
 export function sqliteSql(database: DatabaseSync, between?: () => Promise<unknown>): Sql {
