@@ -310,7 +310,11 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** Asks the service for what the form needs of it, once. Without it the form speaks English. */
   #ask() {
-    this.#asking ??= fetch(`${this.#service}form.json`, { headers: this.#accept, signal: AbortSignal.timeout(10_000) })
+    this.#asking ??= fetch(`${this.#service}form.json`, {
+      cache: this.#solvedAnew.size > 0 ? 'no-cache' : 'default',
+      headers: this.#accept,
+      signal: AbortSignal.timeout(10_000),
+    })
       .then(response => response.json())
       .then(async ({ challenge, language, dir, sentences, refusals }) => {
         this.#challenge =
@@ -486,10 +490,11 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     // The service may ask for a solution without this form having heard of it.
     if (isRefused && this.#challenge === undefined) return { again: 0 }
     this.#challenge?.renew()
-    // Another solution may change a refusal, unless the visitor would have to find it.
-    const canRenew = isRefused && this.#challenge && !(isAsked && this.#challenge.isVisible)
-    if (canRenew && !this.#fieldIn(answer.refused) && !this.#solvedAnew.has(signup.key)) {
+    // Another solution may change a refusal, unless the visitor would have to find it; so may a challenge that is new here.
+    const canRenew = isRefused && !(isAsked && this.#challenge?.isVisible) && !this.#fieldIn(answer.refused)
+    if (canRenew && !this.#solvedAnew.has(signup.key)) {
       this.#solvedAnew.add(signup.key)
+      if (this.#challenge === null) this.#asking = undefined
       return this.#deliver(signup)
     }
     write(signup.key, { answer })

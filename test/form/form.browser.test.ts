@@ -705,6 +705,17 @@ describe('the form and a challenge', { skip: skip || inRun, timeout: 120_000 }, 
     assert.deepEqual(emails(service), ['ada@example.com'])
   })
 
+  test('a challenge that is asked for since the page was opened is solved, and loses nobody', async t => {
+    const { page, service, says, signUp, origin } = await opened(t, { env: easy })
+    const before = { challenge: null, language: 'en', dir: 'ltr', sentences: {}, refusals: [] }
+    const headers = { 'access-control-allow-origin': '*' }
+    await page.route('**/form.json', route => route.fulfill({ json: before, headers }), { times: 1 })
+    await page.goto(`${origin}/again`)
+    await signUp('Ada', 'ada@example.com')
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@example.com'])
+  })
+
   /** What the script of a vendor does, as far as a form notices: a field in the place of the widget, and a reset. */
   const standIn = (kind: Kind): string => `
     const [place] = document.querySelectorAll('.cf-turnstile, .h-captcha, .frc-captcha, .g-recaptcha, cap-widget')
