@@ -30,8 +30,9 @@ const meant = email => {
 }
 
 /**
- * What a visitor sent, and has no answer to. `query` is that of the page, where it is known.
- * @typedef {{ readonly key: string, readonly name: string, readonly email: string, readonly time: number, readonly query?: string }} Signup
+ * What a visitor sent, and has no answer to. `query` is that of the page, where it is known. `place`: whether this device has
+ * it, or this page alone.
+ * @typedef {{ readonly key: string, readonly name: string, readonly email: string, readonly query?: string, readonly place: 'kept' | 'notKept' }} Signup
  * @typedef {{ joined: 'new' | 'known' | 'saved', sentence?: string } | { refused: string }} Definite
  * @typedef {{ again: number, isLimited?: boolean }} Later Seconds that the service asks for; 0: it does not.
  */
@@ -43,17 +44,21 @@ const KEPT = 2_592_000_000
 /** Signups for one service. What comes on top is not saved, and that is said. */
 const MOST = 100
 
+/** What was sent from this page, by key: also what could not be saved. @type {Record<string, Signup>} */
+const own = {}
+
 /** @type {(service: string) => string[]} */
 const keysOf = service => {
+  let kept
   try {
-    return Object.keys(localStorage).filter(key => key.startsWith(`waitlist ${service} `))
-  } catch {
-    return []
-  }
+    kept = localStorage
+  } catch {}
+  return Object.keys({ ...kept, ...own }).filter(key => key.startsWith(`waitlist ${service} `))
 }
 
 /** @type {(key: string, value: object | null) => boolean} */
 const write = (key, value) => {
+  if (value === null) delete own[key]
   try {
     if (value === null) localStorage.removeItem(key)
     else localStorage.setItem(key, JSON.stringify(value))
@@ -68,10 +73,11 @@ const write = (key, value) => {
  * @type {(key: string) => Signup | null}
  */
 const read = key => {
+  if (own[key]) return own[key]
   try {
     const { name, email, time } = JSON.parse(localStorage.getItem(key) ?? '')
     const isSignup = name.length <= 200 && email.length <= 255 && address.test(email)
-    if (isSignup && Math.abs(Date.now() - time) < KEPT) return { key, name, email, time }
+    if (isSignup && Math.abs(Date.now() - time) < KEPT) return { key, name, email, place: 'kept' }
   } catch {}
   write(key, null)
   return null
@@ -187,7 +193,6 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** @type {Promise<void> | undefined} */ #asking
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #slow
   /** What was sent here last and has no answer. @type {Signup | null} */ #mine = null
-  /** Whether that is in the storage. */ #isKept = false
   /** Whether the visitor looks on. */ #isWatched = false
   /** Not before this time is anything sent. */ #until = 0
   /** Whether that is since there were too many attempts. @type {boolean | undefined} */ #isLimited
@@ -393,12 +398,12 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
       this.#say('ready', '')
       return wrong[0]?.focus()
     }
-    // What was sent before from here, and waits, is replaced: its address may have been the mistake.
-    if (this.#mine) write(this.#mine.key, null)
     const [name, email, time] = [this.#name.value.trim(), this.#email.value.trim(), Date.now()]
     const key = `waitlist ${this.#service} ${time} ${Math.random().toString(36).slice(2)}`
-    this.#mine = { key, name, email, time, query: location.search }
-    this.#isKept = keysOf(this.#service).length < MOST && write(key, { name, email, time })
+    // The same address takes the place of what waits. Another one may be that of somebody else.
+    if (this.#mine?.email === email) write(this.#mine.key, null)
+    const isKept = keysOf(this.#service).length < MOST && write(key, { name, email, time })
+    this.#mine = own[key] = { key, name, email, query: location.search, place: isKept ? 'kept' : 'notKept' }
     this.#wait = 0
     this.#say('sending', this.#sentences.sending)
     this.#slow = setTimeout(() => this.#say('sending', this.#sentences.slow), 4_000)
@@ -413,11 +418,13 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   async #flush(asked = '') {
     clearTimeout(this.#timer)
     const mine = this.#mine
-    const left = this.#until - Date.now()
+    const left = this.#until - performance.now()
     if (left > 0) return this.#rest(left)
-    const others = keysOf(this.#service).filter(key => key !== mine?.key)
+    // In any order, so that one which always fails holds up no other for long.
+    const others = keysOf(this.#service).sort(() => Math.random() - 0.5)
     let isElsewhere = false
-    for (const signup of [mine, ...others.map(read)]) {
+    for (const key of mine ? [mine.key, ...others] : others) {
+      const signup = read(key)
       if (signup === null) continue
       const answer = await alone(signup.key, () => this.#deliver(signup, signup.key === asked))
       if (answer === null) isElsewhere = true
@@ -430,9 +437,9 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** @param {Signup} signup @param {Later} later */
   #postpone(signup, { again, isLimited }) {
-    this.#until = Date.now() + again * 1_000
+    this.#until = performance.now() + again * 1_000
     this.#isLimited = isLimited
-    if (!this.#mine) this.#tellOf(signup, 'ready', this.#sentences.kept)
+    if (!this.#mine) this.#tellOf(signup, 'ready', this.#sentences[signup.place])
     // Waits are doubled, up to five minutes. Not all who met the same outage come back at the same moment.
     this.#wait = Math.min(2 * this.#wait || 2_000, 300_000)
     this.#rest(Math.max(again * 1_000, this.#wait * (0.75 + Math.random() / 2)))
@@ -440,9 +447,8 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** @param {number} milliseconds @returns {void} */
   #rest(milliseconds) {
-    const { kept, notKept } = this.#sentences
     if (this.#mine && this.#isLimited) return this.#countDown()
-    if (this.#mine) this.#say('kept', this.#isKept ? kept : notKept)
+    if (this.#mine) this.#say('kept', this.#sentences[this.#mine.place])
     this.#later(() => this.#flush(), milliseconds)
   }
 
@@ -454,8 +460,8 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** Says how long it takes until the next attempt, and makes that. @returns {void} */
   #countDown() {
-    const left = Math.ceil((this.#until - Date.now()) / 1_000)
-    if (left <= 0) return void this.#flush()
+    const left = Math.ceil((this.#until - performance.now()) / 1_000)
+    if (left <= 0 || !this.#mine) return void this.#flush()
     const [value, unit] = left > 90 ? [Math.ceil(left / 60), 'minute'] : [left, 'second']
     const wait = new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
     const sentence = this.#sentences.tooMany.replace('{wait}', wait)
@@ -513,8 +519,9 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** The answer to what was sent here may come from another tab. @param {StorageEvent} event */
   #learn({ key, newValue }) {
+    if (newValue === null) delete own[key ?? '']
     const mine = this.#mine
-    if (mine === null || key !== mine.key || newValue === null) return
+    if (newValue === null || key !== mine?.key) return
     const { answer } = JSON.parse(newValue)
     if (answer) this.#tell(mine, answer)
   }
@@ -522,9 +529,11 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** @param {Signup} signup @param {Definite} answer */
   #tell(signup, answer, isSender = false) {
     const words = this.#sentences
-    const isMine = signup.key === this.#mine?.key
+    let isMine = signup.key === this.#mine?.key
     if (isMine) this.#mine = null
     else if (!isSender) return
+    // Somebody else may have begun to type.
+    isMine &&= this.#email.value.trim() === signup.email
     if ('refused' in answer) {
       const sentence = sentenceOf(answer.refused)
       if (!isMine) return this.#tellOf(signup, 'failed', sentence)
