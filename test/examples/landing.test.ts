@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import { build } from 'esbuild'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { formScript } from '../../src/form/script.ts'
+import { formScript, sentences } from '../../src/form/script.ts'
 import { hashSource } from '../../src/pages/frame.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -62,7 +62,7 @@ describe('the landing page, on another origin than its service', { skip, timeout
   }
 
   for (const width of [320, 768, 1280]) {
-    test(`nothing moves while it loads and when it thanks, and it has at most 60 kB: ${width} px`, async t => {
+    test(`nothing moves while it loads, waits, keeps a signup and thanks, and it has at most 60 kB: ${width} px`, async t => {
       const { page, origin, origins, service, complaints } = await opened(t, { viewport: { width, height: 900 } })
       let bytes = 0
       page.on('requestfinished', async request => {
@@ -76,11 +76,18 @@ describe('the landing page, on another origin than its service', { skip, timeout
       assert.ok(bytes > 10_000 && bytes < 60_000, `${bytes} bytes`)
       const height = () => page.evaluate('document.documentElement.scrollHeight')
       const before = await height()
+      // The visitor does nothing while the form says one thing after the other.
+      const fails = Promise.withResolvers<void>()
+      await page.route('**/api/waitlist', route => fails.promise.then(() => route.abort()), { times: 1 })
       await page.getByRole('button', { name: 'Join the waitlist' }).click()
+      await page.getByText(sentences.slow!).waitFor()
+      assert.deepEqual(complaints, [])
+      fails.resolve()
+      await page.getByText(sentences.kept!).waitFor()
+      assert.equal(await height(), before)
       await page.getByText('We will write to ada@example.com when it is your turn.').waitFor()
       assert.equal(await height(), before)
       assert.equal(await page.evaluate('shifts'), 0)
-      assert.deepEqual(complaints, [])
       assert.deepEqual([...origins].filter(each => each !== 'null').sort(), [origin, service.baseUrl].sort())
     })
   }
