@@ -89,10 +89,8 @@ export interface Destinations {
  *
  * @throws {OperatorError} when one cannot be opened as configured; then nothing is left open.
  */
-export async function openDestinations(
-  { provider, providerExisting: existing, webhook, mail, channels, providerTimeout: timeout, service }: Config,
-  redis: RedisLocation | null = null,
-): Promise<Destinations> {
+export async function openDestinations(config: Config, redis: RedisLocation | null = null): Promise<Destinations> {
+  const { provider, providerExisting: existing, webhook, mail, providerTimeout: timeout } = config
   // First, since the files of mails may be wrong, and nothing may be left open then.
   const own = [
     webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
@@ -101,27 +99,29 @@ export async function openDestinations(
   const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
-  const chats = await openChannels(channels, service)
+  const channels = await openChannels(config)
   const ofEvents = [opened?.automation, ...own].filter(each => each != null)
   return {
     provider: opened,
     own,
     ofEvents,
-    channels: chats,
-    names: [...ofEvents, ...chats].map(({ name }) => name),
+    channels,
+    names: [...ofEvents, ...channels].map(({ name }) => name),
     async close() {
-      await Promise.all([opened, ...own, ...chats].map(each => each?.close()))
+      await Promise.all([opened, ...own, ...channels].map(each => each?.close()))
     },
   }
 }
 
-async function openChannels({ slack, discord }: Config['channels'], name: string): Promise<readonly Channel[]> {
+async function openChannels(config: Config): Promise<readonly Channel[]> {
+  const { slack, discord } = config.channels
   if (slack === undefined && discord === undefined) return []
   const chats = await import('../destinations/chat.ts')
-  const service = name === settings.SERVICE_NAME.default ? null : name
+  const service = config.service === settings.SERVICE_NAME.default ? null : config.service
+  const common = { service, distance: config.chatInterval, withNames: config.chatNames }
   return [
-    slack && chats.chat(chats.slack, { url: slack, service }),
-    discord && chats.chat(chats.discord, { url: discord, service }),
+    slack && chats.chat(chats.slack, { url: slack, ...common }),
+    discord && chats.chat(chats.discord, { url: discord, ...common }),
   ].filter(each => typeof each === 'object')
 }
 

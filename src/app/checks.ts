@@ -59,7 +59,7 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
     ])
     const set = [provider?.name, ...names]
     const results = [database, ...others, ...reached]
-    return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(config)))] : results
+    return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(channels)))] : results
   } finally {
     await Promise.all([challenge?.close(), destinations.close()])
   }

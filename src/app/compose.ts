@@ -13,6 +13,7 @@ import { digests } from '../waitlist/delivery/digest.ts'
 import { events } from '../waitlist/delivery/events.ts'
 import { handOver } from '../waitlist/delivery/handover.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
+import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { fillingMailboxes } from '../waitlist/upkeep/fill-mailboxes.ts'
@@ -76,14 +77,13 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   try {
     if (http.status === 'rejected') throw http.reason
     const outbound = new AbortController()
-    const lateAfter = lateness(config)
+    const lateAfter = lateness(channels)
     const title = config.provider?.vendor.title ?? ''
     const alerts = outages({ store, channels, signal: outbound.signal })
     const announce = () => {
       for (const { loop } of eventOutboxes) loop.wake()
     }
     const parts = { store, log, announce }
-    const { chatInterval: distance, chatNames: withNames } = config
     const eventOutboxes = [
       ...ofEvents.map(destination => {
         const { name } = destination
@@ -92,7 +92,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       }),
       ...channels.map(channel => {
         const about = { name: channel.name, called: channel.title, keeps: 'events' } as const
-        return digests({ ...parts, channel, distance, withNames, onStateChange: alerts.of(about) })
+        return digests({ ...parts, channel, onStateChange: alerts.of(about) })
       }),
     ]
     const handing =
@@ -183,11 +183,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
 }
 
-/** Returns after how many milliseconds what waits for a destination is late. A chat is told once in its interval. */
+/** Returns after how many milliseconds what waits for a destination is late. A channel is told once in its interval. */
 export const lateness =
-  ({ channels, chatInterval }: Config) =>
+  (channels: readonly Channel[]) =>
   (destination: string): number =>
-    LATE + (Object.hasOwn(channels, destination) ? chatInterval : 0)
+    LATE + (channels.find(({ name }) => name === destination)?.distance ?? 0)
 
 /** The same provider; counts how its calls end. */
 function counting(provider: Provider, telemetry: Telemetry | null): Provider {

@@ -1,16 +1,19 @@
-import { typed } from '../invocation.ts'
 import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
-import type { Alert, Channel, DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
-import { undirected, unlinked } from './names.ts'
+import type { Channel, DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
+import { oneLine, unlinked } from './names.ts'
+import { sentenceOf } from './sentences.ts'
 
 export interface ChatSettings {
   /** Where the chat takes messages for one channel: http or https, with a path and perhaps a query. It is a secret. */
   readonly url: string
   /** What a message begins with; null: nothing. */
   readonly service: string | null
+  /** As for `Channel`. */
+  readonly distance: number
+  readonly withNames: boolean
 }
 
 /** What distinguishes one chat from another. */
@@ -82,86 +85,12 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   return {
     name,
     title,
+    distance: settings.distance,
+    withNames: settings.withNames,
     async tell(alert, signal): Promise<DeliveryResult> {
       return (await send(sentenceOf(alert, quote), signal)) ?? { is: 'delivered' }
     },
     check: signal => send('waitlist check: this works', signal),
     close,
   }
-}
-
-const grouped = new Intl.NumberFormat('en')
-
-function sentenceOf(alert: Alert, quote: (text: string) => string): string {
-  const called = 'called' in alert ? quote(alert.called) : ''
-  switch (alert.is) {
-    case 'joined':
-      return `${joined(alert, quote)}${inAll(alert)}${inDoubt(alert)}`
-    case 'holding':
-      return `Signups are being held: ${held(alert)} (${reasonsOf(alert)}): see ${typed('waitlist held')}`
-    case 'not holding':
-      return `No more signups are being held: ${held(alert)}${alert.held.length === 0 ? '' : `, see ${typed('waitlist held')}`}`
-    case 'refusing':
-      return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
-    case 'storing':
-      return 'Signups are stored again'
-    case 'late':
-      return `Deliveries to ${called} are late, the oldest by more than an hour: see ${typed('waitlist deliveries')}`
-    case 'on time':
-      return `Deliveries to ${called} are on time again`
-    case 'answering':
-      return `${capital(called)} answers again: the ${alert.keeps} that were kept are ${completed[alert.keeps]} now`
-    default: {
-      const what = alert.is === 'misconfigured' ? 'refuses our settings' : 'does not answer'
-      return `${capital(called)} ${what}: ${alert.keeps} are kept and ${completed[alert.keeps]} later`
-    }
-  }
-}
-
-type Held = Alert & { readonly is: 'holding' | 'not holding' }
-
-function held({ held }: Held): string {
-  const count = held.reduce((sum, { count }) => sum + count, 0)
-  return count === 0 ? 'none waits for you' : count === 1 ? '1 waits for you' : `${grouped.format(count)} wait for you`
-}
-
-const reasonsOf = ({ held }: Held): string =>
-  held.map(({ reason, count }) => `${reason} ${grouped.format(count)}`).join(', ')
-
-const completed = { signups: 'completed', events: 'delivered' }
-
-const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
-
-type Joined = Alert & { readonly is: 'joined' }
-
-/** "37 people", "Ada Lovelace", "Ada Lovelace and Grace Hopper", "Ada Lovelace, Grace Hopper and 35 more". */
-function joined({ people, names }: Joined, quote: (text: string) => string): string {
-  const parts = names.map(name => quote(shown(name)))
-  const others = people - parts.length
-  if (parts.length === 0) parts.push(people === 1 ? '1 person' : `${grouped.format(people)} people`)
-  else if (others > 0) parts.push(`${grouped.format(others)} more`)
-  const last = parts.pop()
-  return `${parts.length === 0 ? last : `${parts.join(', ')} and ${last}`} joined the waitlist`
-}
-
-const inAll = ({ total }: Joined): string => (total === null ? '' : `, ${grouped.format(total)} in all`)
-
-/** A chat cannot drop a repetition, so readers are told that there may be one. */
-function inDoubt({ people, doubtful }: Joined): string {
-  if (doubtful === 0) return ''
-  return ` (${doubtful === people ? '' : `${grouped.format(doubtful)} of them `}may have been announced before)`
-}
-
-/** Code points of a name: ten of them fit into a message, however they are escaped. */
-const LONGEST_NAME = 40
-
-const oneLine = (text: string): string =>
-  undirected(text)
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')
-    .trim()
-
-function shown(name: string): string {
-  const line = oneLine(name)
-  const characters = [...line]
-  return characters.length <= LONGEST_NAME ? line : `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
 }

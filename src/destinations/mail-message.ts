@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { escapeHtml } from '../pages/html.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
-import type { MailSettings } from './mail-settings.ts'
+import type { Mailbox, MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
 import { filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
 
@@ -19,7 +19,7 @@ const WORD_JOINER = '\u2060'
 const LARGEST_FILE = 256 * 1024
 
 /**
- * Returns a function that makes all bytes of one mail (RFC 5322), whatever the name is; lines end as SMTP has them.
+ * Returns a function that makes all bytes of one mail, whatever the name is.
  *
  * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
  */
@@ -29,31 +29,52 @@ export function mailWriter({
   textFile,
   htmlFile,
   service,
-}: Omit<MailSettings, 'server' | 'rate' | 'heloName'>) {
+}: Pick<MailSettings, 'from' | 'subject' | 'textFile' | 'htmlFile' | 'service'>) {
   const textTemplate = textFile === null ? WELCOME_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
   const ownHtml = textFile === null ? WELCOME_HTML : null
   const htmlTemplate = htmlFile === null ? ownHtml : readTemplate('MAIL_HTML_FILE', htmlFile)
-  const domain = from.address.slice(from.address.indexOf('@') + 1)
 
   return ({ id, name: typed, email }: Recipient): Promise<Buffer> => {
     const name = unlinked(undirected(typed), WORD_JOINER)
     const values = { name, email, service }
     const asItIs = (value: string): string => value
-    const composer = new MailComposer({
-      from: { name: inHeader(from.name), address: from.address },
-      to: { name: inHeader(name), address: email },
-      subject: inHeader(filled(subject, values, asItIs)),
+    return bytesOf({
+      ...{ id, from },
+      to: { name, address: email },
+      subject: filled(subject, values, asItIs),
       text: filled(textTemplate, values, asItIs),
       ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escapeHtml) }),
-      messageId: `<${id}@${domain}>`,
-      date: new Date(),
-      // RFC 3834 §5: so that nobody's holiday notice answers it.
-      headers: { 'Auto-Submitted': 'auto-generated' },
-      disableFileAccess: true,
-      disableUrlAccess: true,
     })
-    return composer.compile().build()
   }
+}
+
+/** What a mail says, whatever its texts are. */
+interface Content {
+  /** As of `Recipient`. */
+  readonly id: string
+  readonly from: Mailbox
+  readonly to: Mailbox
+  readonly subject: string
+  readonly text: string
+  readonly html?: string
+}
+
+/** All bytes of one mail (RFC 5322); lines end as SMTP has them. */
+export function bytesOf({ id, from, to, subject, text, html }: Content): Promise<Buffer> {
+  const composer = new MailComposer({
+    from: { name: inHeader(from.name), address: from.address },
+    to: { name: inHeader(to.name), address: to.address },
+    subject: inHeader(subject),
+    text,
+    ...(html === undefined ? {} : { html }),
+    messageId: `<${id}@${from.address.slice(from.address.indexOf('@') + 1)}>`,
+    date: new Date(),
+    // RFC 3834 §5: so that nobody's holiday notice answers it.
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return composer.compile().build()
 }
 
 /** @throws {OperatorError} */

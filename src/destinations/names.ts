@@ -8,3 +8,9 @@ export const unlinked = (text: string, joiner: string): string => text.replaceAl
 
 /** Without the characters that would show what follows backwards. */
 export const undirected = (text: string): string => text.replaceAll(/\p{Bidi_Control}/gu, '')
+
+/** Without the characters that would begin another line, too. */
+export const oneLine = (text: string): string =>
+  undirected(text)
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')
+    .trim()

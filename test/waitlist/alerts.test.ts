@@ -21,6 +21,8 @@ function channel(name = 'chat', answersAtOnce = false) {
   const port: Channel = {
     name,
     title: name,
+    distance: MINUTE,
+    withNames: false,
     tell(said) {
       news.push(said)
       return answersAtOnce ? Promise.resolve({ is: 'delivered' }) : new Promise(resolve => answers.push(resolve))

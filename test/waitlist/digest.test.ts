@@ -22,10 +22,12 @@ async function scene(t: TestContext) {
     told,
     answers,
     joins: (count = 1) => Promise.all(Array.from({ length: count }, joins)),
-    process(more: Partial<Parameters<typeof digests>[0]> = {}, tell?: Channel['tell']) {
+    process(more: Partial<Parameters<typeof digests>[0]> = {}, tell?: Channel['tell'], withNames = false) {
       const channel: Channel = {
         name: 'chat',
         title: 'The chat',
+        distance: DISTANCE,
+        withNames,
         async tell(...all) {
           told.push({ at: here.clock.now, news: all[0] })
           return tell === undefined ? (answers.shift() ?? { is: 'delivered' }) : tell(...all)
@@ -33,7 +35,7 @@ async function scene(t: TestContext) {
         check: async () => null,
         close: async () => {},
       }
-      const { loop } = digests({ ...parts, channel, distance: DISTANCE, withNames: false, ...more })
+      const { loop } = digests({ ...parts, channel, ...more })
       t.after(() => loop.stop(0))
       return loop
     },
@@ -70,7 +72,7 @@ describe('a channel that is told', { timeout: 60_000 }, () => {
   test('names are told only if they are asked for', async t => {
     const here = await scene(t)
     await here.joins(12)
-    await here.pass(1, here.process({ withNames: true }))
+    await here.pass(1, here.process({}, undefined, true))
     await here.joins()
     await here.pass(60, here.process())
     assert.deepEqual(here.news(), [joined(12, 12, 0, Array(10).fill('Ada Lovelace')), joined(1, 13)])

@@ -18,9 +18,6 @@ const COUNT_TIMEOUT = 5_000
 export interface DigestsParts extends Omit<DispatcherParts, 'store'> {
   readonly store: Pick<Outbox, 'claimDigest' | 'settleDigest'> & Pick<Upkeep, 'countListed'>
   readonly channel: Channel
-  /** The minimum between two digests, in milliseconds. */
-  readonly distance: number
-  readonly withNames: boolean
 }
 
 /** One attempt at a digest. */
@@ -37,11 +34,12 @@ interface Attempt extends Leased {
  * | refused   | are abandoned                                                               |
  * | a failure | see `judgeFailure`; the next digest has them again, and those who came since |
  *
- * A chat does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message
+ * A channel does not recognise a repetition. So that nobody is left out, what may have arrived is told again, and the message
  * says how many of those it counts may have been counted before.
  */
 export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt> {
-  const { store, channel, distance, withNames, clock = () => performance.now() } = parts
+  const { store, channel, clock = () => performance.now() } = parts
+  const { distance, withNames } = channel
   let attempts = 0
   let claimAt = Number.NEGATIVE_INFINITY
 

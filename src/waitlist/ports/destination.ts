@@ -90,11 +90,15 @@ export type Alert =
 /** Why nothing should wait for a destination: it does not answer, or refuses our settings. */
 export type Outage = 'unreachable' | 'misconfigured'
 
-/** A chat that is told how the waitlist grows. */
+/** A chat, or the owner's mailbox, that is told how the waitlist grows. */
 export interface Channel {
   readonly name: string
-  /** For the log. */
+  /** What people call it, within a sentence. */
   readonly title: string
+  /** The minimum between two digests, in milliseconds. */
+  readonly distance: number
+  /** Whether it is told names. */
+  readonly withNames: boolean
   /** Sends one message. `signal` aborts the call. Never rejects. */
   tell(alert: Alert, signal: AbortSignal): Promise<DeliveryResult>
   /** Sends a message that says that it is a test: null when it arrived. Never rejects. */
