@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
+import type { MailServer } from '../destinations/mail-server.ts'
 import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
@@ -92,14 +93,15 @@ export interface Destinations {
 export async function openDestinations(config: Config, redis: RedisLocation | null = null): Promise<Destinations> {
   const { provider, providerExisting: existing, webhook, mail, providerTimeout: timeout } = config
   // First, since the files of mails may be wrong, and nothing may be left open then.
+  const mailServer = mail && (await import('../destinations/mail-server.ts')).mailServer(mail)
   const own = [
     webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
-    mail && (await import('../destinations/mail.ts')).mail(mail),
-  ].filter(each => each !== null)
+    mailServer && mail?.welcomes && (await import('../destinations/mail.ts')).mail(mail, mailServer),
+  ].filter(each => typeof each === 'object' && each !== null)
   const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
-  const channels = await openChannels(config)
+  const channels = await openChannels(config, mailServer)
   const ofEvents = [opened?.automation, ...own].filter(each => each != null)
   return {
     provider: opened,
@@ -113,16 +115,22 @@ export async function openDestinations(config: Config, redis: RedisLocation | nu
   }
 }
 
-async function openChannels(config: Config): Promise<readonly Channel[]> {
-  const { slack, discord } = config.channels
-  if (slack === undefined && discord === undefined) return []
-  const chats = await import('../destinations/chat.ts')
+async function openChannels(config: Config, mailServer: MailServer | null): Promise<readonly Channel[]> {
+  const { mail, chatInterval, chatNames: withNames, ownerMailInterval } = config
+  const { slack, discord, 'owner-mail': to } = config.channels
   const service = config.service === settings.SERVICE_NAME.default ? null : config.service
-  const common = { service, distance: config.chatInterval, withNames: config.chatNames }
-  return [
-    slack && chats.chat(chats.slack, { url: slack, ...common }),
-    discord && chats.chat(chats.discord, { url: discord, ...common }),
-  ].filter(each => typeof each === 'object')
+  const channels: Channel[] = []
+  if (slack !== undefined || discord !== undefined) {
+    const chats = await import('../destinations/chat.ts')
+    const common = { service, distance: chatInterval, withNames }
+    if (slack !== undefined) channels.push(chats.chat(chats.slack, { url: slack, ...common }))
+    if (discord !== undefined) channels.push(chats.chat(chats.discord, { url: discord, ...common }))
+  }
+  if (to !== undefined && mail !== null && mailServer !== null) {
+    const { ownerMail } = await import('../destinations/owner-mail.ts')
+    channels.push(ownerMail(mailServer, { from: mail.from, to, service, distance: ownerMailInterval }))
+  }
+  return channels
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
-import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
+import { heloNameOf, type Mailbox, type MailSettings } from '../destinations/mail-settings.ts'
 import type { DomainFiles } from '../domains/list.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
@@ -32,11 +32,17 @@ export interface Config extends HttpSettings {
   readonly providerExisting: ValuesOf<typeof settings>['PROVIDER_EXISTING']
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
   readonly mail: MailSettings | null
-  /** Channels by the name of their chat; the addresses are secret. */
-  readonly channels: { readonly slack?: string | undefined; readonly discord?: string | undefined }
-  /** Milliseconds between two messages to a channel. */
+  /** Channels by their name. The addresses of chats are secret; a mailbox needs `mail`. */
+  readonly channels: {
+    readonly slack?: string | undefined
+    readonly discord?: string | undefined
+    readonly 'owner-mail'?: Mailbox | undefined
+  }
+  /** Milliseconds between two messages to a chat. */
   readonly chatInterval: number
   readonly chatNames: boolean
+  /** Milliseconds between two mails to the owner about those who joined. */
+  readonly ownerMailInterval: number
   readonly eventName: string
   /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
   readonly keepDeliveries: number | null
@@ -97,6 +103,9 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   if (mailServer !== undefined && given(env, 'MAIL_FROM') === undefined) {
     mistakes.push('MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender')
   }
+  if (values.OWNER_MAIL !== undefined && given(env, 'SMTP_URL') === undefined) {
+    mistakes.push('SMTP_URL is missing: mails to OWNER_MAIL need a mail server')
+  }
   const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
 
   const config: Config = {
@@ -126,9 +135,14 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     providerExisting: values.PROVIDER_EXISTING,
     webhook,
     mail,
-    channels: { slack: values.SLACK_WEBHOOK_URL, discord: values.DISCORD_WEBHOOK_URL },
+    channels: {
+      slack: values.SLACK_WEBHOOK_URL,
+      discord: values.DISCORD_WEBHOOK_URL,
+      'owner-mail': values.OWNER_MAIL,
+    },
     chatInterval: values.CHAT_INTERVAL,
     chatNames: values.CHAT_NAMES,
+    ownerMailInterval: values.OWNER_MAIL_INTERVAL,
     eventName: values.EVENT_NAME,
     keepDeliveries: values.KEEP_DELIVERIES ?? null,
     admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
@@ -194,6 +208,7 @@ const mailSettings = (
 ): MailSettings => ({
   server,
   from,
+  welcomes: values.MAIL_WELCOME,
   subject: values.MAIL_SUBJECT,
   textFile: values.MAIL_TEXT_FILE ?? null,
   htmlFile: values.MAIL_HTML_FILE ?? null,
@@ -237,7 +252,7 @@ async function warningsFor(config: Config, env: Environment): Promise<readonly s
         'there. Set it to the address of your receiver.',
     )
   }
-  if (mail !== null && mail.service === settings.SERVICE_NAME.default) {
+  if (mail?.welcomes && mail.service === settings.SERVICE_NAME.default) {
     warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
   }
   if (tls === null && !cookie.secure) {
@@ -317,7 +332,7 @@ function* challengeWarnings(
   }
 }
 
-/** The chats that are told. */
+/** The channels that are told. */
 const namesOf = (channels: Config['channels']): string[] =>
   Object.entries(channels).flatMap(([name, url]) => (url === undefined ? [] : [name]))
 
@@ -346,6 +361,7 @@ export function inForce(config: Config): Record<string, unknown> {
     ...(config.messagesFile !== null && { messages: config.messagesFile }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
+    ...(mail?.welcomes === false && { welcomeMails: false }),
     channels: namesOf(config.channels).join(', ') || 'none',
     event: config.eventName,
   }

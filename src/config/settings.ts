@@ -61,8 +61,8 @@ const chatUrl = {
   },
 }
 
-/** The settings that name a channel. */
-const CHANNELS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
+/** The settings that name a chat. */
+const CHATS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
 
 /**
  * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares
@@ -223,19 +223,20 @@ export const settings = {
   },
   DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
   CHAT_INTERVAL: {
-    meaning: 'The minimum time between two messages to a channel; all who join in between share one.',
+    meaning: 'The minimum time between two messages to a chat; all who join in between share one.',
     default: '1m',
-    needs: CHANNELS,
+    needs: CHATS,
     ...duration('1s', '1d'),
   },
   CHAT_NAMES: {
-    meaning: 'Whether channels are told up to ten names, too. Email addresses are never told.',
+    meaning: 'Whether chats are told up to ten names, too. Email addresses are never told.',
     default: 'false',
-    needs: CHANNELS,
+    needs: CHATS,
     ...yesOrNo,
   },
   SMTP_URL: {
-    meaning: 'Mail server through which every new contact is sent a welcome mail (docs/events.md).',
+    meaning:
+      'Mail server through which mails are sent: a welcome mail to every new contact, and yours (docs/events.md).',
     allowed: smtpUrlAllowed,
     read: readSmtpUrl,
   },
@@ -245,15 +246,21 @@ export const settings = {
     allowed: mailboxAllowed,
     read: readMailbox,
   },
+  MAIL_WELCOME: {
+    meaning: 'Whether every new contact is sent a welcome mail.',
+    default: 'true',
+    needs: 'SMTP_URL',
+    ...yesOrNo,
+  },
   MAIL_SUBJECT: {
-    meaning: 'Their subject, in which {name}, {email} and {service} are filled in.',
+    meaning: 'Its subject, in which {name}, {email} and {service} are filled in.',
     default: '{service}: you are on the list',
     needs: 'SMTP_URL',
     allowed: subjectAllowed,
     read: readSubject,
   },
   MAIL_TEXT_FILE: {
-    meaning: 'File with their text (UTF-8), in which the same is filled in.',
+    meaning: 'File with its text (UTF-8), in which the same is filled in.',
     unset: 'a short text',
     needs: 'SMTP_URL',
     ...file,
@@ -269,6 +276,17 @@ export const settings = {
     default: '60',
     needs: 'SMTP_URL',
     ...whole(1, 6_000),
+  },
+  OWNER_MAIL: {
+    meaning: 'Your own address, which is mailed how many joined, and what is wrong (docs/events.md).',
+    allowed: mailboxAllowed,
+    read: readMailbox,
+  },
+  OWNER_MAIL_INTERVAL: {
+    meaning: 'The minimum time between two mails about those who joined; all who join in between share one.',
+    default: '1h',
+    needs: 'OWNER_MAIL',
+    ...duration('1s', '7d'),
   },
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',

@@ -20,6 +20,8 @@ export interface Mailbox {
 export interface MailSettings {
   readonly server: SmtpLocation
   readonly from: Mailbox
+  /** Whether every new contact is sent one. */
+  readonly welcomes: boolean
   readonly subject: string
   /** Paths of files; null: the text of our own, and no HTML. */
   readonly textFile: string | null

@@ -28,7 +28,7 @@ const realTime: Clock = {
 
 /**
  * Who goes first: what continues an attempt, so that what was begun is completed even under overload; then what a visitor
- * waits for; last what nobody waits for.
+ * or the owner waits for; last what nobody waits for.
  */
 const ranks = ['continues', 'visitor', 'backlog'] as const
 export type Rank = (typeof ranks)[number]

@@ -78,6 +78,9 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
   SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
   MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
+  MAIL_WELCOME: ['seCret', 'no'],
+  OWNER_MAIL: ['seCret', 'seCret@host', 'me@example.com, seCret@example.com', 'Me <me@example.com>\r\nBcc: seCret'],
+  OWNER_MAIL_INTERVAL: ['seCret', '3600', '0s', '8d'],
   MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
   KEEP_DELIVERIES: ['seCret', '0', '30', '23h', '36501d', '90000001ms'],
   TRACK_SOURCES: ['seCret', 'yes', '1'],
@@ -101,6 +104,8 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
   LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
 }
+
+const mailing = { SMTP_URL: 'smtps://me:secret@smtp.example.com', MAIL_FROM: 'hello@example.com' }
 
 describe('the configuration', () => {
   test('with nothing set it is complete: every default of the design', async () => {
@@ -129,7 +134,8 @@ describe('the configuration', () => {
       holds: null,
       domains: null,
       webhook: null,
-      channels: { slack: undefined, discord: undefined },
+      channels: { slack: undefined, discord: undefined, 'owner-mail': undefined },
+      ownerMailInterval: 3_600_000,
       chatInterval: 60_000,
       chatNames: false,
       mail: null,
@@ -272,6 +278,10 @@ describe('the configuration', () => {
       [{ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: `${secret}  ${secret}` }, { webhook }],
       [{ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }, { channels: { slack, discord } }],
       [{ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }, { chatInterval: 3_600_000 }],
+      [
+        { ...mailing, OWNER_MAIL: 'Me <me@example.com>', OWNER_MAIL_INTERVAL: '1d' },
+        { channels: { 'owner-mail': { name: 'Me', address: 'me@example.com' } }, ownerMailInterval: 86_400_000 },
+      ],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
       [{ SHUTDOWN_DELAY: '500ms' }, { shutdownDelay: 500 }],
       [{ SHUTDOWN_DELAY: '2s' }, { shutdownDelay: 2_000 }],
@@ -318,6 +328,11 @@ describe('contradictions', () => {
       'a Cap without a site key',
       { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x', CHALLENGE_URL: 'https://cap.example.com/siteverify' },
       /^CHALLENGE_URL must be the address of your Cap with the site key/,
+    ],
+    [
+      'a mailbox without a mail server',
+      { OWNER_MAIL: 'me@example.com' },
+      /^SMTP_URL is missing: mails to OWNER_MAIL need a mail server$/,
     ],
     ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
@@ -470,10 +485,12 @@ describe('warnings', () => {
       },
       [/^CUSTOMERIO_APP_BASE_URL has no effect without CUSTOMERIO_APP_KEY/],
     ],
+    ['mails of a service without a name', { ...tls, ...mailing }, [/^SERVICE_NAME is not set/]],
+    ['mails to its owner alone', { ...tls, ...mailing, MAIL_WELCOME: 'false', OWNER_MAIL: 'me@example.com' }, []],
     [
-      'mails of a service without a name',
-      { ...tls, SMTP_URL: 'smtps://me:secret@smtp.example.com', MAIL_FROM: 'me@example.com' },
-      [/^SERVICE_NAME is not set/],
+      'an interval without a mailbox',
+      { ...tls, OWNER_MAIL_INTERVAL: '5m' },
+      [/^OWNER_MAIL_INTERVAL has no effect without OWNER_MAIL\./],
     ],
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]

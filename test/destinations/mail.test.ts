@@ -46,6 +46,7 @@ type More = Omit<Partial<MailSettings>, 'server'> & { readonly server?: Partial<
 function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 'host' | 'port'>, more: More = {}) {
   const destination = mail({
     from: { name: 'Acme', address: 'hello@acme.example' },
+    welcomes: true,
     subject: '{service}: you are on the list',
     textFile: null,
     htmlFile: null,

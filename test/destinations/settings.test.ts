@@ -231,6 +231,7 @@ describe('the configuration of mails', () => {
     assert.deepEqual(result.config.mail, {
       server: { host: 'mail.example.com', port: 587, secure: false, login },
       from: { name: '', address: 'hello@example.com' },
+      welcomes: true,
       subject: '{service}: you are on the list',
       textFile: null,
       htmlFile: null,
@@ -267,8 +268,8 @@ describe('the configuration of mails', () => {
   })
 
   test('without a server the others have no effect, and a warning says so', async () => {
-    const names = ['MAIL_FROM', 'MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'MAIL_RATE']
-    const values = ['hello@example.com', 'Hi', '/nowhere', '/nowhere', '10']
+    const names = ['MAIL_FROM', 'MAIL_WELCOME', 'MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'MAIL_RATE']
+    const values = ['hello@example.com', 'false', 'Hi', '/nowhere', '/nowhere', '10']
     const result = await readConfig(Object.fromEntries(names.map((name, i) => [name, values[i]])))
     assert.ok('config' in result)
     assert.equal(result.config.mail, null)

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import PostalMime from 'postal-mime'
 import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
 import { balancers } from '../harness/balancers.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load, visit } from '../harness/load.ts'
+import { startMailServer } from '../harness/mail-server.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { completedAt, contactsIn, endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, runProgram, until } from '../harness/program.ts'
@@ -48,14 +50,10 @@ describe('what is pending at a vendor is shared', { concurrency: true, timeout: 
 
 const INTERVAL = 1
 
-interface Message {
-  readonly at: number
-  readonly text: string
-}
-
 /** A chat that takes what its vendor would take. */
 async function startChat(t: TestContext, fake: Fake) {
-  const messages: Message[] = []
+  const times: number[] = []
+  const texts: string[] = []
   const refused: string[] = []
   const { url } = await startReceiver(t, received => {
     const text = fake.read(received)
@@ -63,10 +61,24 @@ async function startChat(t: TestContext, fake: Fake) {
       refused.push(received.text)
       return { status: 400 }
     }
-    messages.push({ at: performance.now(), text })
+    times.push(performance.now())
+    texts.push(text)
     return fake.accepted
   })
-  return { messages, refused, url: url + fake.path, texts: () => messages.map(({ text }) => text) }
+  return { times, refused, url: url + fake.path, texts: async () => texts }
+}
+
+/** A mail server, whose mails are read by their subjects. */
+async function startMailbox(t: TestContext) {
+  const times: number[] = []
+  const { host, port, mails } = await startMailServer(t, {
+    deed(moment) {
+      if (moment === 'the end') times.push(performance.now())
+      return null
+    },
+  })
+  const texts = () => Promise.all(mails.map(async ({ source }) => (await PostalMime.parse(source)).subject!))
+  return { times, refused: [], url: `smtp://${host}:${port}`, texts }
 }
 
 const basics = {
@@ -75,6 +87,7 @@ const basics = {
   SHUTDOWN_DELAY: '0',
   RATE_LIMIT: '100000',
   CHAT_INTERVAL: `${INTERVAL}s`,
+  OWNER_MAIL_INTERVAL: `${INTERVAL}s`,
 }
 
 /** However it ends: the log has neither visitors nor the secret of an address. */
@@ -106,11 +119,19 @@ function read(text: string) {
 
 const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0)
 
-describe('chats that several instances tell', { concurrency: true, timeout: 60_000, skip }, () => {
-  test('three instances, two chats: each says of everybody once, and keeps its interval', async t => {
+describe('channels that several instances tell', { concurrency: true, timeout: 60_000, skip }, () => {
+  test('three instances, two chats and a mailbox: each says of everybody once, and keeps its interval', async t => {
     const [slack, discord] = [await startChat(t, slackFake), await startChat(t, discordFake)]
+    const mailbox = await startMailbox(t)
     const database = await server.database()
-    const env = { DATABASE_URL: database, SLACK_WEBHOOK_URL: slack.url, DISCORD_WEBHOOK_URL: discord.url }
+    const chats = { SLACK_WEBHOOK_URL: slack.url, DISCORD_WEBHOOK_URL: discord.url }
+    const mails = {
+      SMTP_URL: mailbox.url,
+      MAIL_FROM: 'hello@acme.example',
+      MAIL_WELCOME: 'false',
+      OWNER_MAIL: 'me@acme.example',
+    }
+    const env = { DATABASE_URL: database, ...chats, ...mails }
     const programs = await Promise.all([run(t, env), run(t, env), run(t, env)])
     let people = 0
     for (let round = 0; round < 8; round++) {
@@ -119,14 +140,15 @@ describe('chats that several instances tell', { concurrency: true, timeout: 60_0
       await wait(400)
     }
     await completedAt(database)
-    for (const { messages, refused, texts } of [slack, discord]) {
+    for (const { times, refused, texts } of [slack, discord, mailbox]) {
       assert.deepEqual(refused, [])
-      const told = texts().map(read)
+      const all = await texts()
+      const told = all.map(read)
       assert.equal(sumOf(told.map(each => each.people)), people)
       assert.equal(told.at(-1)?.total, people)
       // One for each interval, and one more: the first may have been on its way for a while, where the machine is slow.
-      const elapsed = messages.at(-1)!.at - messages[0]!.at
-      assert.ok(messages.length >= 2 && messages.length <= 2 + elapsed / (INTERVAL * 1_000), texts().join('\n'))
+      const elapsed = times.at(-1)! - times[0]!
+      assert.ok(all.length >= 2 && all.length <= 2 + elapsed / (INTERVAL * 1_000), all.join('\n'))
     }
   })
 })

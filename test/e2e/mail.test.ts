@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import PostalMime from 'postal-mime'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
 import { type MailServerOptions, reset, say, startMailServer } from '../harness/mail-server.ts'
 import { logOf, type Program, runCommand, runProgram, until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
 
 const login = { user: 'postmaster', password: 'correct horse' }
 const email = 'zebulon@quixote.example'
@@ -86,6 +88,55 @@ describe('welcome mails', { timeout: 120_000 }, () => {
   })
 })
 
+describe('mails to the owner', { timeout: 120_000 }, () => {
+  const OWNER_MAIL = 'Aldonza Lorenzo <Aldonza.Lorenzo@acme.example>'
+
+  test('how many joined, what is wrong, and that it is right again, and nobody else is mailed', async t => {
+    const { server, env, folder } = await stage(t)
+    let isWell = false
+    const receiver = await startReceiver(t, () => ({ status: isWell ? 204 : 401 }))
+    const program = await runProgram(
+      t,
+      {
+        ...{ ...env, OWNER_MAIL, OWNER_MAIL_INTERVAL: '1s', MAIL_WELCOME: 'false' },
+        ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}` },
+      },
+      { cwd: folder },
+    )
+    const told = async () => {
+      const subjects = await Promise.all(
+        server.mails.map(async ({ source }) => (await PostalMime.parse(source)).subject!),
+      )
+      const joined = subjects.map(
+        each => /^Acme: (\d) (?:person|people) joined the waitlist, \d in all$/.exec(each)?.[1],
+      )
+      return {
+        people: joined.reduce((sum, each) => sum + Number(each ?? 0), 0),
+        alerts: subjects.filter((_, i) => joined[i] === undefined),
+      }
+    }
+    const isTold = async (people: number, alerts: number) => {
+      const all = await told()
+      return all.people === people && all.alerts.length === alerts
+    }
+    await signUp(program)
+    await until(() => isTold(1, 1))
+    await signUp(program, 'a@quixote.example')
+    await signUp(program, 'b@quixote.example')
+    await until(() => isTold(3, 1))
+    isWell = true
+    await until(() => isTold(3, 2))
+    assert.equal(await program.end('SIGTERM'), 0)
+    assert.deepEqual((await told()).alerts, [
+      'Acme: The webhook refuses our settings: events are kept and delivered later',
+      'Acme: The webhook answers again: the events that were kept are delivered now',
+    ])
+    assert.deepEqual(new Set(server.mails.flatMap(({ to }) => to)), new Set(['Aldonza.Lorenzo@acme.example']))
+    assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')!.channels, 'owner-mail')
+    assert.doesNotMatch(program.stdout() + program.stderr(), /aldonza|lorenzo|zebulon|quixote|correct/i)
+  })
+})
+
 describe('waitlist check', { timeout: 120_000 }, () => {
   test('it greets the server, logs in, and sends nothing', async t => {
     const { folder, env, server } = await stage(t)
@@ -98,6 +149,18 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     assert.equal(refused.code, 1)
     assert.doesNotMatch(refused.stdout + refused.stderr, /wrong%20|wrong horse/)
     assert.equal(server.mails.length, 0)
+  })
+
+  test('it sends one to the owner, if there is to be any', async t => {
+    const { folder, env, server } = await stage(t)
+    const { code, stdout } = await run(t, { ...env, OWNER_MAIL: 'you@example.com' }, folder, 'check')
+    assert.match(stdout, /^ok {6}mail: the server accepts the login\nok {6}owner-mail: a test message was posted$/m)
+    assert.equal(code, 0)
+    assert.deepEqual(
+      server.mails.map(({ to }) => to),
+      [['you@example.com']],
+    )
+    assert.match(server.mails[0]!.source.toString(), /^Subject: Acme: waitlist check: this works\r$/m)
   })
 
   test('with --mail it sends one, and says what the server answered', async t => {
