@@ -27,10 +27,10 @@ const TURN: Turn = { rank: 'visitor', longest: 15_000 }
 export function ownerMail(server: MailServer, { from, to, service, distance }: OwnerMailSettings): Channel {
   const prefix = service === null ? '' : `${service}: `
 
-  /** Null: the server has it. Nothing is refused for good, and no mail alone: the address and the words are the owner's and ours. */
+  /** Null: the server has it. Nothing is refused for good, nor one mail alone: the address is at fault, or the server. */
   async function send(sentence: string, signal: AbortSignal): Promise<Failure | null> {
     const text = prefix + sentence
-    const message = await bytesOf({ from, to, subject: text, text: `${text}\n`, id: `digest_${randomUUID()}` })
+    const message = await bytesOf({ from, to, subject: text, text: `${text}\n`, id: `owner_${randomUUID()}` })
     const result = await server.send({ name: to.name, email: to.address, message }, TURN, signal)
     switch (result.is) {
       case 'delivered':

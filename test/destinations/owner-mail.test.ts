@@ -55,7 +55,7 @@ describe('what the owner is mailed', { timeout: 60_000, concurrency: 8 }, () => 
       assert.deepEqual([told.to?.length, told.to?.[0]?.name], [1, to.name])
       assert.deepEqual([told.subject, told.text?.trimEnd(), told.html], [sentence, sentence, undefined])
       assert.equal(told.headers.find(({ key }) => key === 'auto-submitted')?.value, 'auto-generated')
-      assert.match(told.messageId!, /^<digest_[0-9a-f-]{36}@acme\.example>$/)
+      assert.match(told.messageId!, /^<owner_[0-9a-f-]{36}@acme\.example>$/)
       ids.add(told.messageId!)
     }
     assert.equal(ids.size, 2)
