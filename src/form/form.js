@@ -14,10 +14,10 @@ const address =
 
 /** What is typed for the names of the commonest mailboxes. Their ends go wrong, too. */
 const slips = Object.entries({
-  gmail: 'gmial gmai gmal gamil gnail gmaill',
-  hotmail: 'hotmial hotmal hotmai',
-  outlook: 'outlok outloo',
-  yahoo: 'yaho yahooo yhoo',
+  gmail: 'gmial gmai gmal gamil gnail',
+  hotmail: 'hotmial hotmal',
+  outlook: 'outlok',
+  yahoo: 'yaho yahooo',
   icloud: 'iclod icoud',
 })
 
@@ -137,9 +137,7 @@ async function post(service, { name, email, query = '' }, solution, accept) {
     return { again: Math.min(Number(headers.get('Retry-After')) || (isLimited ? 60 : 0), 86_400), isLimited }
   } catch {
     if (navigator.onLine && !bound.signal.aborted)
-      console.warn(
-        `No answer of ${url} that this page may read. Is it running, and is ${location.origin} in its CORS_ORIGINS?`,
-      )
+      console.warn(`${url} gave no answer to read: is ${location.origin} in its CORS_ORIGINS?`)
     return { again: 0 }
   } finally {
     clearTimeout(timer)

@@ -135,7 +135,7 @@ describe('the form, under a strict policy, on another origin than its service', 
       (await kept()).map(({ name, email, ...others }) => [name, email, Object.keys(others)]),
       [['Ada', 'ada@example.com', ['time']]],
     )
-    assert.ok(complaints.some(text => /Is it running, and is http:\S+ in its CORS_ORIGINS\?$/.test(text)))
+    assert.ok(complaints.some(text => /: is http:\S+ in its CORS_ORIGINS\?$/.test(text)))
     await page.unroute('**/api/waitlist*')
     await page.goto(`${origin}/later`)
     await says(`Ada: ${joined}`)
