@@ -517,11 +517,12 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
 
   /** The answer to what was sent here may come from another tab. @param {StorageEvent} event */
   #learn({ key, newValue }) {
-    if (newValue === null) delete own[key ?? '']
-    const mine = this.#mine
-    if (newValue === null || key !== mine?.key) return
-    const { answer } = JSON.parse(newValue)
-    if (answer) this.#tell(mine, answer)
+    const signup = own[key ?? '']
+    if (!signup) return
+    const { answer } = JSON.parse(newValue ?? '{}')
+    if (!answer) return
+    delete own[signup.key]
+    for (const form of forms) form.#tell(signup, answer)
   }
 
   /** @param {Signup} signup @param {Definite} answer */
