@@ -38,6 +38,8 @@ const INPUT = 'others.csv'
 const HELD_INPUT = 'held.jsonl'
 /** Signups that are released or discarded at once. */
 const heldBeside = (contacts: number): number => Math.min(100_000, contacts)
+/** People who are invited at once. */
+const invitedBeside = (contacts: number): number => Math.min(50_000, Math.ceil(contacts / 10))
 
 /** What finds nobody looks at everybody. */
 const commandsOn = (contacts: number): readonly Command[] => [
@@ -58,6 +60,12 @@ const commandsOn = (contacts: number): readonly Command[] => [
     code: 0,
     goal: commandGoals.discard,
     prepare: addHeld,
+  },
+  {
+    name: `invite ${count(invitedBeside(contacts))}`,
+    args: ['invite', '--yes', '--next', String(invitedBeside(contacts))],
+    code: 0,
+    goal: commandGoals.invite,
   },
 ]
 

@@ -109,6 +109,7 @@ export const hangGoal = 50
 export const commandGoals = {
   release: 60,
   discard: 60,
+  invite: 60,
   list: 2,
   stats: 1,
   export: 15,

@@ -19,6 +19,7 @@ import type { ExportOptions } from './cli/export.ts'
 import { exportFormats, listFormats } from './cli/formats.ts'
 import type { DecideOptions, HeldOptions } from './cli/held.ts'
 import type { ImportOptions } from './cli/import.ts'
+import type { InviteOptions } from './cli/invite.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
 import { type Config, readConfig } from './config/config.ts'
@@ -47,8 +48,8 @@ program
     await (await import('./cli/serve.ts')).serve(config, warnings, file)
   })
 
-/** Which contacts a command is about. Times are in UTC unless they say otherwise. */
-const filtered = (command: Command): Command =>
+/** Which signups a command is about. Times are in UTC unless they say otherwise. */
+const ofSignups = (command: Command): Command =>
   command
     .option(
       '--search <text>',
@@ -57,8 +58,12 @@ const filtered = (command: Command): Command =>
     )
     .option('--since <time>', 'only signups from then on: 2026-11-22, 2026-11-22T09:30Z, or 24h and 7d ago', moment)
     .option('--until <time>', 'only signups before then', moment)
-    .addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))
     .option('--source <name>', 'only those whose utm_source, or else ref, is this')
+
+const filtered = (command: Command): Command =>
+  ofSignups(command).addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))
+
+const asked = ['--yes', 'do not ask'] as const
 
 program
   .command('stats')
@@ -70,7 +75,7 @@ program
     'after',
     `
 A day begins at midnight in the time zone; the last 7 and 30 days are today and those before.
-The JSON has at, timezone, total, listed, pending, held, today, last7Days, last30Days, sourced,
+The JSON has at, timezone, total, listed, pending, invited, redeemed, held, today, last7Days, last30Days, sourced,
   perMinute, perHour   [{from, count}], the last 60 and 48
   perDay               [{day, from, count}], the last 30
   sources              [{source, count}], the 20 largest
@@ -88,10 +93,11 @@ filtered(program.command('list').description('the contacts that were added last;
 program
   .command('show')
   .description('one contact with its history and deliveries; exit code 1 if there is none')
-  .argument('<address>', 'the email address', mailAddress)
+  .argument('[address]', 'the email address', mailAddress)
+  .option('--code <code>', 'instead, the contact that was invited with this code')
   .option('--json', 'one JSON object')
-  .addHelpText('after', examples('show ada@example.com'))
-  .action(async (address: string, options: { json?: true }) =>
+  .addHelpText('after', examples('show ada@example.com', 'show --code 9Hk2xT0bQ5mZr7LwVc3yNg'))
+  .action(async (address: string | undefined, options: { code?: string; json?: true }) =>
     (await import('./cli/contacts.ts')).showContact(await config(), address, options),
   )
 
@@ -139,17 +145,19 @@ program
   .description('erase one person from the database')
   .argument('<address>', 'the email address', mailAddress)
   .option('--at-provider', 'remove them from the provider too, where it can')
-  .option('--yes', 'do not ask')
+  .option(...asked)
   .addHelpText('after', examples('remove ada@example.com', 'remove --yes --at-provider ada@example.com'))
   .action(async (address: string, options: RemoveOptions) =>
     (await import('./cli/remove.ts')).removePerson(await config(), address, options),
   )
 
+const domain = ['--domain <domain>', 'only addresses of this domain, as the list counts them', mailDomain] as const
+
 /** Which held signups a command is about. */
 const ofHeld = (command: Command): Command =>
   command
     .addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
-    .option('--domain <domain>', 'only addresses of this domain, as the list counts them', mailDomain)
+    .option(...domain)
     .option('--search <text>', 'only those with this in their name or address', part)
     .option('--before <time>', 'only those who signed up before then: 2026-11-22T09:30Z, or 24h and 7d ago', moment)
 
@@ -190,10 +198,27 @@ ofHeld(program.command('release').description('let held signups in, as if they c
 ofHeld(program.command('discard').description('delete held signups; the same addresses may sign up again'))
   .argument(...addresses)
   .option('--all', 'all that are held now')
-  .option('--yes', 'do not ask')
+  .option(...asked)
   .addHelpText('after', examples('discard eve@example.com', 'discard --yes --search casino', 'discard --all'))
   .action(async (given: string[] | undefined, options: DecideOptions & { yes?: true }) =>
     (await import('./cli/held.ts')).discardHeld(await config(), given ?? [], options),
+  )
+
+ofSignups(program.command('invite').description('let in those who are listed: they get a code; the first one first'))
+  .argument(...addresses)
+  .option('-n, --next <n>', 'the first so many, of those whom the other options choose', wholeNumber)
+  .option('--file <file>', 'the addresses in this file, one a line; - for standard input')
+  .option(...domain)
+  .option('--dry-run', 'only say who would be invited')
+  .option(...asked)
+  .addHelpText(
+    'after',
+    `
+Those who are held, pending or invited already are left out. Exit code 1 if a given address is not on the list, held or pending.
+${examples('invite --next 50', 'invite --next 50 --source hn --dry-run', 'invite ada@example.com', 'invite --yes --file first.txt')}`,
+  )
+  .action(async (given: string[] | undefined, options: InviteOptions) =>
+    (await import('./cli/invite.ts')).invite(await config(), given ?? [], options),
   )
 
 program
@@ -271,6 +296,7 @@ program
     "try the database, the public address, the provider's key and everything else that is set, and say what is wrong; exit code 1 if anything is",
   )
   .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
+  .option('--invitation', 'with --mail: an invitation, with a code that is nobody’s')
   .option('--json', 'one JSON object')
   .addHelpText('after', examples('check', 'check --mail you@example.com', 'check --json'))
   .action(async (options: CheckOptions) => {

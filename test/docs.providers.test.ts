@@ -60,6 +60,7 @@ test('the table of promises is that of the program', () => {
       promises.scope === 'list' ? 'on the list' : 'in the account',
       promises.recognisesOwn ? 'yes' : 'no',
       repetitions.get(promises.repeatable)![0],
+      promises.namesEvents ? 'yes' : 'no',
       promises.removal,
       paceOf(rate),
     ].join(' | ')

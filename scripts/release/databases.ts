@@ -63,6 +63,7 @@ async function live(entry: string, database: string, read: Read): Promise<Record
   await run('release', 'eve@example.com')
   writeFileSync(join(cwd, 'others.csv'), 'email,name\nhal@example.com,Hal\n')
   await run('import', 'others.csv')
+  await run('invite', '--yes', 'hal@example.com')
   const settled = 'select 1 from delivery where why is not null or settled_at is not null'
   await until(async () => Object.keys(told).length === 5 && (await read(settled)).length === 3)
   await open.end('SIGKILL')

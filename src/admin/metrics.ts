@@ -131,7 +131,7 @@ function all(reading: Reading): readonly Metric[] {
 }
 
 /** What the store has counted, whichever process was at work. */
-function counted({ at, contacts, held, deliveries }: Counts, reading: Reading): readonly Metric[] {
+function counted({ at, contacts, redeemed, held, deliveries }: Counts, reading: Reading): readonly Metric[] {
   const names = new Set(reading.destinations.map(({ name }) => name))
   const most = names.size + EARLIER
   for (const { destination } of deliveries) if (names.size < most) names.add(destination)
@@ -141,9 +141,10 @@ function counted({ at, contacts, held, deliveries }: Counts, reading: Reading): 
   return [
     gauge(
       'waitlist_contacts',
-      'Contacts on the list, those whom the provider has not confirmed yet, and those that are held.',
+      'Contacts on the list, those of them who are invited, those whom the provider has not confirmed yet, and those that are held.',
       contactStates.map(state => ({ labels: { state }, value: contacts[state] })),
     ),
+    gauge('waitlist_redeemed_contacts', 'Contacts who are invited and whose code was redeemed.', one(redeemed)),
     gauge(
       'waitlist_held_contacts',
       'Contacts that are held, by the reason.',

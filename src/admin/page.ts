@@ -111,13 +111,28 @@ ${commands.map(command => commandHtml(typed(command)))}
 </section>`
 
 function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
-  const { total, listed, pending, held, today, last7Days, last30Days, perMinute, perHour, perDay, timezone } = stats
+  const {
+    total,
+    listed,
+    pending,
+    invited,
+    redeemed,
+    held,
+    today,
+    last7Days,
+    last30Days,
+    perMinute,
+    perHour,
+    perDay,
+    timezone,
+  } = stats
   const parts: Html[] = []
+  if (pending + invited > 0) parts.push(html`<li><b>${whole(listed)}</b> listed</li>`)
   if (pending > 0) {
     const until = words(provider ?? 'the provider', LONGEST_NAME)
-    parts.push(html`<li><b>${whole(listed)}</b> listed</li>`)
     parts.push(html`<li><b>${whole(pending)}</b> pending, until ${until} confirms them</li>`)
   }
+  if (invited > 0) parts.push(html`<li><b>${whole(invited)}</b> invited, <b>${whole(redeemed)}</b> of them came</li>`)
   if (held > 0) parts.push(html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>`)
   const tile = (name: string, count: number, more: Html | null = null) =>
     html`<div><dt>${name}</dt><dd>${whole(count)}${more}</dd></div>`

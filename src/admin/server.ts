@@ -3,7 +3,9 @@ import { isIP, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { listen, originOf, portOf } from '../listen.ts'
+import type { Invitations } from '../waitlist/ports/invitations.ts'
 import { summary } from '../waitlist/quiet-log.ts'
+import { invitationRoute } from './invitations.ts'
 import { metrics } from './metrics.ts'
 import { page, policy, REFRESH } from './page.ts'
 import { eventLoop } from './process.ts'
@@ -14,9 +16,12 @@ export interface AdminSettings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** What the owner's app must know to ask for invitations; null: only this machine may ask. */
+  readonly token: string | null
 }
 
 export interface AdminParts extends Omit<Readable, 'eventLoop'> {
+  readonly invitations: Invitations
   readonly log: Logger
 }
 
@@ -55,6 +60,7 @@ const fields = {
 }
 const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
+const JSON_TYPE = 'application/json'
 /** No path has a space. */
 const OPEN_METRICS = '/metrics as OpenMetrics'
 
@@ -71,12 +77,15 @@ const timezone = timeZone === undefined || timeZone === 'Etc/Unknown' ? 'UTC' : 
 const here = { timezone, instance: `process ${process.pid} on ${hostname()}` }
 
 /**
- * Starts to listen for the operator: the page at `/`, and `/metrics`. Nobody has to log in, so it shows counts, never a
- * person, and changes nothing.
+ * Starts to listen for the operator: the page at `/`, and `/metrics`. Nobody has to log in, so they show counts, never a
+ * person, and change nothing. What names a person is below `/invitations/`, which has a lock of its own.
  *
  * @throws {OperatorError} when the address cannot be used.
  */
-export async function openAdmin({ host, port }: AdminSettings, { log, ...readable }: AdminParts): Promise<AdminServer> {
+export async function openAdmin(
+  { host, port, token }: AdminSettings,
+  { log, invitations, ...readable }: AdminParts,
+): Promise<AdminServer> {
   const loop = eventLoop()
   const read = reader({ ...readable, eventLoop: loop.delay })
   const document = (make: (reading: Reading) => Document | Promise<Document>) =>
@@ -88,9 +97,12 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
     [OPEN_METRICS, document(reading => metrics(reading, 'OpenMetrics'))],
   ])
   const failed = summary<string>((times, why) => log.error({ why, times }, 'the admin page or the metrics failed'))
+  const notAsked = summary<string>((times, why) => log.error({ why, times }, 'invitations could not be asked for'))
+  const invitation = invitationRoute(invitations, token, notAsked)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = '/', headers } = request
+    const [path] = url.split('?', 1) as [string]
     const send = (status: number, { type, body, refresh }: Document, more = {}) => {
       // What is left of a body is not read.
       if (hasBody(request)) response.setHeader('connection', 'close')
@@ -103,7 +115,12 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
       send(status, { type: TEXT, body: `${sentence}\n` }, more)
 
     if (!isOurs(request, host)) return refuse(421, 'From this machine, ask for localhost or for an address.')
-    const found = documents.get(documentAt(url, headers.accept))
+    const answered = await invitation({ method, path, headers, isLocal: isLocal(request) })
+    if (answered !== null) {
+      const { status, body, headers: more } = answered
+      return send(status, { type: JSON_TYPE, body: JSON.stringify(body) }, more)
+    }
+    const found = documents.get(documentAt(url, path, headers.accept))
     if (found === undefined) return refuse(404, 'There is nothing at this address. There are / and /metrics.')
     if (method !== 'GET' && method !== 'HEAD') {
       return refuse(405, 'This listener only answers questions.', { allow: 'GET, HEAD' })
@@ -158,19 +175,22 @@ export async function openAdmin({ host, port }: AdminSettings, { log, ...readabl
  * could then read the counts. Such a page has a name, so an address is always good. From other machines a listener is asked
  * by any name.
  */
-function isOurs({ socket, headers }: IncomingMessage, host: string): boolean {
-  if (!/^(?:::1$|(?:::ffff:)?127\.)/.test(socket.localAddress ?? '')) return true
+function isOurs(request: IncomingMessage, host: string): boolean {
+  if (!isLocal(request)) return true
+  const { headers } = request
   const name = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase()
   return name === 'localhost' || name === host.toLowerCase() || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
 }
 
-function documentAt(url: string, accept: string | undefined): string {
+/** Whether it came to an address that only this machine has. */
+const isLocal = ({ socket }: IncomingMessage): boolean => /^(?:::1$|(?:::ffff:)?127\.)/.test(socket.localAddress ?? '')
+
+function documentAt(url: string, path: string, accept: string | undefined): string {
   if (url === '/?refresh=off') return url
-  const [path] = url.split('?', 1)
-  return path === '/metrics' && wantsOpenMetrics(accept) ? OPEN_METRICS : path!
+  return path === '/metrics' && wantsOpenMetrics(accept) ? OPEN_METRICS : path
 }
 
 const wantsOpenMetrics = (accept = ''): boolean => /\bapplication\/openmetrics-text\b/.test(accept)
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined

@@ -5,6 +5,7 @@ import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
 import type { Announcement } from '../stores/operator/imports.ts'
+import type { InvitationNews } from '../stores/operator/invitations.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
@@ -12,6 +13,7 @@ import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
 import type { Store } from '../waitlist/ports/signups.ts'
+import type { EventKind } from '../waitlist/rules/contact.ts'
 
 /** The adapters that the settings name. Only the code that is used is loaded. */
 
@@ -80,8 +82,9 @@ export interface Destinations {
   /** Those that are told of each event by itself: the provider's automation, and our own. */
   readonly ofEvents: readonly Destination[]
   readonly channels: readonly Channel[]
-  /** The names that deliveries of events are stored under. */
+  /** The names that deliveries of events are stored under: of all of them, and of those that are told of an event. */
   readonly names: readonly string[]
+  namesFor(event: EventKind): readonly string[]
   close(): Promise<void>
 }
 
@@ -96,7 +99,10 @@ export async function openDestinations(config: Config, redis: RedisLocation | nu
   const mailServer = mail && (await import('../destinations/mail-server.ts')).mailServer(mail)
   const own = [
     webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
-    mailServer && mail?.welcomes && (await import('../destinations/mail.ts')).mail(mail, mailServer),
+    mailServer &&
+      mail !== null &&
+      mail.tells.length > 0 &&
+      (await import('../destinations/mail.ts')).mail(mail, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
   const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
@@ -109,6 +115,8 @@ export async function openDestinations(config: Config, redis: RedisLocation | nu
     ofEvents,
     channels,
     names: [...ofEvents, ...channels].map(({ name }) => name),
+    namesFor: event =>
+      [...ofEvents.filter(({ events }) => events.includes(event)), ...channels].map(({ name }) => name),
     async close() {
       await Promise.all([opened, ...own, ...channels].map(each => each?.close()))
     },
@@ -139,9 +147,20 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
  * @throws {OperatorError} when a destination cannot be opened as configured.
  */
 export async function announcementOf(config: Config): Promise<Announcement> {
-  const { provider, names, close } = await openDestinations(config)
+  const { provider, namesFor, close } = await openDestinations(config)
   await close()
-  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: names }
+  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: namesFor('joined') }
+}
+
+/**
+ * Who is told of an invitation.
+ *
+ * @throws {OperatorError} when a destination cannot be opened as configured.
+ */
+export async function invitationNewsOf(config: Config): Promise<InvitationNews> {
+  const { namesFor, close } = await openDestinations(config)
+  await close()
+  return { eventName: config.invitedEventName, destinations: namesFor('invited') }
 }
 
 /** Removes a contact from the provider that is set. */

@@ -9,6 +9,7 @@ import { whyEphemeral } from '../stores/sqlite/ephemeral.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
+import type { EventKind } from '../waitlist/rules/contact.ts'
 import { challengeOf, openDestinations } from './adapters.ts'
 import { lateness } from './compose.ts'
 import { type Integrity, type Operator, operatorOf } from './database.ts'
@@ -70,12 +71,12 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
  *
  * @throws {OperatorError} when no mails are set up.
  */
-export async function checkMail({ mail: settings }: Config, email: string): Promise<CheckResult> {
+export async function checkMail({ mail: settings }: Config, email: string, kind: EventKind): Promise<CheckResult> {
   if (settings === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
   const { mail } = await import('../destinations/mail.ts')
   const destination = mail(settings)
   try {
-    const result = await destination.try(email, new AbortController().signal)
+    const result = await destination.try(kind, email, new AbortController().signal)
     const what = `mail to ${email}`
     if (result.is !== 'delivered') return { what, is: 'wrong', why: result.why }
     return { what, is: 'ok', why: `the server took it${result.answer ? `: ${result.answer}` : ''}` }

@@ -53,9 +53,9 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
 export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && (await import('../telemetry/telemetry.ts')).telemetry()
   const destinations = await openDestinations(config, config.redis)
-  const { ofEvents, channels, names } = destinations
+  const { ofEvents, channels, names, namesFor } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
-  const told = { provider: provider?.name ?? null, destinations: names }
+  const told = { provider: provider?.name ?? null, destinations: namesFor('joined') }
   const openStore = await storeOf(config, log, telemetry?.commits ?? null, told)
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('../http/server.ts')])
@@ -134,6 +134,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         version,
         telemetry,
         store,
+        invitations: store,
         folder: config.store.kind === 'sqlite' && config.store.path !== ':memory:' ? dirname(config.store.path) : null,
         provider: provider?.name ?? null,
         destinations: [

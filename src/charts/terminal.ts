@@ -18,7 +18,21 @@ const ROWS = 6
 /** The list in lines of text. */
 export function report(service: string, stats: Stats, { width: given, paint }: Page): string[] {
   const page = { width: Math.min(WIDEST, Math.max(NARROWEST, given)), paint }
-  const { at, timezone, total, listed, pending, held, today, last7Days, last30Days, perHour, perDay } = stats
+  const {
+    at,
+    timezone,
+    total,
+    listed,
+    pending,
+    invited,
+    redeemed,
+    held,
+    today,
+    last7Days,
+    last30Days,
+    perHour,
+    perDay,
+  } = stats
   const when = new Intl.DateTimeFormat('en-GB', { timeZone: timezone, dateStyle: 'medium', timeStyle: 'short' }).format(
     at,
   )
@@ -28,9 +42,13 @@ export function report(service: string, stats: Stats, { width: given, paint }: P
   const parts = [
     `${whole(listed)} listed`,
     ...(pending === 0 ? [] : [`${whole(pending)} pending`]),
+    ...(invited === 0 ? [] : [`${whole(invited)} invited${redeemed === 0 ? '' : ` (${whole(redeemed)} redeemed)`}`]),
     ...(held === 0 ? [] : [`${whole(held)} more held`]),
   ]
-  const states = parts.length === 1 ? '' : `  ${parts.join(', ')}`
+  // Beside the total, and below it where they would not fit.
+  const states = parts.length === 1 ? '' : parts.join(', ')
+  const sum = `${whole(total)} signed up`
+  const fits = sum.length + 2 + states.length <= page.width
   const figures = [
     [today, 'today'],
     [last7Days, 'in 7 days'],
@@ -39,7 +57,8 @@ export function report(service: string, stats: Stats, { width: given, paint }: P
   return [
     paint('bold', name) + ' '.repeat(page.width - place.length - cells(name)) + paint('dim', place),
     '',
-    `${paint('bold', whole(total))} signed up${states}`,
+    `${paint('bold', whole(total))} signed up${fits && states !== '' ? `  ${states}` : ''}`,
+    ...(fits ? [] : [clipped(states, page.width)]),
     figures.map(([count, span]) => `${paint('bold', whole(count))} ${span}`).join('   '),
     '',
     ...columns('Signups per hour', perHour, 'hour', timezone, page),

@@ -50,14 +50,17 @@ export function assignments(text: string, before: Readonly<Record<string, string
   return { ...before, [member]: column }
 }
 
+const address = new RegExp(`^${EMAIL_PATTERN}$`)
+export const isAddress = (text: string): boolean => text.length <= EMAIL_MAX && address.test(text)
+
 export function mailAddress(text: string): string {
-  if (!new RegExp(`^${EMAIL_PATTERN}$`).test(text)) throw new InvalidArgumentError('It must be an email address.')
+  if (!isAddress(text)) throw new InvalidArgumentError('It must be an email address.')
   return text
 }
 
 export function mailDomain(text: string): string {
   const domain = text.replace(/^@/, '')
-  if (!new RegExp(`^${EMAIL_PATTERN}$`).test(`a@${domain}`)) {
+  if (!isAddress(`a@${domain}`)) {
     throw new InvalidArgumentError('It must be a domain such as example.com.')
   }
   return domain

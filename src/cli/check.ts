@@ -8,6 +8,8 @@ import { paint, toJson } from './print.ts'
 export interface CheckOptions {
   /** An address that a mail is sent to. */
   readonly mail?: string
+  /** Whether it is an invitation. */
+  readonly invitation?: true
   readonly json?: true
 }
 
@@ -18,10 +20,11 @@ export interface CheckOptions {
 export async function check(
   config: Config,
   warnings: readonly string[],
-  { mail, json }: CheckOptions,
+  { mail, invitation, json }: CheckOptions,
 ): Promise<boolean> {
   const notes = warnings.map((why): CheckResult => ({ what: 'settings', is: 'note', why }))
-  const checks = mail === undefined ? await checkAll(config) : [await checkMail(config, mail)]
+  const checks =
+    mail === undefined ? await checkAll(config) : [await checkMail(config, mail, invitation ? 'invited' : 'joined')]
   const ok = checks.every(({ is }) => is !== 'wrong')
   if (json) process.stdout.write(toJson({ ok, checks: [...notes, ...checks] }))
   else {

@@ -21,7 +21,14 @@ export function misused(problem: string): void {
 }
 
 /** Whether there is somebody to ask, and a place to ask it. */
-export const mayAsk = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY)
+const mayAsk = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY)
+
+/** Whether something may go on that asks first: `yes` answers already, or there is somebody to ask. Complains otherwise. */
+export function mayProceed(what: string, yes: boolean): boolean {
+  if (yes || mayAsk()) return true
+  misused(`There is no terminal to ask on. To ${what} without a question, add --yes.`)
+  return false
+}
 
 /** Asks on standard error. Anything but yes is a no, and so is the end of the input. */
 export async function confirmed(question: string): Promise<boolean> {

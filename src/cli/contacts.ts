@@ -1,7 +1,7 @@
 import { type ContactFilter, operatorOf, type Person } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
-import { type Contact, type DeliveryRecord, eventId, sourceLabel } from '../waitlist/rules/contact.ts'
+import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import { exported } from './formats.ts'
 import { type Columns, facts, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
@@ -32,11 +32,19 @@ const columns: Columns<Contact> = {
 }
 
 /** Writes one contact with its history and deliveries to standard output. */
-export async function showContact(config: Config, address: string, { json }: { readonly json?: true }): Promise<void> {
-  const { contact, deliveries, erasedAt } = await (await operatorOf(config)).person(address)
+export async function showContact(
+  config: Config,
+  given: string | undefined,
+  { code, json }: { readonly code?: string; readonly json?: true },
+): Promise<void> {
+  if ((given === undefined) === (code === undefined)) return misused('Say who: an address, or --code.')
+  const operator = await operatorOf(config)
+  const address = given ?? (await operator.addressOf(code!))
+  if (address === undefined) return fail('This code is nobody’s.')
+  const { contact, deliveries, erasedAt } = await operator.person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
   if (json) return print([toJson({ ...whole(contact), deliveries })])
-  const { id, name, email, state, reason, createdAt, providerId, event } = contact
+  const { id, name, email, state, reason, createdAt, providerId, event, invitation } = contact
   return print([
     ...facts({
       id,
@@ -46,7 +54,9 @@ export async function showContact(config: Config, address: string, { json }: { r
       ...(reason && { reason }),
       ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
       'signed up': moment(createdAt),
-      joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact)}` : withoutEvent[state],
+      joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}` : withoutEvent[state],
+      ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
+      ...(invitation && { redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet' }),
       source: sourceIn(contact),
       ...(providerId !== undefined && { 'provider id': providerId }),
     }),
@@ -59,12 +69,13 @@ const states = {
   pending: 'pending: the provider has not confirmed it yet',
   held: 'held: nobody is told of it until it is released',
   listed: 'listed',
+  invited: 'invited',
 }
-const withoutEvent = {
-  pending: 'not yet',
-  held: 'not yet',
-  listed: 'without an event: imported, or known to the provider before',
-}
+const WITHOUT_EVENT = 'without an event: imported, or known to the provider before'
+const withoutEvent = { pending: 'not yet', held: 'not yet', listed: WITHOUT_EVENT, invited: WITHOUT_EVENT }
+
+const invitedIn = (contact: Contact, { at, name }: Invitation): string =>
+  `${moment(at)}, ${name === undefined ? 'without an event: imported' : `${name}, ${eventId(contact, 'invited')}`}`
 
 const sourceIn = ({ source = {} }: Contact): string =>
   Object.entries(source)
@@ -84,7 +95,12 @@ const deliveryColumns: Columns<DeliveryRecord> = {
 const whole = (contact: Contact) => ({
   ...exported(contact),
   providerId: contact.providerId,
-  event: contact.event && { id: eventId(contact), ...contact.event },
+  event: contact.event && { id: eventId(contact, 'joined'), ...contact.event },
+  invitation: contact.invitation?.name && {
+    id: eventId(contact, 'invited'),
+    name: contact.invitation.name,
+    at: contact.invitation.at,
+  },
 })
 
 const missing = (address: string, erasedAt: Person['erasedAt']): string =>
@@ -111,7 +127,8 @@ export async function showPerson(config: Config, address: string): Promise<void>
 /** Where else the contact is, as far as is known here. */
 function copiesOf({ contact, deliveries }: Person, { provider }: Pick<Config, 'provider'>): object[] {
   const { state, providerId = null } = contact ?? {}
-  const there = providerId !== null || (state === 'listed' && provider !== null)
+  const isOnTheList = state === 'listed' || state === 'invited'
+  const there = providerId !== null || (isOnTheList && provider !== null)
   return [
     ...(there ? [{ at: provider?.name ?? 'a former provider', contactId: providerId }] : []),
     ...deliveries

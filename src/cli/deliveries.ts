@@ -1,7 +1,7 @@
 import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
-import type { DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'
+import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
 import { type Columns, counted, facts, MOST, moment, number, print, progressOn, table, toJson } from './print.ts'
@@ -35,7 +35,13 @@ const columns: Columns<DeliveryRecord> = {
   why: ({ why }) => why ?? '',
 }
 
-/** Writes everything about one delivery, including who joined. */
+function eventIn(contact: Contact, { event: kind, eventId }: DeliveryRecord): Readonly<Record<string, string>> {
+  if (eventId === null) return {}
+  const { name, at } = eventOf(contact, kind)
+  return { event: `${name}, ${eventId}`, [kind]: moment(at) }
+}
+
+/** Writes everything about one delivery, including whom it is about. */
 export async function showDelivery(config: Config, number: number): Promise<void> {
   const found = await (await operatorOf(config)).delivery(number)
   if (found === undefined) return fail(`There is no delivery ${number}.`)
@@ -47,7 +53,7 @@ export async function showDelivery(config: Config, number: number): Promise<void
     attempts: String(record.attempts),
     ...(record.settledAt === null ? { due: moment(record.due) } : { settled: moment(record.settledAt) }),
     why: record.why ?? '–',
-    ...(contact.event && { event: `${contact.event.name}, ${record.eventId}`, joined: moment(contact.event.at) }),
+    ...eventIn(contact, record),
     signup: moment(contact.createdAt),
     name: contact.name,
     email: contact.email,

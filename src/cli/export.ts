@@ -71,9 +71,11 @@ async function withProgress(operator: Operator, filter: ContactFilter): Promise<
 }
 
 function csvLine(contact: Contact): string {
-  const { id, name, email, createdAt, source } = contact
+  const { id, name, email, createdAt, source, invitation } = contact
   const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
-  return `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${origin.map(csvField).join(',')}\r\n`
+  const { at, code = '', redeemedAt } = invitation ?? {}
+  const rest = [...origin, at?.toISOString() ?? '', code, redeemedAt?.toISOString() ?? '']
+  return `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${rest.map(csvField).join(',')}\r\n`
 }
 
 /** For a terminal, which a name may not control. */

@@ -3,7 +3,7 @@ import { type Decided, type HeldCounts, type HeldFilter, type Operator, operator
 import type { Config } from '../config/config.ts'
 import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
-import { confirmed, fail, mayAsk, misused, untilStopped } from './console.ts'
+import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
 import { type Columns, counted, MOST, moment, moreThan, number, print, progressOn, table, toJson } from './print.ts'
 
@@ -95,7 +95,7 @@ export async function discardHeld(
 ): Promise<void> {
   const which = chosen('discard', addresses, options)
   if (which === null) return
-  if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To discard without a question, add --yes.')
+  if (!mayProceed('discard', yes === true)) return
   const operator = await operatorOf(config)
   if (!yes && !(await agreed(operator, which))) return
   await decide('discarded', which, course => operator.discard(which, course))
@@ -151,7 +151,7 @@ async function decide(done: string, which: HeldFilter, change: (course: Course) 
     else if (missing.length > 0)
       fail(
         `not all could be ${done}:`,
-        missing.map(address => `${address} is not held.`),
+        missing.map(({ address }) => `${address} is not held.`),
       )
     else if (count === 0) await sayNobody(which)
   })

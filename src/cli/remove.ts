@@ -1,7 +1,7 @@
 import { removeAtProvider } from '../app/adapters.ts'
 import { operatorOf, type Traces } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { confirmed, fail, mayAsk, misused } from './console.ts'
+import { confirmed, fail, mayProceed, misused } from './console.ts'
 import { counted, moment, print } from './print.ts'
 
 export interface RemoveOptions {
@@ -17,7 +17,7 @@ export async function removePerson(config: Config, address: string, options: Rem
   const { atProvider = false, yes = false } = options
   const title = config.provider?.vendor.title ?? null
   if (atProvider && title === null) return misused('--at-provider: no provider is set.')
-  if (!yes && !mayAsk()) return misused('There is no terminal to ask on. To erase without a question, add --yes.')
+  if (!mayProceed('erase', yes)) return
   const operator = await operatorOf(config)
   const traces = await operator.traces(address)
   if (traces === undefined && !atProvider) return fail(`${address} is not on the list.`)

@@ -6,6 +6,7 @@ import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
 import { type StoreLocation, storeName } from '../stores/location.ts'
+import { eventKinds } from '../waitlist/rules/contact.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
 import { settings } from './settings.ts'
@@ -44,10 +45,11 @@ export interface Config extends HttpSettings {
   /** Milliseconds between two mails to the owner about those who joined. */
   readonly ownerMailInterval: number
   readonly eventName: string
+  readonly invitedEventName: string
   /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
   readonly keepDeliveries: number | null
   /** A second listener, never the public one, for the operator; null: there is none. */
-  readonly admin: { readonly host: string; readonly port: number } | null
+  readonly admin: { readonly host: string; readonly port: number; readonly token: string | null } | null
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
@@ -84,8 +86,14 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     mistakes.push('ADMIN_PORT must not be the same as PORT: the public must not reach it')
   }
 
+  const { EVENT_NAME, INVITED_EVENT_NAME } = values
+  if (INVITED_EVENT_NAME === EVENT_NAME) {
+    mistakes.push('INVITED_EVENT_NAME must not be the same as EVENT_NAME: nobody could tell the two events apart')
+  }
+
   const vendor = values.PROVIDER
-  const provider = vendor === 'none' ? null : await readProvider(vendor, env, values.EVENT_NAME, mistakes)
+  const provider =
+    vendor === 'none' ? null : await readProvider(vendor, env, { EVENT_NAME, INVITED_EVENT_NAME }, mistakes)
 
   const webhookUrl = values.WEBHOOK_URL
   const secrets = values.WEBHOOK_SECRET
@@ -143,9 +151,13 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     chatInterval: values.CHAT_INTERVAL,
     chatNames: values.CHAT_NAMES,
     ownerMailInterval: values.OWNER_MAIL_INTERVAL,
-    eventName: values.EVENT_NAME,
+    eventName: EVENT_NAME,
+    invitedEventName: INVITED_EVENT_NAME,
     keepDeliveries: values.KEEP_DELIVERIES ?? null,
-    admin: values.ADMIN_PORT === undefined ? null : { host: values.ADMIN_HOST, port: values.ADMIN_PORT },
+    admin:
+      values.ADMIN_PORT === undefined
+        ? null
+        : { host: values.ADMIN_HOST, port: values.ADMIN_PORT, token: values.ADMIN_TOKEN ?? null },
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT,
     warnings: [],
@@ -208,10 +220,20 @@ const mailSettings = (
 ): MailSettings => ({
   server,
   from,
-  welcomes: values.MAIL_WELCOME,
-  subject: values.MAIL_SUBJECT,
-  textFile: values.MAIL_TEXT_FILE ?? null,
-  htmlFile: values.MAIL_HTML_FILE ?? null,
+  tells: eventKinds.filter(kind => (kind === 'joined' ? values.MAIL_WELCOME : values.INVITE_MAIL)),
+  letters: {
+    joined: {
+      subject: values.MAIL_SUBJECT,
+      textFile: values.MAIL_TEXT_FILE ?? null,
+      htmlFile: values.MAIL_HTML_FILE ?? null,
+    },
+    invited: {
+      subject: values.INVITE_SUBJECT,
+      textFile: values.INVITE_TEXT_FILE ?? null,
+      htmlFile: values.INVITE_HTML_FILE ?? null,
+    },
+  },
+  inviteLink: values.INVITE_LINK ?? null,
   rate: values.MAIL_RATE,
   service: values.SERVICE_NAME,
   heloName: heloNameOf(values.BASE_URL ?? null, from),
@@ -252,7 +274,7 @@ async function warningsFor(config: Config, env: Environment): Promise<readonly s
         'there. Set it to the address of your receiver.',
     )
   }
-  if (mail?.welcomes && mail.service === settings.SERVICE_NAME.default) {
+  if (mail?.tells.includes('joined') && mail.service === settings.SERVICE_NAME.default) {
     warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
   }
   if (tls === null && !cookie.secure) {
@@ -361,7 +383,8 @@ export function inForce(config: Config): Record<string, unknown> {
     ...(config.messagesFile !== null && { messages: config.messagesFile }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
-    ...(mail?.welcomes === false && { welcomeMails: false }),
+    ...(mail?.tells.includes('joined') === false && { welcomeMails: false }),
+    ...(mail?.tells.includes('invited') === false && { invitationMails: false }),
     channels: namesOf(config.channels).join(', ') || 'none',
     event: config.eventName,
   }

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import {
+  inviteLink,
   mailboxAllowed,
   readMailbox,
   readSmtpUrl,
-  readSubject,
   smtpUrlAllowed,
-  subjectAllowed,
+  subjectOf,
 } from '../destinations/mail-settings.ts'
 import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/routes/client-address.ts'
@@ -59,6 +59,18 @@ const chatUrl = {
     const url = httpUrl(text)
     return url?.protocol === 'https:' || (url && isPrivate(text)) ? url.href : undefined
   },
+}
+
+const eventName = {
+  allowed: 'must be up to 100 letters, digits, dots, dashes and underscores',
+  read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
+}
+
+/** What a client sends after `Bearer` (RFC 6750 §2.1), and nobody finds by trying. */
+const token = {
+  allowed: 'must be 32 to 512 letters, digits and -._~+/, with = only at the end',
+  read: (text: string): string | undefined =>
+    /^[\w.~+/-]+=*$/.test(text) && text.length >= 32 && text.length <= 512 ? text : undefined,
 }
 
 /** The settings that name a chat. */
@@ -256,8 +268,7 @@ export const settings = {
     meaning: 'Its subject, in which {name}, {email} and {service} are filled in.',
     default: '{service}: you are on the list',
     needs: 'SMTP_URL',
-    allowed: subjectAllowed,
-    read: readSubject,
+    ...subjectOf('joined'),
   },
   MAIL_TEXT_FILE: {
     meaning: 'File with its text (UTF-8), in which the same is filled in.',
@@ -270,6 +281,35 @@ export const settings = {
     unset: 'the short text as HTML, unless MAIL_TEXT_FILE is set',
     needs: 'SMTP_URL',
     ...file,
+  },
+  INVITE_MAIL: {
+    meaning: 'Whether everybody who is invited is sent a mail (docs/inviting.md).',
+    default: 'true',
+    needs: 'SMTP_URL',
+    ...yesOrNo,
+  },
+  INVITE_SUBJECT: {
+    meaning: 'Its subject, in which {code} is filled in, too.',
+    default: '{service}: you are invited',
+    needs: 'SMTP_URL',
+    ...subjectOf('invited'),
+  },
+  INVITE_TEXT_FILE: {
+    meaning: 'File with its text (UTF-8), in which {link} is filled in too, if INVITE_LINK is set.',
+    unset: 'a short text',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  INVITE_HTML_FILE: {
+    meaning: 'File with the same text as HTML, which is sent beside it.',
+    unset: 'the short text as HTML, unless INVITE_TEXT_FILE is set',
+    needs: 'SMTP_URL',
+    ...file,
+  },
+  INVITE_LINK: {
+    meaning: 'Address of your app at which an invitation is taken, with {code} in it.',
+    needs: 'SMTP_URL',
+    ...inviteLink,
   },
   MAIL_RATE: {
     meaning: 'The most mails that one instance sends in a minute, evenly spread.',
@@ -291,8 +331,12 @@ export const settings = {
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',
     default: 'waitlist.joined',
-    allowed: 'must be up to 100 letters, digits, dots, dashes and underscores',
-    read: (text: string): string | undefined => (/^[\w.-]{1,100}$/.test(text) ? text : undefined),
+    ...eventName,
+  },
+  INVITED_EVENT_NAME: {
+    meaning: 'Name of the event of a contact that is invited (docs/inviting.md).',
+    default: 'waitlist.invited',
+    ...eventName,
   },
   MESSAGES_FILE: {
     meaning: 'JSON file with what visitors are told, in their languages (docs/api.md).',
@@ -340,6 +384,12 @@ export const settings = {
     default: 'localhost',
     needs: 'ADMIN_PORT',
     ...host,
+  },
+  ADMIN_TOKEN: {
+    meaning:
+      'What your app sends there to ask for an invitation (docs/inviting.md); without it, only this machine may ask.',
+    needs: 'ADMIN_PORT',
+    ...token,
   },
   LOG_LEVEL: {
     meaning: 'The minimum severity of the log lines that are written; debug has one for each request.',

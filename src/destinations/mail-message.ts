@@ -2,16 +2,20 @@ import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { escapeHtml } from '../pages/html.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
-import type { Mailbox, MailSettings } from './mail-settings.ts'
+import type { EventKind } from '../waitlist/rules/contact.ts'
+import type { Letter, Mailbox, MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
-import { filled, inHeader, placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
+import { filled, inHeader, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
-/** Whom a mail is for. */
+/** Whom a mail is for, and what it tells. */
 export interface Recipient {
+  readonly kind: EventKind
   /** Of the mail: letters, digits, dashes and underscores, and no other mail's. */
   readonly id: string
   readonly name: string
   readonly email: string
+  /** Of an invitation. */
+  readonly code?: string | undefined
 }
 
 const WORD_JOINER = '\u2060'
@@ -25,25 +29,35 @@ const LARGEST_FILE = 256 * 1024
  */
 export function mailWriter({
   from,
-  subject,
-  textFile,
-  htmlFile,
+  letters,
+  inviteLink,
   service,
-}: Pick<MailSettings, 'from' | 'subject' | 'textFile' | 'htmlFile' | 'service'>) {
-  const textTemplate = textFile === null ? WELCOME_TEXT : readTemplate('MAIL_TEXT_FILE', textFile)
-  const ownHtml = textFile === null ? WELCOME_HTML : null
-  const htmlTemplate = htmlFile === null ? ownHtml : readTemplate('MAIL_HTML_FILE', htmlFile)
+}: Pick<MailSettings, 'from' | 'letters' | 'inviteLink' | 'service'>) {
+  const templates = { joined: readLetter('joined'), invited: readLetter('invited') }
 
-  return ({ id, name: typed, email }: Recipient): Promise<Buffer> => {
+  function readLetter(kind: EventKind) {
+    const { subject, textFile, htmlFile }: Letter = letters[kind]
+    const known = placeholders[kind].filter(name => name !== 'link' || inviteLink !== null)
+    const ours = ownLetter(kind, inviteLink !== null)
+    const read = (format: 'TEXT' | 'HTML', file: string) =>
+      readTemplate(`${kind === 'joined' ? 'MAIL' : 'INVITE'}_${format}_FILE`, file, known)
+    const text = textFile === null ? ours.text : read('TEXT', textFile)
+    const html = htmlFile !== null ? read('HTML', htmlFile) : textFile === null ? ours.html : null
+    return { subject, text, html }
+  }
+
+  return ({ kind, id, name: typed, email, code }: Recipient): Promise<Buffer> => {
+    const { subject, text, html } = templates[kind]
     const name = unlinked(undirected(typed), WORD_JOINER)
-    const values = { name, email, service }
+    const ofInvitation = code === undefined ? {} : { code, link: inviteLink?.replace('{code}', code) ?? '' }
+    const values = { name, email, service, ...ofInvitation }
     const asItIs = (value: string): string => value
     return bytesOf({
       ...{ id, from },
       to: { name, address: email },
       subject: filled(subject, values, asItIs),
-      text: filled(textTemplate, values, asItIs),
-      ...(htmlTemplate === null ? {} : { html: filled(htmlTemplate, values, escapeHtml) }),
+      text: filled(text, values, asItIs),
+      ...(html === null ? {} : { html: filled(html, values, escapeHtml) }),
     })
   }
 }
@@ -78,7 +92,7 @@ export function bytesOf({ id, from, to, subject, text, html }: Content): Promise
 }
 
 /** @throws {OperatorError} */
-function readTemplate(setting: string, path: string): string {
+function readTemplate(setting: string, path: string, known: readonly string[]): string {
   const wrong = (why: string) => new OperatorError(`${setting}: ${path} ${why}`)
   let bytes: Buffer
   try {
@@ -95,21 +109,46 @@ function readTemplate(setting: string, path: string): string {
   } catch {
     throw wrong('is not UTF-8')
   }
-  const unknown = unknownPlaceholder(text)
-  if (unknown !== undefined) throw wrong(`has ${unknown}, but the placeholders are ${placeholdersAllowed}`)
+  const unknown = unknownPlaceholder(text, known)
+  if (unknown === '{link}') throw wrong('has {link}, but INVITE_LINK is not set')
+  if (unknown !== undefined) throw wrong(`has ${unknown}, but the placeholders are ${listed(known)}`)
   if (text.trim() === '') throw wrong('is empty')
   return text
 }
 
-/** The welcome mail that is sent unless the owner has written one: the same words as text and as HTML. */
+/** The letters that are sent unless the owner has written others: the same words as text and as HTML. */
+interface OwnLetter {
+  readonly words: readonly string[]
+  /** Where its reader goes, on a line of its own. */
+  readonly link?: string
+  readonly note: string
+}
 
-const LETTER = [
-  'Hello {name},',
-  'Thank you for signing up at {service}. You are on the waitlist, and there is nothing else to do.',
-]
-const NOTE = 'If it was not you who signed up, somebody mistyped an address, and you can ignore this mail.'
+const WELCOME: OwnLetter = {
+  words: [
+    'Hello {name},',
+    'Thank you for signing up at {service}. You are on the waitlist, and there is nothing else to do.',
+  ],
+  note: 'If it was not you who signed up, somebody mistyped an address, and you can ignore this mail.',
+}
 
-const WELCOME_TEXT = `${[...LETTER, NOTE].join('\n\n')}\n`
+const INVITED = 'you were on the waitlist of {service}, and now it is your turn:'
+const ONLY_YOURS = 'It is for you alone. If it was not you who signed up, you can ignore this mail.'
+const INVITATION: OwnLetter = {
+  words: ['Hello {name},', `${INVITED} this is your invitation.`],
+  link: '{link}',
+  note: ONLY_YOURS,
+}
+const INVITATION_WITHOUT_LINK: OwnLetter = {
+  words: ['Hello {name},', `${INVITED} your code is {code}.`],
+  note: ONLY_YOURS,
+}
+
+function ownLetter(kind: EventKind, hasLink: boolean): { readonly text: string; readonly html: string } {
+  const letter = kind === 'joined' ? WELCOME : hasLink ? INVITATION : INVITATION_WITHOUT_LINK
+  const { words, link, note } = letter
+  return { text: `${[...words, ...(link === undefined ? [] : [link]), note].join('\n\n')}\n`, html: htmlOf(letter) }
+}
 
 const paragraph = (words: string, style = ''): string => `<p style="margin: 0 0 16px${style}">${words}</p>`
 
@@ -117,7 +156,7 @@ const paragraph = (words: string, style = ''): string => `<p style="margin: 0 0 
  * Text has the colours of the mail program, in light and dark. The style is in attributes, since some programs drop a
  * style sheet. What looks like a telephone number or a date is no link.
  */
-const WELCOME_HTML = `<!doctype html>
+const htmlOf = ({ words, link, note }: OwnLetter): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -129,8 +168,8 @@ const WELCOME_HTML = `<!doctype html>
 <body style="margin: 0; padding: 32px 24px; font: 16px/1.5 -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; overflow-wrap: anywhere">
 <main style="display: block; max-width: 560px; margin: 0 auto">
 <h1 style="margin: 0 0 24px; font-size: 20px; line-height: 1.3">{service}</h1>
-${LETTER.map(words => paragraph(words)).join('\n')}
-${paragraph(NOTE, '; margin-top: 24px; padding-top: 16px; border-top: 1px solid #999; font-size: 14px; opacity: 0.75')}
+${[...words, ...(link === undefined ? [] : [`<a href="${link}">${link}</a>`])].map(each => paragraph(each)).join('\n')}
+${paragraph(note, '; margin-top: 24px; padding-top: 16px; border-top: 1px solid #999; font-size: 14px; opacity: 0.75')}
 </main>
 </body>
 </html>

@@ -1,5 +1,6 @@
+import type { EventKind } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN } from '../waitlist/rules/signup.ts'
-import { placeholdersAllowed, unknownPlaceholder } from './placeholders.ts'
+import { listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
 /** A mail server that takes mail from us (RFC 6409). */
 export interface SmtpLocation {
@@ -20,17 +21,24 @@ export interface Mailbox {
 export interface MailSettings {
   readonly server: SmtpLocation
   readonly from: Mailbox
-  /** Whether every new contact is sent one. */
-  readonly welcomes: boolean
-  readonly subject: string
-  /** Paths of files; null: the text of our own, and no HTML. */
-  readonly textFile: string | null
-  readonly htmlFile: string | null
+  /** The events that their contacts are told of. */
+  readonly tells: readonly EventKind[]
+  /** What each event is told with. */
+  readonly letters: Readonly<Record<EventKind, Letter>>
+  /** The address at which an invitation is taken, with `{code}` in it; null: mails have the code alone. */
+  readonly inviteLink: string | null
   /** Mails a minute at most. */
   readonly rate: number
   readonly service: string
   /** What we call ourselves to the server (RFC 5321 §4.1.1.1). */
   readonly heloName: string
+}
+
+export interface Letter {
+  readonly subject: string
+  /** Paths of files; null: the text of our own, and no HTML. */
+  readonly textFile: string | null
+  readonly htmlFile: string | null
 }
 
 /**
@@ -87,7 +95,23 @@ export function readMailbox(text: string): Mailbox | undefined {
   return { name: name.replace(/^"(.*)"$/, '$1'), address: found }
 }
 
-export const subjectAllowed = `must be one line of at most 200 characters, with no placeholders but ${placeholdersAllowed}`
+/** How the subject of a letter is read. A link has no place in it. */
+export function subjectOf(event: EventKind) {
+  const known = placeholders[event].filter(name => name !== 'link')
+  return {
+    allowed: `must be one line of at most 200 characters, with no placeholders but ${listed(known)}`,
+    read: (text: string): string | undefined =>
+      text.length <= 200 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) && unknownPlaceholder(text, known) === undefined
+        ? text
+        : undefined,
+  }
+}
 
-export const readSubject = (text: string): string | undefined =>
-  text.length <= 200 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) && unknownPlaceholder(text) === undefined ? text : undefined
+/** No user, and no code in the host. */
+const LINK = /^https?:\/\/[^/?#@{}\s]+[/?#][^\s{}]*\{code\}[^\s{}]*$/i
+
+export const inviteLink = {
+  allowed:
+    'must be an http or https address with {code} in it once, such as https://app.example.com/invited?code={code}',
+  read: (text: string): string | undefined => (LINK.test(text) && URL.canParse(text) ? text : undefined),
+}

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
+import { CODE_LENGTH, type EventKind } from '../waitlist/rules/contact.ts'
 import { mailWriter, type Recipient } from './mail-message.ts'
 import { CONCURRENCY, type MailResult, type MailServer, mailServer, TIMEOUT, type Turn } from './mail-server.ts'
 import type { MailSettings } from './mail-settings.ts'
 
 export interface MailDestination extends OwnDestination {
-  /** Sends one mail with a sample name. Never rejects. */
-  try(email: string, signal: AbortSignal): Promise<MailResult>
+  /** Sends one mail with a sample name and a sample code. Never rejects. */
+  try(kind: EventKind, email: string, signal: AbortSignal): Promise<MailResult>
 }
 
 const TURN: Turn = { rank: 'backlog', longest: 5_000 }
 
 /**
- * Sends each new contact a welcome mail (RFC 5321, RFC 5322). A server cannot recognise a repeated mail, so one whose end
- * was sent and not answered is never sent again. `server`: where other mails are sent, too.
+ * Sends each new contact a welcome mail, and each invited one an invitation (RFC 5321, RFC 5322). A server cannot recognise a
+ * repeated mail, so one whose end was sent and not answered is never sent again. `server`: where other mails are sent, too.
  *
  * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
  */
@@ -26,16 +27,21 @@ export function mail(settings: MailSettings, server: MailServer = mailServer(set
 
   return {
     name: 'mail',
+    events: settings.tells,
     repeatable: 0,
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ id, contact: { name, email } }, signal, mayBegin) {
-      const { answer, ...result } = await post({ id, name, email }, signal, mayBegin)
+    async deliver({ kind, id, contact: { name, email }, code }, signal, mayBegin) {
+      const { answer, ...result } = await post({ kind, id, name, email, code }, signal, mayBegin)
       return result
     },
 
-    try: (email, signal) => post({ id: `check_${randomUUID()}`, name: 'Ada Lovelace', email }, signal),
+    try(kind, email, signal) {
+      // A code that is nobody's.
+      const code = kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined
+      return post({ kind, id: `check_${randomUUID()}`, name: 'Ada Lovelace', email, code }, signal)
+    },
     check: server.check,
     close: server.close,
   }

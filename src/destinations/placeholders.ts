@@ -1,21 +1,32 @@
-/** What a template may name. Each is filled in where it stands in braces: `{name}`. */
-const PLACEHOLDERS = ['name', 'email', 'service'] as const
+import type { EventKind } from '../waitlist/rules/contact.ts'
 
-export type Values = Readonly<Record<(typeof PLACEHOLDERS)[number], string>>
+/** What a template may name, by the event that its mail tells of. Each is filled in where it stands in braces: `{name}`. */
+export const placeholders = {
+  joined: ['name', 'email', 'service'],
+  invited: ['name', 'email', 'service', 'code', 'link'],
+} as const satisfies Readonly<Record<EventKind, readonly string[]>>
 
-const placeholder = new RegExp(`\\{(${PLACEHOLDERS.join('|')})\\}`, 'g')
+type Placeholder = (typeof placeholders)[EventKind][number]
+export type Values = Readonly<Partial<Record<Placeholder, string>>>
+
 /** A word in braces, however it was meant: `{{name}}`, `{ name }`, `{first_name}`. The braces of style sheets hold more. */
 const LIKE_ONE = /\{{1,2}[ \t]{0,9}[\w.-]{1,99}[ \t]{0,9}\}{1,2}/g
 
 /** The first thing in a template that looks like a placeholder and is none. */
-export const unknownPlaceholder = (template: string): string | undefined =>
-  template.match(LIKE_ONE)?.find(found => !PLACEHOLDERS.some(name => found === `{${name}}`))
+export const unknownPlaceholder = (template: string, known: readonly string[]): string | undefined =>
+  template.match(LIKE_ONE)?.find(found => !known.some(name => found === `{${name}}`))
 
-export const placeholdersAllowed = PLACEHOLDERS.map(name => `{${name}}`).join(', ')
+export const listed = (known: readonly string[]): string => known.map(name => `{${name}}`).join(', ')
 
-/** In one pass, so that braces in a name stay what they are. `written`: how a value is written in this kind of text. */
+/**
+ * In one pass, so that braces in a name stay what they are. `written`: how a value is written in this kind of text. What has
+ * no value stays as it is.
+ */
 export const filled = (template: string, values: Values, written: (value: string) => string): string =>
-  template.replaceAll(placeholder, (_, name: keyof Values) => written(values[name]))
+  template.replaceAll(/\{([a-z]+)\}/g, (found, name: string) => {
+    const value = Object.hasOwn(values, name) ? values[name as Placeholder] : undefined
+    return value === undefined ? found : written(value)
+  })
 
 /**
  * For a header field: one line that is shown as it stands. Mail programs decode what looks like an encoded word (RFC 2047),

@@ -8,8 +8,8 @@ const grouped = new Intl.NumberFormat('en')
 export function sentenceOf(alert: Alert, quote: (text: string) => string): string {
   const called = 'called' in alert ? quote(alert.called) : ''
   switch (alert.is) {
-    case 'joined':
-      return `${joined(alert, quote)}${inAll(alert)}${inDoubt(alert)}`
+    case 'digest':
+      return `${digest(alert, quote)}${inDoubt(alert)}`
     case 'holding':
       return `Signups are being held: ${held(alert)} (${reasonsOf(alert)}): see ${typed('waitlist held')}`
     case 'not holding':
@@ -45,24 +45,34 @@ const completed = { signups: 'completed', events: 'delivered' }
 
 const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
 
-type Joined = Alert & { readonly is: 'joined' }
+type Digest = Alert & { readonly is: 'digest' }
 
-/** "37 people", "Ada Lovelace", "Ada Lovelace and Grace Hopper", "Ada Lovelace, Grace Hopper and 35 more". */
-function joined({ people, names }: Joined, quote: (text: string) => string): string {
-  const parts = names.map(name => quote(shown(name)))
-  const others = people - parts.length
-  if (parts.length === 0) parts.push(people === 1 ? '1 person' : `${grouped.format(people)} people`)
-  else if (others > 0) parts.push(`${grouped.format(others)} more`)
-  const last = parts.pop()
-  return `${parts.length === 0 ? last : `${parts.join(', ')} and ${last}`} joined the waitlist`
+const people = (count: number): string => (count === 1 ? '1 person' : `${grouped.format(count)} people`)
+
+function digest(alert: Digest, quote: (text: string) => string): string {
+  const { joined, invited } = alert
+  const told = joined === 0 ? [] : [`${joinedIn(alert, quote)} joined the waitlist${inAll(alert)}`]
+  if (invited > 0) told.push(`${people(invited)} ${invited === 1 ? 'was' : 'were'} invited`)
+  return told.join('; ')
 }
 
-const inAll = ({ total }: Joined): string => (total === null ? '' : `, ${grouped.format(total)} in all`)
+/** "37 people", "Ada Lovelace", "Ada Lovelace and Grace Hopper", "Ada Lovelace, Grace Hopper and 35 more". */
+function joinedIn({ joined, names }: Digest, quote: (text: string) => string): string {
+  const parts = names.map(name => quote(shown(name)))
+  const others = joined - parts.length
+  if (parts.length === 0) parts.push(people(joined))
+  else if (others > 0) parts.push(`${grouped.format(others)} more`)
+  const last = parts.pop()
+  return parts.length === 0 ? last! : `${parts.join(', ')} and ${last}`
+}
+
+const inAll = ({ total }: Digest): string => (total === null ? '' : `, ${grouped.format(total)} in all`)
 
 /** A chat cannot drop a repetition, so readers are told that there may be one. */
-function inDoubt({ people, doubtful }: Joined): string {
+function inDoubt({ joined, invited, doubtful }: Digest): string {
   if (doubtful === 0) return ''
-  return ` (${doubtful === people ? '' : `${grouped.format(doubtful)} of them `}may have been announced before)`
+  const which = doubtful === joined + invited ? '' : `${grouped.format(doubtful)} of them `
+  return ` (${which}may have been announced before)`
 }
 
 /** Code points of a name: ten of them fit into a message, however they are escaped. */

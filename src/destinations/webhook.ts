@@ -5,6 +5,7 @@ import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
+import { eventKinds } from '../waitlist/rules/contact.ts'
 
 export interface WebhookSettings {
   /** The receiver: http or https, with path and query; no user, no fragment. */
@@ -54,13 +55,14 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
 
   return {
     name: 'webhook',
+    events: eventKinds,
     repeatable: Number.POSITIVE_INFINITY,
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ id, name: type, at: timestamp, contact }, signal, mayBegin) {
+    async deliver({ id, name: type, at: timestamp, contact, code }, signal, mayBegin) {
       const { id: contactId, name, email, createdAt, source } = contact
-      const data = { id: contactId, name, email, createdAt, source }
+      const data = { id: contactId, name, email, createdAt, source, code }
       const reply = await send({ id, type, timestamp, data }, 'call the webhook', signal, mayBegin)
       if (reply.is !== 'answered') return reply
       if (reply.status < 300) return { is: 'delivered' }

@@ -53,7 +53,14 @@ export const beehiiv: Vendor<typeof settings> = {
   title: 'beehiiv',
   settings,
   rate: { calls: 180, per: 60_000, connections: 5 },
-  promises: { newness: 'best effort', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  promises: {
+    newness: 'best effort',
+    scope: 'list',
+    recognisesOwn: true,
+    repeatable: 0,
+    namesEvents: false,
+    removal: 'at once',
+  },
   joins: ['BEEHIIV_TAGS'],
   client,
 }

@@ -41,7 +41,14 @@ export const brevo: Vendor<typeof settings> = {
   settings,
   rate: { calls: 10, per: 1_000, connections: 10 },
   // With double opt-in there is only a lookup before.
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: 0,
+    namesEvents: true,
+    removal: 'at once',
+  },
   joins: ['BREVO_LIST_IDS'],
   contradiction({
     BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template,
@@ -150,13 +157,13 @@ function client(settings: Settings, connect: Connect): VendorClient {
     // Before the contact confirmed there is none to send an event for. Being added to the list starts what follows.
     automation: isDoubleOptIn
       ? null
-      : async ({ name, contact: { email, providerId, source } }, attempt) => {
+      : async ({ name, contact: { email, providerId, source }, code }, attempt) => {
           const body = {
             // Letters, digits, - and _ are allowed.
             event_name: name.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
             // By its address, a contact that was deleted meanwhile would be created anew; not so by its id.
             identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
-            event_properties: source,
+            event_properties: code === undefined ? source : { ...source, code },
           }
           const reply = await post('send an event', '/v3/events', body, attempt)
           return reply.deliveredIf(reply.ok)

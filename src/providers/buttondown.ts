@@ -23,7 +23,14 @@ export const buttondown: Vendor<typeof settings> = {
   settings,
   rate: { calls: 10, per: 1_000, connections: 10 },
   // Not documented. The design that Buttondown refers to keeps an idempotency key for a day.
-  promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'list',
+    recognisesOwn: true,
+    repeatable: DAY,
+    namesEvents: false,
+    removal: 'at once',
+  },
   joins: ['BUTTONDOWN_TAGS'],
   client,
 }

@@ -14,7 +14,7 @@ import type { Call } from '../outbound/caller.ts'
 import { idAt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
+import type { Contact, EventKind, WaitlistEvent } from '../waitlist/rules/contact.ts'
 import { ALWAYS, type Connect, DAY, type Vendor, type VendorCaller, type VendorClient } from './vendor.ts'
 import { type Answer, misconfigured, splitName } from './vendor-client.ts'
 
@@ -75,7 +75,14 @@ export const customerio: Vendor<typeof settings> = {
   // The App API, which is called first, allows 10 calls a second.
   rate: { calls: 100, per: 1_000, connections: 10 },
   // With a key for the App API; without it every address is new. The Pipelines API recognises a repetition for a day.
-  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  promises: {
+    newness: 'best effort',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: ALWAYS,
+    namesEvents: true,
+    removal: 'later',
+  },
   joins: ['CUSTOMERIO_SEGMENT_ID'],
   contradiction({
     CUSTOMERIO_API: api,
@@ -108,7 +115,7 @@ interface Wire {
   headers(settings: Settings): Readonly<Record<string, string>>
   /** Sets these attributes, whether the person is new or not. */
   person(email: string, attributes: object): Pick<Call, 'method' | 'path' | 'body'>
-  event(event: JoinedEvent): Pick<Call, 'method' | 'path' | 'body'>
+  event(event: WaitlistEvent): Pick<Call, 'method' | 'path' | 'body'>
   /** Says the same whether there is such a person or not. */
   deletion(email: string): Pick<Call, 'method' | 'path' | 'body'>
   /** Tries the key and changes nothing. */
@@ -123,11 +130,11 @@ const track: Wire = {
   base: 'https://track.customer.io',
   headers: ({ CUSTOMERIO_SITE_ID: site, CUSTOMERIO_API_KEY: key }) => basic(`${site}:${key}`),
   person: (email, attributes) => ({ method: 'PUT', path: personOf(email), body: { email, ...attributes } }),
-  event: ({ name, contact }) => ({
+  event: ({ name, kind, contact, code }) => ({
     method: 'POST',
     path: `${personOf(contact.email)}/events`,
     // Without a timestamp, since events older than 72 hours start no campaign.
-    body: { name, id: ulidOf(contact.id), data: { name: contact.name, ...contact.source } },
+    body: { name, id: ulidOf(contact.id, kind), data: { name: contact.name, ...contact.source, code } },
   }),
   deletion: email => ({ method: 'DELETE', path: personOf(email) }),
   trial: { to: 'check the Track API key', method: 'GET', path: '/api/v1/accounts/region' },
@@ -144,15 +151,15 @@ const pipelines: Wire = {
     path: '/v1/identify',
     body: { userId: email, traits: { email, ...attributes } },
   }),
-  event: ({ name, contact }) => ({
+  event: ({ name, kind, contact, code }) => ({
     method: 'POST',
     path: '/v1/track',
     body: {
       userId: contact.email,
       event: name,
       // Becomes the id of the event in the Track API, which wants a ULID.
-      messageId: ulidOf(contact.id),
-      properties: { name: contact.name, ...contact.source },
+      messageId: ulidOf(contact.id, kind),
+      properties: { name: contact.name, ...contact.source, code },
     },
   }),
   deletion: email => ({ method: 'POST', path: '/v1/track', body: { userId: email, event: 'User Deleted' } }),
@@ -281,8 +288,10 @@ const secondOf = ({ createdAt }: Contact): number => Math.floor(createdAt.getTim
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** A UUIDv7 as a ULID: both are 128 bits that begin with a 48-bit time. https://github.com/ulid/spec */
-function ulidOf(uuid: string): string {
+function ulidOf(uuid: string, kind: EventKind): string {
   let bits = BigInt(`0x${uuid.replaceAll('-', '')}`)
+  // A contact's id is of version 7 (RFC 9562), so no other event has that of an invitation, which is made of version 8.
+  if (kind === 'invited') bits ^= 0xfn << 76n
   let text = ''
   for (let i = 0; i < 26; i++) {
     text = CROCKFORD[Number(bits & 31n)] + text

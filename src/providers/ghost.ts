@@ -38,7 +38,14 @@ export const ghost: Vendor<typeof settings> = {
   title: 'Ghost',
   settings,
   rate: { calls: 20, per: 1_000, connections: 5 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: null, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: null,
+    namesEvents: false,
+    removal: 'at once',
+  },
   joins: ['GHOST_LABELS'],
   client,
 }

@@ -44,7 +44,14 @@ export const hubspot: Vendor<typeof settings> = {
   title: 'HubSpot',
   settings,
   rate: { calls: 100, per: 10_000, connections: 10 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 365 * DAY, removal: 'later' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: 365 * DAY,
+    namesEvents: false,
+    removal: 'later',
+  },
   joins: ['HUBSPOT_LIST_IDS'],
   contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
     const name = property?.name ?? ''

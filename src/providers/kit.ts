@@ -51,7 +51,14 @@ export const kit: Vendor<typeof settings> = {
   title: 'Kit',
   settings,
   rate: { calls: 120, per: 60_000, connections: 5 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'by hand' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: ALWAYS,
+    namesEvents: false,
+    removal: 'by hand',
+  },
   joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
   contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
     if (tag !== undefined && tags?.includes(tag)) {

@@ -33,7 +33,14 @@ export const klaviyo: Vendor<typeof settings> = {
   settings,
   // 75 a second and 750 a minute: the slower one, evenly.
   rate: { calls: 12, per: 1_000, connections: 10 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: ALWAYS,
+    namesEvents: true,
+    removal: 'later',
+  },
   joins: ['KLAVIYO_LIST_ID'],
   client,
 }
@@ -144,9 +151,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
             return reply.status === 204 ? null : reply.refusal
           },
 
-    async automation({ id, name, contact: { email, providerId, source } }, attempt) {
+    async automation({ id, name, contact: { email, providerId, source }, code }, attempt) {
       const attributes = {
-        properties: { ...source },
+        properties: { ...source, code },
         metric: { data: { type: 'metric', attributes: { name } } },
         // With an id, an address would be written into the profile.
         profile: {

@@ -53,7 +53,14 @@ export const listmonk: Vendor<typeof settings> = {
   title: 'listmonk',
   settings,
   rate: { calls: 100, per: 1_000, connections: 10 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: 0,
+    namesEvents: false,
+    removal: 'at once',
+  },
   joins: ['LISTMONK_LIST_IDS'],
   contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
     Object.hasOwn(attributes, 'waitlist')

@@ -26,7 +26,14 @@ export const loops: Vendor<typeof settings> = {
   settings,
   rate: { calls: 10, per: 1_000, connections: 10 },
   // Loops does not document how long it keeps the key of an event.
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: DAY,
+    namesEvents: true,
+    removal: 'at once',
+  },
   joins: ['LOOPS_MAILING_LISTS'],
   contradiction({ LOOPS_CONTACT_PROPERTIES: properties }) {
     const own = ['email', 'firstName', 'lastName', 'mailingLists', 'source', 'subscribed', 'userGroup', 'userId']
@@ -97,10 +104,11 @@ function client(settings: Settings, connect: Connect): VendorClient {
         return reply.status === 200 && reply.at('success') === true ? null : reply.refusal
       }),
 
-    async automation({ id, name, contact }, attempt) {
+    async automation({ id, name, contact, code }, attempt) {
       const headers = { 'idempotency-key': id }
       const fixed = settings.LOOPS_EVENT_PROPERTIES
-      const eventProperties = contact.source === undefined ? fixed : { ...fixed, ...contact.source }
+      const own = { ...contact.source, ...(code !== undefined && { code }) }
+      const eventProperties = Object.keys(own).length === 0 ? fixed : { ...fixed, ...own }
       const body = { email: contact.email, eventName: name, eventProperties }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
       // 409: this key was used before, so the event exists.

@@ -61,18 +61,26 @@ export const mailchimp: Vendor<typeof settings> = {
   title: 'Mailchimp',
   settings,
   rate: { calls: 100, per: 1_000, connections: 10 },
-  promises: { newness: 'atomic', scope: 'list', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  promises: {
+    newness: 'atomic',
+    scope: 'list',
+    recognisesOwn: true,
+    repeatable: 0,
+    namesEvents: true,
+    removal: 'at once',
+  },
   joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
   contradiction(
     { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
-    eventName,
+    events,
   ) {
     if ((journey === undefined) !== (step === undefined)) {
       return 'MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID belong together: set both or none'
     }
-    if (journey === undefined && (eventName.length < 2 || eventName.length > 30)) {
-      return 'EVENT_NAME must have 2 to 30 characters'
-    }
+    const wrong = Object.entries(events).find(
+      ([setting, { length }]) => (setting !== 'EVENT_NAME' || journey === undefined) && (length < 2 || length > 30),
+    )
+    if (wrong !== undefined) return `${wrong[0]} must have 2 to 30 characters`
     const hasDataCentre = /-[a-z]{2,4}\d{1,3}$/.test(key)
     return hasDataCentre || url !== undefined ? null : 'MAILCHIMP_API_KEY must end with its data centre, such as -us21'
   },
@@ -174,11 +182,13 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     join: tags === undefined && interests === undefined ? undefined : join,
 
-    async automation({ name, contact: { email, providerId } }, attempt) {
+    async automation({ name, kind, contact: { email, providerId }, code }, attempt) {
       const member = encodeURIComponent(providerId ?? hashOf(email))
+      const body = { name, ...(code !== undefined && { properties: { code } }) }
       const reply = await call(
-        journey === undefined
-          ? { to: 'send an event', method: 'POST', path: `${audience}/members/${member}/events`, body: { name } }
+        // A journey is that of those who join.
+        journey === undefined || kind === 'invited'
+          ? { to: 'send an event', method: 'POST', path: `${audience}/members/${member}/events`, body }
           : {
               to: 'start a journey',
               method: 'POST',

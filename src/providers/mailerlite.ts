@@ -32,7 +32,14 @@ export const mailerlite: Vendor<typeof settings> = {
   title: 'MailerLite',
   settings,
   rate: { calls: 120, per: 60_000, connections: 5 },
-  promises: { newness: 'atomic', scope: 'account', recognisesOwn: true, repeatable: ALWAYS, removal: 'later' },
+  promises: {
+    newness: 'atomic',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: ALWAYS,
+    namesEvents: false,
+    removal: 'later',
+  },
   joins: ['MAILERLITE_GROUP_IDS'],
   contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
     group !== undefined && groups?.includes(group)

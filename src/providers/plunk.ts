@@ -23,12 +23,22 @@ export const plunk: Vendor<typeof settings> = {
   settings,
   // 1,000 a minute, and 50 that change contacts a second: the slower one, evenly.
   rate: { calls: 16, per: 1_000, connections: 10 },
-  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: DAY, removal: 'at once' },
+  promises: {
+    newness: 'best effort',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: DAY,
+    namesEvents: true,
+    removal: 'at once',
+  },
   joins: [],
-  contradiction: (_, eventName) =>
-    /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/.test(eventName)
-      ? 'EVENT_NAME must not be one of Plunk itself: email.…, contact.subscribed, contact.unsubscribed, segment.…'
-      : null,
+  contradiction(_, events) {
+    const own = /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/
+    const taken = Object.entries(events).find(([, name]) => own.test(name))
+    return taken === undefined
+      ? null
+      : `${taken[0]} must not be one of Plunk itself: email.…, contact.subscribed, contact.unsubscribed, segment.…`
+  },
   client,
 }
 
@@ -102,9 +112,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
       return refusesAddress(reply) ? INVALID : reply.failure
     },
 
-    async automation({ id, name, contact: { email } }, attempt) {
+    async automation({ id, name, contact: { email }, code }, attempt) {
       const headers = { authorization: `Bearer ${settings.PLUNK_PUBLIC_KEY}`, 'idempotency-key': id }
-      const body = { event: name, email }
+      const body = { event: name, email, ...(code !== undefined && { data: { code } }) }
       const reply = await call({ to: 'track an event', method: 'POST', path: '/v1/track', headers, body }, attempt)
       if (reply.status === 200 && reply.id('data', 'event') !== undefined) return { is: 'delivered' }
       if (reply.status === 409 && reply.text('error', 'code') === 'IDEMPOTENCY_KEY_REUSED') {

@@ -21,7 +21,14 @@ export const resend: Vendor<typeof settings> = {
   title: 'Resend',
   settings,
   rate: { calls: 5, per: 1_000, connections: 5 },
-  promises: { newness: 'best effort', scope: 'account', recognisesOwn: true, repeatable: 0, removal: 'at once' },
+  promises: {
+    newness: 'best effort',
+    scope: 'account',
+    recognisesOwn: true,
+    repeatable: 0,
+    namesEvents: true,
+    removal: 'at once',
+  },
   joins: ['RESEND_SEGMENT_IDS'],
   client,
 }
@@ -92,8 +99,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
         return null
       }),
 
-    async automation({ name, contact }, attempt) {
-      const { providerId, email, source: payload } = contact
+    async automation({ name, contact, code }, attempt) {
+      const { providerId, email, source } = contact
+      const payload = code === undefined ? source : { ...source, code }
       const whom = providerId === undefined ? { email } : { contact_id: providerId }
       const reply = await post('send an event', '/events/send', { event: name, ...whom, payload }, attempt)
       return reply.deliveredIf(reply.ok && reply.text('event') !== undefined)

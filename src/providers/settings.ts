@@ -1,7 +1,7 @@
 import { type Environment, given, readSettings, type SettingsTable, type ValuesOf } from '../config/kinds.ts'
 import { isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { prefixOf, type VendorName, vendorNames, vendorOf } from './list.ts'
-import type { Vendor } from './vendor.ts'
+import type { EventNames, Vendor } from './vendor.ts'
 
 /** A vendor and the values of its settings. */
 export interface Choice {
@@ -17,7 +17,7 @@ export interface Choice {
 export async function readProvider(
   name: VendorName,
   env: Environment,
-  eventName: string,
+  events: EventNames,
   mistakes: string[],
 ): Promise<Choice> {
   const vendor = await vendorOf(name)
@@ -27,7 +27,7 @@ export async function readProvider(
     // A missing setting may be a misspelt one.
     mistakes.push(...misspelt(name, vendor, env))
   } else {
-    const contradicting = vendor.contradiction?.(values, eventName)
+    const contradicting = vendor.contradiction?.(values, events)
     if (contradicting) mistakes.push(`${contradicting} (${vendor.title})`)
   }
   return { name, vendor, settings: values }

@@ -5,7 +5,7 @@ import type { Rate } from '../outbound/pace.ts'
 import type { Refused } from '../outbound/reply.ts'
 import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Contact, JoinedEvent } from '../waitlist/rules/contact.ts'
+import type { Contact, WaitlistEvent } from '../waitlist/rules/contact.ts'
 import type { Answer, Meaning } from './vendor-client.ts'
 
 /** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
@@ -18,9 +18,14 @@ export interface Promises {
   readonly recognisesOwn: boolean
   /** Milliseconds for which a repeated start of the automation is recognised and ignored; null: there is none to start. */
   readonly repeatable: number | null
+  /** Whether the name of an event starts its automation, which can then be started by an invitation, too. */
+  readonly namesEvents: boolean
   /** Whether its API erases one person: at once, or some time after it has accepted that. */
   readonly removal: 'at once' | 'later' | 'by hand'
 }
+
+/** The settings that name events, and their values. */
+export type EventNames = Readonly<Record<'EVENT_NAME' | 'INVITED_EVENT_NAME', string>>
 
 /** Everything that we know of a vendor. Configuration, help and documentation read its table of settings. */
 export interface Vendor<Table extends SettingsTable = SettingsTable> {
@@ -32,7 +37,7 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   /** The settings that name what contacts are added to, which those that the vendor knew before may join too. */
   readonly joins: readonly string[]
   /** What is wrong with settings that are each allowed. */
-  contradiction?(settings: ValuesOf<Table>, eventName: string): string | null
+  contradiction?(settings: ValuesOf<Table>, events: EventNames): string | null
   client(settings: ValuesOf<Table>, connect: Connect): VendorClient
 }
 
@@ -67,7 +72,7 @@ export interface VendorClient {
   /** Whether a contact of ours joins by this call as well, as the last step. If not, its creation takes care of that. */
   readonly joinsLast?: boolean
   /** Null: the settings name none, or the vendor starts it by itself. */
-  readonly automation: ((event: JoinedEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
+  readonly automation: ((event: WaitlistEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
   /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
   readonly repeatable?: number
   /** The call that erases is preferred to one that unsubscribes or archives. */

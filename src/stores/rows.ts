@@ -6,7 +6,9 @@ import {
   type ContactState,
   type DeliveryRecord,
   type DeliveryState,
+  type EventKind,
   eventId,
+  type Invitation,
   type Source,
   sourceParameters,
 } from '../waitlist/rules/contact.ts'
@@ -31,11 +33,16 @@ export const tables = {
     source: 'json',
     reason: 'text',
     mailbox: 'text',
+    invited_at: 'time',
+    invite_name: 'text',
+    code: 'text',
+    redeemed_at: 'time',
   },
   delivery: {
     number: 'whole',
     contact: 'whole',
     destination: 'text',
+    event: 'text',
     state: 'text',
     attempts: 'whole',
     doubt: 'bit',
@@ -63,7 +70,8 @@ export const tableNames = Object.keys(tables) as readonly Table[]
 /** The columns that a query must return for a contact. */
 export const CONTACT_COLUMNS =
   'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
-  ' contact.event_name, contact.event_at, contact.source, contact.reason'
+  ' contact.event_name, contact.event_at, contact.source, contact.reason, contact.invited_at, contact.invite_name,' +
+  ' contact.code, contact.redeemed_at'
 
 export interface ContactRow {
   readonly id: string
@@ -77,6 +85,10 @@ export interface ContactRow {
   /** JSON. */
   readonly source: string | null
   readonly reason: HoldReason | null
+  readonly invited_at: number | null
+  readonly invite_name: string | null
+  readonly code: string | null
+  readonly redeemed_at: number | null
 }
 
 export function contactOf(row: ContactRow): Contact {
@@ -91,7 +103,14 @@ export function contactOf(row: ContactRow): Contact {
     source: sourceOf(source),
     providerId: provider_id ?? undefined,
     event: event_name === null || event_at === null ? undefined : { name: event_name, at: new Date(event_at) },
+    invitation: invitationOf(row),
   }
+}
+
+function invitationOf({ invited_at, invite_name, code, redeemed_at }: ContactRow): Invitation | undefined {
+  if (invited_at === null || code === null) return undefined
+  const redeemedAt = redeemed_at === null ? undefined : new Date(redeemed_at)
+  return { code, at: new Date(invited_at), name: invite_name ?? undefined, redeemedAt }
 }
 
 /** Only what we would have written: anything else was written by hand. */
@@ -108,14 +127,22 @@ export function sourceOf(stored: ContactRow['source']): Source | undefined {
 /** What a source is counted and found by (`sourceLabel`), in both engines. */
 export const SOURCE_LABEL = "coalesce(contact.source ->> 'utm_source', contact.source ->> 'ref')"
 
+/** Whether a contact has the event of a delivery; a hand-over has none. A row without it was made by hand. */
+export const HAS_EVENT =
+  "case delivery.event when 'invited' then contact.invite_name is not null else contact.event_at is not null end"
+
+/** When that was. */
+export const EVENT_AT = "case delivery.event when 'invited' then contact.invited_at else contact.event_at end"
+
 /** The columns that a query must return for a delivery, in addition to its contact's, to show it to the operator. */
 export const RECORD_COLUMNS =
-  'delivery.number, delivery.destination, delivery.state, delivery.attempts, delivery.due_at, delivery.why,' +
+  'delivery.number, delivery.destination, delivery.event, delivery.state, delivery.attempts, delivery.due_at, delivery.why,' +
   ' delivery.settled_at'
 
 export interface RecordRow extends Pick<ContactRow, 'id' | 'event_name'> {
   readonly number: number
   readonly destination: string
+  readonly event: EventKind
   readonly state: DeliveryState
   readonly attempts: number
   readonly due_at: number
@@ -124,11 +151,12 @@ export interface RecordRow extends Pick<ContactRow, 'id' | 'event_name'> {
 }
 
 export function recordOf(row: RecordRow): DeliveryRecord {
-  const { number, id, event_name, destination, state, attempts, due_at, why, settled_at } = row
+  const { number, id, event_name, event, destination, state, attempts, due_at, why, settled_at } = row
   return {
     number,
     contactId: id,
-    eventId: event_name === null ? null : eventId({ id }),
+    eventId: event === 'joined' && event_name === null ? null : eventId({ id }, event),
+    event,
     destination,
     state,
     attempts,
@@ -140,7 +168,7 @@ export function recordOf(row: RecordRow): DeliveryRecord {
 
 /** If somebody has already added the row by hand, it becomes the inserted one. */
 export const IN_PLACE =
-  "on conflict (contact, destination) do update set state = 'waiting', attempts = excluded.attempts," +
+  "on conflict (contact, destination, event) do update set state = 'waiting', attempts = excluded.attempts," +
   ' doubt = excluded.doubt, due_at = excluded.due_at, token = excluded.token, why = null, settled_at = null'
 
 /** Claimed too late for the caller. Nothing was sent, so there is no doubt, and it is due at once. */

@@ -1,7 +1,9 @@
 import type { Counts } from '../waitlist/alerts/counts.ts'
+import type { Invitations } from '../waitlist/ports/invitations.ts'
 import type { Filled, Upkeep } from '../waitlist/ports/upkeep.ts'
 import { mailboxOf } from '../waitlist/rules/mailbox.ts'
 import { countAll, countListed } from './operator/counts.ts'
+import { invitationOf, redeem } from './operator/invitations.ts'
 import { pruneStep } from './operator/pruning.ts'
 import { sharedSecret } from './secret.ts'
 import type { Sql } from './sql.ts'
@@ -10,13 +12,15 @@ import type { Sql } from './sql.ts'
 const COUNTING = 10_000
 
 /** What both engines do in the same way. */
-type Shared = Omit<Upkeep, 'acquireInterval'>
+type Shared = Omit<Upkeep, 'acquireInterval'> & Invitations
 
 /** What the running service asks beside signups and deliveries. `now`: null for the server's clock. */
 export const upkeepOn = (sql: Sql, now: () => Date | null): Shared => ({
   prune: (age, after, most, counting) => pruneStep(sql, { now: now(), age, after, most, counting, byHand: false }),
   fillMailboxes: (after, most) => fillMailboxes(sql, after, most),
   secret: name => sharedSecret(sql, name),
+  invitation: code => invitationOf(sql, code),
+  redeem: code => redeem(sql, code, now()),
   countListed: () => countListed(sql),
   counts: () => sql.snapshot(sql => countAll(sql, now()), COUNTING),
 })

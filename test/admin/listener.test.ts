@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AdminParts, openAdmin } from '../../src/admin/server.ts'
+import { invitationRoute } from '../../src/admin/invitations.ts'
+import { type AdminParts, type AdminSettings, openAdmin } from '../../src/admin/server.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
 import type { Counts } from '../../src/waitlist/alerts/counts.ts'
 import { LATE } from '../../src/waitlist/alerts/watch.ts'
@@ -17,7 +18,8 @@ import { within } from '../harness/within.ts'
 
 const counts: Counts = {
   at: new Date('2026-11-22T12:00:00Z'),
-  contacts: { pending: 3, listed: 1_000_000, held: 0 },
+  contacts: { pending: 3, listed: 1_000_000, held: 0, invited: 0 },
+  redeemed: 0,
   held: [],
   signups: [],
   sources: [],
@@ -30,13 +32,18 @@ const counts: Counts = {
 }
 
 /** The listener beside parts that are as the test wants them. */
-async function open(t: TestContext, more: Partial<AdminParts> = {}, settings = { host: '127.0.0.1', port: 0 }) {
+async function open(
+  t: TestContext,
+  more: Partial<AdminParts> = {},
+  settings: AdminSettings = { host: '127.0.0.1', port: 0, token: null },
+) {
   const { log, logged } = recordingLog()
   const admin = await openAdmin(settings, {
     service: 'Waitlist',
     version: '0.0.0',
     telemetry: telemetry(),
     store: { check: async () => {}, counts: async () => counts },
+    invitations: { invitation: async () => null, redeem: async () => null },
     folder: null,
     provider: null,
     destinations: [{ name: 'webhook', outage: () => null }],
@@ -102,7 +109,7 @@ describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, ()
   })
 
   test('localhost is both 127.0.0.1 and ::1, where the machine has both', async t => {
-    const { origin } = await open(t, {}, { host: 'localhost', port: 0 })
+    const { origin } = await open(t, {}, { host: 'localhost', port: 0, token: null })
     const { port } = new URL(origin)
     const answers = await Promise.allSettled(
       ['127.0.0.1', '[::1]'].map(host => fetch(`http://${host}:${port}/metrics`).then(({ status }) => status)),
@@ -250,5 +257,105 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
     // The other format knows nothing of it.
     const other = read((await ask('GET', '/metrics', 'Accept: text/plain')).text)
     assert.equal(other.value('waitlist_signups_total', { outcome: 'new' }), 0)
+  })
+})
+
+describe('what the owner’s app asks', { concurrency: 8, timeout: 60_000 }, () => {
+  const code = 'c0deAbcdefgh-jklm_opqr'
+  const token = 'a-token-of-the-test-that-is-long-enough'
+  const ada = { email: 'ada@example.com', name: 'Ada', invitedAt: new Date(0), redeemedAt: null }
+  const invitations: AdminParts['invitations'] = {
+    invitation: async given => (given === code ? ada : null),
+    redeem: async given => (given === code ? { ...ada, redeemedAt: new Date(1) } : null),
+  }
+  const json = { ...ada, invitedAt: ada.invitedAt.toISOString() }
+
+  async function app(t: TestContext, more: Partial<AdminParts> = {}, given: string | null = token) {
+    const opened = await open(t, { invitations, ...more }, { host: '127.0.0.1', port: 0, token: given })
+    const request = async (method: string, path: string, authorization = `Bearer ${token}`) => {
+      const fields = authorization === '' ? [] : [`Authorization: ${authorization}`]
+      return opened.ask(method, path, ...fields)
+    }
+    return { ...opened, request }
+  }
+
+  test('whose code it is, by GET, and by POST that it was redeemed; nothing keeps the answer', async t => {
+    const { request, logged } = await app(t)
+    const { status, headers, text } = await request('GET', `/invitations/${code}`)
+    assert.deepEqual([status, JSON.parse(text)], [200, json])
+    assert.deepEqual([headers.get('content-type'), headers.get('cache-control')], ['application/json', 'no-store'])
+    const redeemed = await request('POST', `/invitations/${code}?utm_source=mail`)
+    assert.deepEqual(JSON.parse(redeemed.text), { ...json, redeemedAt: new Date(1).toISOString() })
+    assert.equal((await request('HEAD', `/invitations/${code}`)).status, 200)
+    assert.deepEqual(logged, [])
+  })
+
+  test('a code that is nobody’s is a 404, and what is no code is not looked up', async t => {
+    const asked: string[] = []
+    const look = async (given: string) => {
+      asked.push(given)
+      return null
+    }
+    const { request } = await app(t, { invitations: { invitation: look, redeem: look } })
+    for (const wrong of ['', 'x', `${code}x`, `${code}/`, '../metrics', '%63'.repeat(22), 'x'.repeat(4_000)]) {
+      for (const method of ['GET', 'POST']) {
+        const { status, text } = await request(method, `/invitations/${wrong}`)
+        assert.deepEqual([status, Object.keys(JSON.parse(text))], [404, ['error']], wrong)
+      }
+    }
+    assert.deepEqual(asked, [])
+    const { status, text } = await request('GET', `/invitations/${'A'.repeat(22)}`)
+    assert.deepEqual([status, asked.length], [404, 1])
+    assert.ok(!text.includes('AAAA'))
+  })
+
+  test('with ADMIN_TOKEN nothing but it opens, also on this machine', async t => {
+    const { request } = await app(t)
+    for (const wrong of [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Basic ${token}`,
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(0, -1)}`,
+      token,
+    ]) {
+      for (const path of [code, 'x']) {
+        const { status, headers, text } = await request('GET', `/invitations/${path}`, wrong)
+        assert.equal(status, 401, wrong)
+        assert.match(headers.get('www-authenticate') ?? '', /^Bearer/)
+        assert.ok(!text.includes('ada'))
+      }
+    }
+    assert.equal((await request('GET', `/invitations/${code}`, `bearer  ${token}`)).status, 200)
+    assert.equal((await request('GET', '/metrics', '')).status, 200)
+  })
+
+  test('without it only this machine may ask', async t => {
+    const { request } = await app(t, {}, null)
+    assert.equal((await request('GET', `/invitations/${code}`, '')).status, 200)
+    const route = invitationRoute(invitations, null, () => {})
+    const from = (isLocal: boolean) => route({ method: 'POST', path: `/invitations/${code}`, headers: {}, isLocal })
+    assert.deepEqual([(await from(true))?.status, (await from(false))?.status], [200, 403])
+  })
+
+  test('other methods are a 405, and a page of the web that rebinds its name is told nothing', async t => {
+    const { request, head } = await app(t)
+    const { status, headers } = await request('DELETE', `/invitations/${code}`)
+    assert.deepEqual([status, headers.get('allow')], [405, 'GET, HEAD, POST'])
+    const fields = ['Host: evil.example', `Authorization: Bearer ${token}`]
+    assert.equal(readAnswer(await head('POST', `/invitations/${code}`, ...fields)).status, 421)
+  })
+
+  test('a store that fails is a 503, and the log has neither code nor token', async t => {
+    const failing = async () => Promise.reject(new Error('the store is away'))
+    const { request, logged } = await app(t, { invitations: { invitation: failing, redeem: failing } })
+    for (const method of ['GET', 'POST']) {
+      const { status, headers } = await request(method, `/invitations/${code}`)
+      assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
+    }
+    const told = JSON.stringify(logged)
+    assert.match(told, /the store is away/)
+    assert.ok(!told.includes(code) && !told.includes(token))
   })
 })

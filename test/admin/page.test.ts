@@ -55,7 +55,7 @@ describe('what the page says', () => {
       { reason: 'above-limit', count: 1_200, oldest: day, newest: day },
       { reason: 'same-mailbox', count: 34, oldest: day, newest: day },
     ] as const
-    const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 1_234 }, held }
+    const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 1_234, invited: 0 }, held }
     const reading = { ...empty, counts, telemetry: counted({ held: 1_234 }) }
     assertSays(reading, 'On the list\n3\n1,234 held, not counted here', 'Held, until you release them\n1,234')
     assertSays(
@@ -84,6 +84,13 @@ describe('what the page says', () => {
       /^mail not set\n0\n7\n8 days since 11 Nov, 16:04\n0$/m,
     )
     assertSays(million, 'Calls to loops', 'Contact created\n400,021', 'Key or settings refused\n55')
+  })
+
+  test('of those who are invited, and how many of them came', () => {
+    const contacts = { listed: 10, pending: 0, held: 0, invited: 1_250 }
+    const reading = { ...empty, counts: { ...empty.counts, contacts, redeemed: 31 } }
+    assertSays(reading, 'On the list\n1,260\n10 listed\n1,250 invited, 31 of them came')
+    assert.doesNotMatch(textOf(of(million)), /invited/)
   })
 
   test('while nothing was counted: what this process saw', () => {

@@ -23,7 +23,8 @@ export const empty = {
   freeSpace: 40_000_000_000,
   counts: {
     at: now,
-    contacts: { listed: 0, pending: 0, held: 0 },
+    contacts: { listed: 0, pending: 0, held: 0, invited: 0 },
+    redeemed: 0,
     held: [],
     signups: [],
     sources: [],
@@ -62,7 +63,7 @@ export const few: Reading = {
   ...empty,
   counts: {
     ...empty.counts,
-    contacts: { listed: 3, pending: 0, held: 0 },
+    contacts: { listed: 3, pending: 0, held: 0, invited: 0 },
     held: [],
     signups: [50, 12, 0].map(minutes => ({
       from: new Date(Math.floor(ago(minutes * MINUTE).getTime() / MINUTE) * MINUTE),
@@ -94,7 +95,8 @@ export const million: Reading = {
   freeSpace: 512_000_000,
   counts: {
     at: ago(3_000),
-    contacts: { listed: 1_233_333, pending: 1_234, held: 0 },
+    contacts: { listed: 1_233_333, pending: 1_234, held: 0, invited: 0 },
+    redeemed: 0,
     held: [],
     signups: month(),
     sources: Object.entries({

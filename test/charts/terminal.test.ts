@@ -7,7 +7,7 @@ import { cells } from '../../src/charts/text.ts'
 import { type Stats, statsOf } from '../../src/waitlist/alerts/counts.ts'
 
 /** What is counted in the last hours, one number each, with one source and one destination. */
-function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503'): Stats {
+function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503', invited = 0): Stats {
   const at = new Date('2026-11-22T15:13:00Z')
   const hour = 3_600_000
   const signups = hours.map((count, i) => ({
@@ -19,7 +19,8 @@ function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503'): Sta
   const loops = { destination: 'loops', oldest: null, why: null }
   const counts = {
     at,
-    contacts: { pending: 2, listed: sum, held: 0 },
+    contacts: { pending: 2, listed: sum, held: 1_234, invited },
+    redeemed: invited,
     held: [],
     signups: signups.filter(({ count }) => count > 0),
     sources: [{ source, count: 7 }],
@@ -40,13 +41,20 @@ describe('the list on a terminal', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 120 })
     const counts = fc.array(fc.integer({ min: 0, max: 30_000 }), { maxLength: 40 })
     fc.assert(
-      fc.property(fc.integer({ min: 60, max: 200 }), counts, text, text, (width, bars, source, why) => {
-        const lines = report(source, statsIn(bars, source, why), { width, paint })
-        for (const line of lines) {
-          assert.ok(cells(line) <= width, `${cells(line)} in ${width}: ${line}`)
-          assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u)
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 60, max: 200 }),
+        counts,
+        text,
+        text,
+        fc.nat(),
+        (width, bars, source, why, invited) => {
+          const lines = report(source, statsIn(bars, source, why, invited), { width, paint })
+          for (const line of lines) {
+            assert.ok(cells(line) <= width, `${cells(line)} in ${width}: ${line}`)
+            assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u)
+          }
+        },
+      ),
       { numRuns: 30 },
     )
   })

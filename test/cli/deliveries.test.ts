@@ -86,7 +86,8 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
     const { contact } = claimed[1]!
     assert.deepEqual(rest, {
       number: 3,
-      eventId: eventId(contact),
+      event: 'joined',
+      eventId: eventId(contact, 'joined'),
       contactId: contact.id,
       destination: 'webhook',
       state: 'abandoned',
@@ -114,7 +115,7 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
       destination: 'webhook',
       attempts: '1',
       why: 'HTTP 404: [31m not found',
-      event: `waitlist.joined, ${eventId(claimed[1]!.contact)}`,
+      event: `waitlist.joined, ${eventId(claimed[1]!.contact, 'joined')}`,
       name: 'Bob',
       email: 'Bob@example.com',
     })

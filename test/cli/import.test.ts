@@ -376,7 +376,7 @@ test('the rules are those of a signup; times are in UTC unless they have an offs
   assert.equal(problem({ name: '' }), 'name is required')
   assert.equal(problem({ email: 'ada@' }), 'email must be a valid email address')
   assert.match(problem({ id: '1' }), /^id must be a UUID/)
-  assert.equal(problem({ state: 'subscribed' }), 'state must be pending, held or listed')
+  assert.equal(problem({ state: 'subscribed' }), 'state must be pending, held, listed or invited')
   assert.equal(problem({ state: 'held', reason: 'same-mailbox' }), 'none')
   for (const unheld of [{ state: 'held' }, { state: 'held', reason: 'spam' }, { reason: 'unverified' }]) {
     assert.match(problem(unheld), /^reason belongs to a contact that is held, and must be link-in-name, same-mailbox, /)

@@ -13,9 +13,11 @@ import { sqlOn as sqliteSql } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { signUp } from '../harness/load.ts'
+import { freePort } from '../harness/port.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { endedAt, sqlOn as postgresSql } from '../harness/postgres-database.ts'
 import { runCommand as run, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { say, startReceiver } from '../harness/receiver.ts'
 import { seeded, seedOf } from '../harness/seed.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -89,8 +91,13 @@ const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
 async function statesIn(sql: RunSql) {
   const rows = await sql(
     `select state, count(*) as contacts, count(event_at) as events, min(told) as fewest, max(told) as most,
-      min(number) as first, max(number) as last
-    from (select contact.*, (select count(*) from delivery where delivery.contact = contact.number) as told from contact) as each
+      min(number) as first, max(number) as last, count(distinct code) as codes,
+      min(invitations) as "fewestInvited", max(invitations) as "mostInvited"
+    from (
+      select contact.*, (select count(*) from delivery where delivery.contact = contact.number) as told,
+        (select count(*) from delivery where delivery.contact = contact.number and delivery.event = 'invited') as invitations
+      from contact
+    ) as each
     group by state`,
   )
   return new Map(
@@ -106,10 +113,13 @@ async function killedAgainAndAgain(
   t: TestContext,
   { env, sql, over, stall }: Place,
   args: string[],
+  /** The state that it leads out of, in which are `HELD` at least. */
+  from: string,
   assertWhole: (states: Awaited<ReturnType<typeof statesIn>>) => void,
 ): Promise<void> {
   const cwd = temporaryFolder(t)
-  const held = async () => Number((await sql("select count(*) as held from contact where state = 'held'"))[0]!.held)
+  const held = async () => Number((await sql(`select count(*) as held from contact where state = '${from}'`))[0]!.held)
+  const all = await held()
   if (stall !== null) {
     const { waits, goOn } = await stall()
     const program = spawnProgram(t, env, { cwd, args })
@@ -119,7 +129,7 @@ async function killedAgainAndAgain(
     await goOn()
     await over()
     assertWhole(await statesIn(sql))
-    assert.equal(await held(), HELD)
+    assert.equal(await held(), all)
   }
   let cut = 0
   for (let i = 0; i < KILLS; i++) {
@@ -132,15 +142,15 @@ async function killedAgainAndAgain(
     await over()
     const states = await statesIn(sql)
     assertWhole(states)
-    if (states.has('held')) cut++
-    t.diagnostic(`killed when ${states.get('held')?.contacts ?? 0} of ${before} were held`)
+    if (states.has(from)) cut++
+    t.diagnostic(`killed when ${states.get(from)?.contacts ?? 0} of ${before} were ${from}`)
   }
   assert.ok(cut > 0, 'it was never killed before its end')
   const last = await run(t, cwd, args, env)
   assert.ok(last.code === 0 || cut < KILLS, last.stderr)
   const states = await statesIn(sql)
   assertWhole(states)
-  assert.ok(!states.has('held'))
+  assert.ok(!states.has(from))
 }
 
 describe('killed again and again', {
@@ -151,19 +161,106 @@ describe('killed again and again', {
   for (const [engine, make] of Object.entries(places)) {
     test(`a release on ${engine}: who is listed has all that belongs to it, nobody else has any, and nobody is lost`, async t => {
       const place = await make(t)
-      await killedAgainAndAgain(t, { ...place, env: { ...place.env, ...told } }, ['release', '--all'], states => {
-        const { listed, held, ...others } = Object.fromEntries(states)
+      await killedAgainAndAgain(
+        t,
+        { ...place, env: { ...place.env, ...told } },
+        ['release', '--all'],
+        'held',
+        states => {
+          const { listed, held, ...others } = Object.fromEntries(states)
+          assert.deepEqual(others, {})
+          assert.equal(listed!.contacts! + (held?.contacts ?? 0), HELD + 1)
+          assert.deepEqual([listed!.fewest, listed!.most], [destinations.length, destinations.length])
+          assert.equal(listed!.events, listed!.contacts)
+          if (held === undefined) return
+          assert.deepEqual([held.events, held.most], [0, 0])
+          assert.ok(listed!.last! < held.first!, 'those who came first are released first')
+        },
+      )
+    })
+
+    test(`an invite on ${engine}: who is invited has all that belongs to it, nobody is invited twice, and nobody is skipped`, async t => {
+      const place = await make(t)
+      // Listed, as by an import.
+      await place.sql("update contact set state = 'listed', reason = null where state = 'held'")
+      const args = ['invite', '--search', '@', '--yes']
+      await killedAgainAndAgain(t, { ...place, env: { ...place.env, ...told } }, args, 'listed', states => {
+        const { invited, listed, ...others } = Object.fromEntries(states)
         assert.deepEqual(others, {})
-        assert.equal(listed!.contacts! + (held?.contacts ?? 0), HELD + 1)
-        assert.deepEqual([listed!.fewest, listed!.most], [destinations.length, destinations.length])
-        assert.equal(listed!.events, listed!.contacts)
-        if (held === undefined) return
-        assert.deepEqual([held.events, held.most], [0, 0])
-        assert.ok(listed!.last! < held.first!, 'those who came first are released first')
+        assert.equal((invited?.contacts ?? 0) + (listed?.contacts ?? 0), HELD + 1)
+        if (invited !== undefined) {
+          assert.deepEqual([invited.fewestInvited, invited.mostInvited], [destinations.length, destinations.length])
+          assert.equal(invited.codes, invited.contacts)
+        }
+        if (listed === undefined) return
+        assert.deepEqual([listed.codes, listed.mostInvited], [0, 0])
+        if (invited !== undefined) assert.ok(invited.last! < listed.first!, 'those who came first are invited first')
       })
     })
   }
 })
+
+const INVITED = 200
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`killed again and again on ${engine}, a service tells of each invitation under its id, and forgets no redemption`, {
+    skip: !isSlow && 'it waits for real leases; it runs in .ci/run',
+    timeout: 300_000,
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const url = engine === 'sqlite' ? `sqlite:${join(cwd, 'waitlist.db')}` : await server!.database()
+    const codes = new Map<string, Set<string>>()
+    const receiver = await startReceiver(t, ({ json, headers }) => {
+      const { code } = json.data as { code: string }
+      const id = headers['webhook-id'] as string
+      codes.set(id, (codes.get(id) ?? new Set()).add(code))
+      return (...answering) => void wait(100).then(() => say({ status: 204 })(...answering))
+    })
+    const env = {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      DATABASE_URL: url,
+      WEBHOOK_URL: receiver.url,
+      WEBHOOK_SECRET: webhookSecret,
+    }
+    const first = await runProgram(t, { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: url }, { cwd })
+    assert.equal(await first.end('SIGTERM'), 0)
+    const people = Array.from({ length: INVITED }, (_, i) => `Visitor ${i},${i}@example.com\n`)
+    writeFileSync(join(cwd, 'list.csv'), `name,email\n${people.join('')}`)
+    assert.equal((await run(t, cwd, ['import', 'list.csv'], env)).code, 0)
+    assert.equal((await run(t, cwd, ['invite', '--yes', '--next', String(INVITED)], env)).code, 0)
+
+    const redeemed = new Map<string, unknown>()
+    for (let i = 0; i < KILLS; i++) {
+      const port = await freePort()
+      const service = await runProgram(t, { ...env, ADMIN_PORT: String(port) }, { cwd })
+      await until(() => codes.size > (i * INVITED) / KILLS)
+      for (const [code] of [...codes.values()].slice(0, 10 * (i + 1))) {
+        const answer = await fetch(`http://localhost:${port}/invitations/${code}`, { method: 'POST' })
+        const { redeemedAt } = (await answer.json()) as { redeemedAt: string }
+        assert.equal(redeemedAt, redeemed.get(code!) ?? redeemedAt)
+        redeemed.set(code!, redeemedAt)
+      }
+      await service.end('SIGKILL')
+    }
+    // What was under way is due again when its lease ends.
+    const service = await runProgram(t, env, { cwd })
+    await until(() => codes.size === INVITED)
+    assert.equal(await service.end('SIGTERM'), 0)
+    for (const told of codes.values()) assert.equal(told.size, 1)
+    const settings = await readConfig({ DATABASE_URL: url })
+    assert.ok('config' in settings)
+    const contacts = await Array.fromAsync(await (await operatorOf(settings.config)).contacts())
+    assert.deepEqual(
+      new Map(contacts.map(({ id, invitation }) => [`inv_${id}`, invitation!.code])),
+      new Map([...codes].map(([id, [code]]) => [id, code])),
+    )
+    for (const { invitation } of contacts) {
+      const { code, redeemedAt } = invitation!
+      assert.equal(redeemedAt?.toISOString(), redeemed.get(code))
+    }
+  })
+}
 
 const LINES = 30_000
 

@@ -43,7 +43,18 @@ describe('waitlist stats', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await run(t, cwd, '--json', '--timezone', 'Asia/Kathmandu')
     assert.deepEqual([code, stderr], [0, ''])
     const { at, perMinute, perHour, perDay, deliveries, ...stats } = JSON.parse(stdout) as Record<keyof Stats, unknown>
-    const counts = { total: 3, listed: 3, pending: 0, held: 0, last7Days: 2, last30Days: 3, sources: [], sourced: 0 }
+    const counts = {
+      total: 3,
+      listed: 3,
+      pending: 0,
+      held: 0,
+      invited: 0,
+      redeemed: 0,
+      last7Days: 2,
+      last30Days: 3,
+      sources: [],
+      sourced: 0,
+    }
     // Midnight may have passed since.
     assert.deepEqual({ ...stats, today: 3 }, { timezone: 'Asia/Kathmandu', today: 3, ...counts })
     assert.deepEqual(

@@ -78,16 +78,27 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
   SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
   MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
+  INVITE_MAIL: ['seCret', 'yes', 'TRUE'],
   MAIL_WELCOME: ['seCret', 'no'],
   OWNER_MAIL: ['seCret', 'seCret@host', 'me@example.com, seCret@example.com', 'Me <me@example.com>\r\nBcc: seCret'],
   OWNER_MAIL_INTERVAL: ['seCret', '3600', '0s', '8d'],
   MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
+  INVITE_SUBJECT: ['{seCret}', '{link}', 'se\nCret', 'x'.repeat(201)],
+  INVITE_LINK: [
+    'https://seCret.example/in',
+    'https://{code}.seCret.example/',
+    'https://u:seCret@app.example/{code}',
+    'ftp://seCret/{code}',
+    'https://app.example/seCret/{code}/{code}/{name}',
+  ],
   KEEP_DELIVERIES: ['seCret', '0', '30', '23h', '36501d', '90000001ms'],
   TRACK_SOURCES: ['seCret', 'yes', '1'],
   ADMIN_HOST: [`se\nCret`],
   ADMIN_PORT: ['seCret', '65536', '-1'],
+  ADMIN_TOKEN: ['seCret', 'x'.repeat(31), `seCret ${'x'.repeat(40)}`, 'x'.repeat(513)],
   MAIL_RATE: ['seCret', '0', '6001'],
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
+  INVITED_EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
   SECURITY_CONTACT: [
@@ -140,6 +151,7 @@ describe('the configuration', () => {
       chatNames: false,
       mail: null,
       eventName: 'waitlist.joined',
+      invitedEventName: 'waitlist.invited',
       trackSources: false,
       keepDeliveries: null,
       admin: null,
@@ -223,6 +235,7 @@ describe('the configuration', () => {
   test('every setting that has a rule was tried', () => {
     const anything = [
       ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
+      ...['INVITE_TEXT_FILE', 'INVITE_HTML_FILE'],
       ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE', 'MESSAGES_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
@@ -335,6 +348,11 @@ describe('contradictions', () => {
       /^SMTP_URL is missing: mails to OWNER_MAIL need a mail server$/,
     ],
     ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
+    [
+      'one name for both events',
+      { EVENT_NAME: 'a', INVITED_EVENT_NAME: 'a' },
+      /^INVITED_EVENT_NAME must not be the same as EVENT_NAME/,
+    ],
     ['SameSite=None without https', { COOKIE_SAME_SITE: 'none' }, /^COOKIE_SAME_SITE must not be none unless/],
   ]
   for (const [what, env, mistake] of cases) {

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { LONGEST_QUEUE } from '../../src/outbound/caller.ts'
 import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
 import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rules/contact.ts'
+import { type Contact, eventId, type WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
 import { cut, type Deed, never, type Received, reset, type Said, say, startReceiver } from '../harness/receiver.ts'
 
 export interface DestinationUnderTest {
@@ -39,13 +39,23 @@ const refuse =
     say({ status, headers, body })(response, received)
   }
 
+export const CODE = 'c0deAbcdefgh-jklm_opqr'
+
+/** The invitation of somebody who joined. */
+export function invited(number = 0, more: Partial<Contact> = {}): WaitlistEvent {
+  const { at, contact } = joined(number, more)
+  const event = { kind: 'invited', name: 'waitlist.invited', at, code: CODE } as const
+  const invitation = { code: CODE, at, name: event.name }
+  return { ...event, id: eventId(contact, 'invited'), contact: { ...contact, state: 'invited', invitation } }
+}
+
 /** The event of a contact; `number` tells one from the other. */
-export function joined(number = 0, more: Partial<Contact> = {}): JoinedEvent {
+export function joined(number = 0, more: Partial<Contact> = {}): WaitlistEvent {
   const id = `01981d4f-3c00-7c4e-9d0a-${number.toString(16).padStart(12, '0')}`
   const at = new Date('2025-07-18T09:30:00.123Z')
   const email = `Ada.Lovelace.${number}@Example.com`
   const contact: Contact = { id, name: 'Ada King Lovelace', email, state: 'listed', createdAt: at, ...more }
-  return { id: eventId(contact), name: 'waitlist.joined', at, contact }
+  return { kind: 'joined', id: eventId(contact, 'joined'), name: 'waitlist.joined', at, contact }
 }
 
 /** What is true of every destination's numbers. */

@@ -122,8 +122,8 @@ export function contactsContract(name: string, make: MakeDesk): void {
       assert.deepEqual(
         deliveries.map(({ destination, state, contactId, eventId }) => [destination, state, contactId, eventId]),
         [
-          ['webhook', 'delivered', id, eventIdOf({ id })],
-          ['crm', 'waiting', id, eventIdOf({ id })],
+          ['webhook', 'delivered', id, eventIdOf({ id }, 'joined')],
+          ['crm', 'waiting', id, eventIdOf({ id }, 'joined')],
         ],
       )
       assert.deepEqual(

@@ -81,7 +81,10 @@ export function holdingContract(name: string, make: MakeDesk): void {
       const addresses = ['VISITOR-0@Example.com', 'visitor-1@example.com', 'nobody@example.com']
       assert.deepEqual(await release({ addresses }), {
         done: 1,
-        missing: ['visitor-1@example.com', 'nobody@example.com'],
+        missing: [
+          { address: 'visitor-1@example.com', state: 'listed' },
+          { address: 'nobody@example.com', state: null },
+        ],
       })
       assert.deepEqual(await release({ until }), { done: 1, missing: [] })
       assert.deepEqual(await desk.operator.discard({ reason: 'same-mailbox' }, course), { done: 1, missing: [] })
@@ -146,7 +149,10 @@ export function holdingContract(name: string, make: MakeDesk): void {
       await hold(store, visitors(3))
       const addresses = ['visitor-1@example.com']
       assert.deepEqual(await desk.operator.discard({ addresses }, course), { done: 1, missing: [] })
-      assert.deepEqual(await desk.operator.discard({ addresses }, course), { done: 0, missing: addresses })
+      assert.deepEqual(await desk.operator.discard({ addresses }, course), {
+        done: 0,
+        missing: addresses.map(address => ({ address, state: null })),
+      })
       const { contact, erasedAt } = await desk.operator.person('visitor-1@example.com')
       assert.deepEqual([contact, erasedAt], [undefined, undefined])
       await hold(store, addresses)

@@ -11,6 +11,7 @@ import { course, type Desk, type MakeDesk, type OpenDesk, openDesk } from './ope
 import { erasureContract } from './operator.erasure.ts'
 import { holdingContract } from './operator.holding.ts'
 import { importContract } from './operator.imports.ts'
+import { invitingContract } from './operator.inviting.ts'
 import { pruningContract } from './operator.pruning.ts'
 import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow } from './store.place.ts'
 
@@ -72,7 +73,8 @@ export function operatorContract(
       assert.deepEqual(record, {
         number: claimed!.number,
         contactId: claimed!.contact.id,
-        eventId: eventId(claimed!.contact),
+        event: 'joined',
+        eventId: eventId(claimed!.contact, 'joined'),
         destination: 'webhook',
         state: 'abandoned',
         attempts: 1,
@@ -92,6 +94,7 @@ export function operatorContract(
       const record = {
         number,
         contactId: contact.id,
+        event: 'joined',
         eventId: null,
         destination: provider,
         state: 'waiting',
@@ -339,6 +342,7 @@ export function operatorContract(
   countingContract(name, make)
   erasureContract(name, make)
   holdingContract(name, make)
+  invitingContract(name, make)
   pruningContract(name, make)
   importContract(name, make, nowhere, isMade)
 }

@@ -6,10 +6,11 @@ import { openProvider } from '../../src/providers/open.ts'
 import type { Promises } from '../../src/providers/vendor.ts'
 import type { DeliveryResult, Failure } from '../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
-import { type Contact, eventId, type JoinedEvent } from '../../src/waitlist/rules/contact.ts'
+import { type Contact, eventId, type WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
 import { type Misbehaviour, type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { destinationContract } from './destination.ts'
 import { convergence } from './provider.convergence.ts'
+import { invitingContract } from './provider.inviting.ts'
 import { type Joining, joiningContract } from './provider.joining.ts'
 import { removalContract } from './provider.removal.ts'
 import { type SourceTold, sourcesContract } from './provider.sources.ts'
@@ -84,8 +85,8 @@ export const contactOf = (email: string, more: Partial<Contact> = {}): Contact =
   ...more,
 })
 
-export const eventOf = (contact: Contact): JoinedEvent => {
-  return { id: eventId(contact), name: 'waitlist.joined', at: new Date(), contact }
+export const eventOf = (contact: Contact): WaitlistEvent => {
+  return { kind: 'joined', id: eventId(contact, 'joined'), name: 'waitlist.joined', at: new Date(), contact }
 }
 
 /** Milliseconds for answers that come, on a machine that is busy. */
@@ -289,6 +290,7 @@ export function providerContract(under: VendorUnderTest): void {
 
     joiningContract(under)
     sourcesContract(under)
+    invitingContract(under)
     removalContract(under)
     convergence(under)
   })

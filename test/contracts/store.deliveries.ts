@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { LONGEST_WAIT } from '../../src/waitlist/delivery/retry.ts'
 import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
-import { eventId, joinedEvent } from '../../src/waitlist/rules/contact.ts'
+import { eventId, eventOf } from '../../src/waitlist/rules/contact.ts'
 import {
   bare,
   DAY,
@@ -60,7 +60,7 @@ export function deliveryContract(name: string, place: MakePlace): void {
       const told = [await only(store, 'webhook'), await only(store, 'crm')]
       for (const { contact: joined, attempts, doubt } of told) {
         assert.deepEqual(bare(joined), { ...contact, event: { name: 'waitlist.joined', at } })
-        assert.deepEqual(joinedEvent(joined).id, eventId({ id }))
+        assert.deepEqual(eventOf(joined, 'joined').id, eventId({ id }, 'joined'))
         assert.deepEqual([attempts, doubt], [0, false])
       }
       assert.notEqual(told[0]!.number, told[1]!.number)

@@ -54,7 +54,7 @@ export function handOverContract(name: string, place: MakePlace): void {
       const createdAt = new Date(clock.read())
       assert.deepEqual(contact, { id, name: 'Ada', email: 'Ada@example.com', state: 'pending', createdAt })
       assert.notEqual(token, '')
-      assert.deepEqual(rest, { doubt: false, attempts: 0 })
+      assert.deepEqual(rest, { event: 'joined', doubt: false, attempts: 0 })
 
       clock.pass(LEASE - 1)
       const again = await store.admit(signup('Eve', 'ADA@example.com'))
@@ -161,7 +161,7 @@ export function handOverContract(name: string, place: MakePlace): void {
       if (here.sql !== undefined) assert.equal((await here.sql('select 1 from delivery')).length, 1)
 
       const second = await pendingNow(store, 'ADA@example.com', 'Ada Lovelace')
-      assert.notEqual(eventId(second.contact), eventId(first.contact))
+      assert.notEqual(eventId(second.contact, 'joined'), eventId(first.contact, 'joined'))
       assert.ok((await numberOf(store)) > contact)
       assert.deepEqual([second.doubt, second.attempts, second.contact.name], [false, 0, 'Ada Lovelace'])
       for (const token of [first, refused]) assert.equal(await store.settle(token, listed), false)

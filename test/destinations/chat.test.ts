@@ -44,7 +44,7 @@ for (const fake of fakes) {
       const { tell } = channelAt(t, fake, url)
       const deliver = ({ contact: { name } }: { contact: { name: string } }, leave: AbortSignal) =>
         tell(joined(1, { names: [name] }), leave)
-      return { name: fake.chat.name, repeatable: 0, timeout: 15_000, concurrency: 1, deliver }
+      return { name: fake.chat.name, events: ['joined'], repeatable: 0, timeout: 15_000, concurrency: 1, deliver }
     },
     receiver: () => vendor(fake),
     telling: () => ({}),
@@ -72,6 +72,12 @@ describe('what channels are told', { timeout: 60_000 }, () => {
     [joined(2, { names: ['Ada', 'Grace'] }), 'Ada and Grace joined the waitlist, 1,204 in all'],
     [joined(3, { names: ['Ada', 'Grace', 'Eve'] }), 'Ada, Grace and Eve joined the waitlist, 1,204 in all'],
     [joined(37, { names: ['Ada', 'Grace'] }), 'Ada, Grace and 35 more joined the waitlist, 1,204 in all'],
+    [joined(0, { invited: 50 }), '50 people were invited'],
+    [joined(0, { invited: 1, doubtful: 1 }), '1 person was invited (may have been announced before)'],
+    [
+      joined(2, { invited: 50, doubtful: 3, names: ['Ada'] }),
+      'Ada and 1 more joined the waitlist, 1,204 in all; 50 people were invited (3 of them may have been announced before)',
+    ],
     [{ is: 'unreachable', ...loops }, 'Loops does not answer: signups are kept and completed later'],
     [{ is: 'misconfigured', ...loops }, 'Loops refuses our settings: signups are kept and completed later'],
     [{ is: 'answering', ...loops }, 'Loops answers again: the signups that were kept are completed now'],

@@ -72,7 +72,7 @@ export function channelAt(t: Pick<TestContext, 'after'>, fake: Fake, origin: str
   return channel
 }
 
-export const joined = (people: number, more: Partial<Alert & { is: 'joined' }> = {}): Alert => ({
-  ...{ is: 'joined', people, doubtful: 0, names: [], total: 1_204 },
+export const joined = (people: number, more: Partial<Alert & { is: 'digest' }> = {}): Alert => ({
+  ...{ is: 'digest', joined: people, invited: 0, doubtful: 0, names: [], total: 1_204 },
   ...more,
 })

@@ -46,7 +46,7 @@ test('the request in docs/events.md is what is sent, byte for byte, with a signa
   const contact = { ...data, state: 'listed' as const, createdAt: new Date(data.createdAt) }
   const now = Number(shown['webhook-timestamp']) * 1000
   t.mock.timers.enable({ apis: ['Date'], now })
-  const event = { id: eventId(contact), name, at: new Date(timestamp), contact }
+  const event = { kind: 'joined', id: eventId(contact, 'joined'), name, at: new Date(timestamp), contact } as const
   await destination.deliver(event, AbortSignal.timeout(10_000))
 
   const [sent] = received

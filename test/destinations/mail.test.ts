@@ -8,11 +8,11 @@ import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { mail } from '../../src/destinations/mail.ts'
 import { mailWriter } from '../../src/destinations/mail-message.ts'
-import type { MailSettings } from '../../src/destinations/mail-settings.ts'
+import type { Letter, MailSettings } from '../../src/destinations/mail-settings.ts'
 import { type Judgement, judgeRefusal } from '../../src/destinations/smtp-reply.ts'
 import { escapeHtml } from '../../src/pages/html.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
-import { assertDiscreet, assertSensible, joined } from '../contracts/destination.ts'
+import { assertDiscreet, assertSensible, CODE, invited, joined } from '../contracts/destination.ts'
 import { selfSigned } from '../harness/certificate.ts'
 import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -41,15 +41,21 @@ const login = { user: 'postmaster', password: 'correct horse' }
 const secrets = [login.password, ...[login.password, `\0${login.user}\0${login.password}`].map(text => btoa(text))]
 const running = new AbortController().signal
 
-type More = Omit<Partial<MailSettings>, 'server'> & { readonly server?: Partial<MailSettings['server']> }
+/** What a letter has is that of the welcome mail. */
+type More = Omit<Partial<MailSettings>, 'server' | 'letters'> &
+  Partial<Letter> & { readonly server?: Partial<MailSettings['server']>; readonly invitation?: Partial<Letter> }
 
-function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 'host' | 'port'>, more: More = {}) {
+function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 'host' | 'port'>, given: More = {}) {
+  const { subject, textFile, htmlFile, invitation, ...more } = given
+  const welcome = { ...(subject && { subject }), ...(textFile && { textFile }), ...(htmlFile && { htmlFile }) }
   const destination = mail({
     from: { name: 'Acme', address: 'hello@acme.example' },
-    welcomes: true,
-    subject: '{service}: you are on the list',
-    textFile: null,
-    htmlFile: null,
+    tells: ['joined', 'invited'],
+    letters: {
+      joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null, ...welcome },
+      invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null, ...invitation },
+    },
+    inviteLink: null,
     rate: 6_000,
     service: 'Acme',
     heloName: 'waitlist.acme.example',
@@ -619,11 +625,57 @@ describe('trying the mail server', { timeout: 60_000 }, () => {
     assert.deepEqual(await failure, { is: 'unreached', why: 'try the mail server: cut off by our own stop' })
   })
 
+  test('an invitation is sent with the letter of its own; code and link are filled in where they stand', async t => {
+    const folder = temporaryFolder(t)
+    const htmlFile = join(folder, 'invitation.html')
+    writeFileSync(htmlFile, '<a href="{link}">{code}, {name}</a>')
+    const inviteLink = 'https://app.acme.example/in?a=1&code={code}'
+    const server = await startMailServer(t)
+    const event = invited(0, { name: '{code} {link}' })
+    const own = { inviteLink, invitation: { subject: '{name}: {code}', htmlFile } }
+    for (const more of [own, { inviteLink }, {}]) {
+      assert.equal((await opened(t, server, more).deliver(event, running)).is, 'delivered')
+    }
+    const [written, linked, plain] = await Promise.all(server.mails.map(parsed))
+    const link = `https://app.acme.example/in?a=1&code=${event.code}`
+    assert.equal(visible(written!.subject), `{code} {link}: ${event.code}`)
+    assert.equal(
+      visible(written!.html)?.trimEnd(),
+      `<a href="${link.replace('&', '&amp;')}">${event.code}, {code} {link}</a>`,
+    )
+    assert.equal(written!.messageId, `<${event.id}@acme.example>`)
+    assert.ok(linked!.text?.includes(`\n${link}\n`))
+    assert.ok(plain!.text?.includes(`your code is ${event.code}.`))
+    for (const { html, text } of [linked!, plain!])
+      assert.doesNotMatch(`${html}${text}`, /\{(?:code|service|name)\}[^ ]/)
+  })
+
+  test('{link} stops the start while INVITE_LINK is not set, and {code} in a welcome mail does', async t => {
+    const textFile = join(temporaryFolder(t), 'text')
+    const server = await startMailServer(t)
+    writeFileSync(textFile, 'Go to {link}')
+    const refused = (more: More) => {
+      try {
+        opened(t, server, more)
+      } catch (error) {
+        return (error as Error).message.replace(textFile, '…')
+      }
+      return undefined
+    }
+    assert.equal(refused({ invitation: { textFile } }), 'INVITE_TEXT_FILE: … has {link}, but INVITE_LINK is not set')
+    assert.equal(refused({ invitation: { textFile }, inviteLink: 'https://app.example/{code}' }), undefined)
+    writeFileSync(textFile, 'Your code is {code}')
+    assert.equal(
+      refused({ textFile }),
+      'MAIL_TEXT_FILE: … has {code}, but the placeholders are {name}, {email}, {service}',
+    )
+  })
+
   test('a mail to the operator has a sample name, and the answer is told', async t => {
     const server = await startMailServer(t, {
       deed: moment => (moment === 'the end' ? say('250 2.0.0 queued as 4711') : null),
     })
-    const result = await opened(t, server).try('you@example.com', running)
+    const result = await opened(t, server).try('joined', 'you@example.com', running)
     assert.deepEqual(result, { is: 'delivered', answer: '250 2.0.0 queued as 4711' })
     assert.deepEqual(server.mails[0]!.to, ['you@example.com'])
     const { messageId, to } = await parsed(server.mails[0]!)
@@ -703,7 +755,7 @@ describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram
   })
 })
 
-test('the welcome mail fits a phone, says what its text says and is legible, in light and dark', {
+test('both mails of ours fit a phone, say what their text says and are legible, in light and dark', {
   skip: !isSlow && 'it takes seconds of a processor; it runs in .ci/run',
   timeout: 60_000,
 }, async t => {
@@ -711,10 +763,20 @@ test('the welcome mail fits a phone, says what its text says and is legible, in 
   const { default: axe } = await import('axe-core')
   const browser = await startBrowser(t)
   if ('missing' in browser) return t.skip(browser.missing)
-  for (const name of ['Ada Lovelace', '<img src=http://evil.example/x>', 'W'.repeat(100)]) {
+  const names = ['Ada Lovelace', '<img src=http://evil.example/x>', 'W'.repeat(100)]
+  const mails = [
+    ...names.map(name => ({ kind: 'joined', name, code: undefined }) as const),
+    ...names.map(name => ({ kind: 'invited', name, code: CODE }) as const),
+  ]
+  const letter = { subject: 'Hi', textFile: null, htmlFile: null }
+  const letters = { joined: letter, invited: letter }
+  for (const [i, { kind, name, code }] of mails.entries()) {
     const from = { name: 'Acme', address: 'hello@acme.example' }
-    const write = mailWriter({ from, subject: 'Hi', textFile: null, htmlFile: null, service: 'Acme & Sons' })
-    const { html, text } = await PostalMime.parse(await write({ id: 'evt_1', name, email: 'ada@example.com' }))
+    const inviteLink = i % 2 === 0 ? 'https://app.acme.example/?a=1&code={code}' : null
+    const write = mailWriter({ from, letters, inviteLink, service: 'Acme & Sons' })
+    const { html, text } = await PostalMime.parse(
+      await write({ kind, id: 'evt_1', name, email: 'ada@example.com', code }),
+    )
     for (const colorScheme of ['light', 'dark'] as const) {
       const viewport = { width: 375, height: 667 }
       const { page, complaints, origins } = await openPage(t, browser, 'about:blank', { colorScheme, viewport })

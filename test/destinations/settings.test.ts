@@ -7,11 +7,18 @@ import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config/config.ts'
 import { mail } from '../../src/destinations/mail.ts'
-import { type MailSettings, readMailbox, readSmtpUrl, readSubject } from '../../src/destinations/mail-settings.ts'
+import {
+  type Letter,
+  type MailSettings,
+  readMailbox,
+  readSmtpUrl,
+  subjectOf,
+} from '../../src/destinations/mail-settings.ts'
 import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
 import { isLoopback, isMetadata, isPrivate } from '../../src/outbound/addresses.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
+import type { EventKind } from '../../src/waitlist/rules/contact.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const of = <Value>(value: Value, names: readonly string[]) => Object.fromEntries(names.map(name => [name, value]))
@@ -175,7 +182,7 @@ describe('MAIL_FROM and MAIL_SUBJECT', () => {
 
   test('a subject is one line with placeholders that exist', () => {
     for (const text of ['Hi', 'Hi {name}, {email}: {service}', '{', 'a {b c}', 'x'.repeat(200)]) {
-      assert.equal(readSubject(text), text)
+      assert.equal(subjectOf('joined').read(text), text)
     }
     for (const text of [
       'Hi\r\nBcc: x',
@@ -186,15 +193,18 @@ describe('MAIL_FROM and MAIL_SUBJECT', () => {
       '{Name}',
       'x'.repeat(201),
     ]) {
-      assert.equal(readSubject(text), undefined, text)
+      assert.equal(subjectOf('joined').read(text), undefined, text)
     }
   })
 })
 
 describe('placeholders', () => {
   test('the braces of style sheets are none', () => {
-    assert.equal(unknownPlaceholder('<style>p { color: red } a{b:c}\n@media { p{} }</style> {} {name}'), undefined)
-    assert.equal(unknownPlaceholder('{name} {{email}} {nome}'), '{{email}}')
+    assert.equal(
+      unknownPlaceholder('<style>p { color: red } a{b:c}\n@media { p{} }</style> {} {name}', ['name']),
+      undefined,
+    )
+    assert.equal(unknownPlaceholder('{name} {{email}} {nome}', ['name', 'email']), '{{email}}')
   })
 
   test('they are filled in once, whatever the values are', () => {
@@ -231,10 +241,12 @@ describe('the configuration of mails', () => {
     assert.deepEqual(result.config.mail, {
       server: { host: 'mail.example.com', port: 587, secure: false, login },
       from: { name: '', address: 'hello@example.com' },
-      welcomes: true,
-      subject: '{service}: you are on the list',
-      textFile: null,
-      htmlFile: null,
+      tells: ['joined', 'invited'],
+      letters: {
+        joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null },
+        invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null },
+      },
+      inviteLink: null,
       rate: 60,
       service: 'Acme',
       heloName: 'example.com',
@@ -287,6 +299,8 @@ describe('the configuration of mails', () => {
     const result = await readConfig(set)
     assert.ok('config' in result)
     const settings = result.config.mail as MailSettings
+    const opened = (kind: EventKind, files: Partial<Letter>) =>
+      mail({ ...settings, letters: { ...settings.letters, [kind]: { ...settings.letters[kind], ...files } } })
     for (const [file, why] of [
       [join(folder, 'missing'), /cannot be used: ENOENT/],
       [join(folder, 'folder'), /cannot be used: it is not a file/],
@@ -298,12 +312,14 @@ describe('the configuration of mails', () => {
       ],
       [path('empty', '\n'), /is empty/],
     ] as const) {
-      for (const [setting, files] of [
-        ['MAIL_TEXT_FILE', { textFile: file }],
-        ['MAIL_HTML_FILE', { htmlFile: file }],
+      for (const [setting, kind, files] of [
+        ['MAIL_TEXT_FILE', 'joined', { textFile: file }],
+        ['MAIL_HTML_FILE', 'joined', { htmlFile: file }],
+        ['INVITE_TEXT_FILE', 'invited', { textFile: file }],
+        ['INVITE_HTML_FILE', 'invited', { htmlFile: file }],
       ] as const) {
         assert.throws(
-          () => mail({ ...settings, ...files }),
+          () => opened(kind, files),
           error =>
             error instanceof OperatorError &&
             error.message.startsWith(`${setting}: ${file} `) &&
@@ -312,6 +328,6 @@ describe('the configuration of mails', () => {
         )
       }
     }
-    mail({ ...settings, textFile: path('good', 'x'.repeat(262_144)) })
+    opened('joined', { textFile: path('good', 'x'.repeat(262_144)) })
   })
 })

@@ -57,7 +57,7 @@ describe('welcome mails', { timeout: 120_000 }, () => {
     assert.deepEqual(others, [])
     assert.deepEqual([one!.to, one!.user], [[email], login.user])
     const [contact] = contactsIn(path)
-    assert.ok(one!.source.includes(`Message-ID: <${eventId(contact!)}@acme.example>\r\n`))
+    assert.ok(one!.source.includes(`Message-ID: <${eventId(contact!, 'joined')}@acme.example>\r\n`))
     assert.deepEqual(deliveriesIn(path), [{ destination: 'mail', state: 'delivered', why: null }])
     assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')!.mail, `127.0.0.1:${server.port}`)
     assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote|correct/i)

@@ -168,6 +168,6 @@ export function assertOnce({ path, fake, asked }: Scene, contacts = contactsIn(p
     assert.deepEqual([email, fake.count(email), fake.starts(email)], [email, 1, 1])
     const told = asked(HOOK).filter(({ json }) => json.data.email === email)
     // What a receiver that drops repetitions counts.
-    assert.deepEqual([...new Set(told.map(({ headers }) => headers['webhook-id']))], [eventId({ id })], email)
+    assert.deepEqual([...new Set(told.map(({ headers }) => headers['webhook-id']))], [eventId({ id }, 'joined')], email)
   }
 }

@@ -60,8 +60,9 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
   const numbers = telemetry()
   numbers.requests.note('/api/waitlist', 'POST', 200, 0.01)
   const admin = await openAdmin(
-    { host: '127.0.0.1', port: 0 },
+    { host: '127.0.0.1', port: 0, token: null },
     {
+      invitations: { invitation: async () => null, redeem: async () => null },
       service: 'Waitlist',
       version: '0.0.0',
       telemetry: numbers,
@@ -69,7 +70,8 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
         check: async () => {},
         counts: async () => ({
           at: new Date(),
-          contacts: { pending: 0, listed: 0, held: 0 },
+          contacts: { pending: 0, listed: 0, held: 0, invited: 0 },
+          redeemed: 0,
           held: [],
           signups: [],
           sources: [],

@@ -11,7 +11,7 @@ export function assertDelivered(contacts: readonly StoredContact[], received: re
     told.set(json.data.email, ids.add(headers['webhook-id']!))
   }
   assert.deepEqual(
-    new Map(contacts.map(contact => [contact.email, new Set([eventId(contact)])])),
+    new Map(contacts.map(contact => [contact.email, new Set([eventId(contact, 'joined')])])),
     new Map(contacts.map(({ email }) => [email, told.get(email)])),
   )
   assert.equal(told.size, contacts.length)

@@ -122,12 +122,17 @@ export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed
   source: null,
   reason: null,
   mailbox: null,
+  invited_at: null,
+  invite_name: null,
+  code: null,
+  redeemed_at: null,
 })
 
 const deliveryRow = (number: number): Raw => ({
   number,
   contact: number,
   destination: 'webhook',
+  event: 'joined',
   state: 'waiting',
   attempts: 0,
   doubt: 0,
@@ -194,13 +199,15 @@ const person = fc.record({
   source: orNull(fc.record({ utm_source: text, ref: text })),
   providerId: orNull(text),
   mailbox: orNull(text),
-  // Listed with an event, listed as one whom the provider had before, pending, or held.
-  is: fc.constantFrom('joined', 'known', 'pending', 'held'),
+  // Listed with an event, listed as one whom the provider had before, pending, held, or invited.
+  is: fc.constantFrom('joined', 'known', 'pending', 'held', 'invited'),
+  invitation: fc.record({ invited_at: time, invite_name: orNull(text), redeemed_at: orNull(time) }),
   reason: text,
   event: fc.record({ name: text, at: time }),
   deliveries: fc.uniqueArray(
     fc.record({
       destination: text,
+      event: fc.constantFrom('joined', 'invited'),
       state: fc.constantFrom('waiting', 'delivered', 'abandoned'),
       attempts,
       doubt: bit,
@@ -209,7 +216,7 @@ const person = fc.record({
       why: orNull(text),
       settled_at: orNull(time),
     }),
-    { maxLength: 3, selector: ({ destination }) => destination },
+    { maxLength: 3, selector: ({ destination, event }) => event + destination },
   ),
 })
 
@@ -235,13 +242,13 @@ export const lists = fc.tuple(people, others).map(([people, { erased, secret }])
     return { ...each, number }
   })
   return {
-    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox }) => ({
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox, invitation }) => ({
       number,
       id,
       name,
       email: `V${number}@Example.com`,
       email_key: `v${number}@example.com`,
-      state: is === 'pending' || is === 'held' ? is : 'listed',
+      state: is === 'joined' || is === 'known' ? 'listed' : is,
       created_at: createdAt,
       provider_id: providerId,
       event_name: is === 'joined' ? event.name : null,
@@ -249,6 +256,8 @@ export const lists = fc.tuple(people, others).map(([people, { erased, secret }])
       source: source && JSON.stringify(source),
       reason: is === 'held' ? reason : null,
       mailbox,
+      ...(is === 'invited' ? invitation : { invited_at: null, invite_name: null, redeemed_at: null }),
+      code: is === 'invited' ? `code ${number}` : null,
     })),
     delivery: all.flatMap(({ number, deliveries }) =>
       deliveries.map(each => {

@@ -117,7 +117,7 @@ describe('a database of an earlier version', { concurrency: true, timeout: 60_00
         await receiver.arrived(2)
         const client = await clientOf({ baseUrl })
         const known = async (email: string) => (await client.signUp({ name: 'Somebody', email })).json.alreadyExisted
-        // Listed with an event, listed without one, held, pending for a provider that is gone, and erased.
+        // Listed with an event, invited, held, pending for a provider that is gone, and erased.
         const all = ['ADA@example.com', 'hal@example.com', 'fay@example.com', 'ida@example.com', 'gus@example.com']
         assert.deepEqual(await Promise.all(all.map(known)), [true, true, true, false, false])
         await receiver.arrived(4)

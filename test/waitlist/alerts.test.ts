@@ -227,7 +227,15 @@ describe('watching the store', () => {
     const world = { check: async () => {}, deliveries: [] as Counts['deliveries'], counts: true }
     const takes: boolean[] = []
     const late: string[][] = []
-    const counts = { at, contacts: { pending: 0, listed: 0, held: 0 }, held: [], signups: [], sources: [], sourced: 0 }
+    const counts = {
+      at,
+      contacts: { pending: 0, listed: 0, held: 0, invited: 0 },
+      redeemed: 0,
+      held: [],
+      signups: [],
+      sources: [],
+      sourced: 0,
+    }
     const watching = watch({
       store: {
         check: () => world.check(),
@@ -309,8 +317,8 @@ describe('the news that signups are held', () => {
           const [oldest, newest] = [new Date(Math.min(...times)), new Date(Math.max(...times))]
           return times.length === 0 ? [] : [{ reason, count: times.length, oldest, newest }]
         })
-        const contacts = { listed: 0, pending: 0, held: rows.length }
-        return { at: new Date(now), contacts, held, signups: [], sources: [], sourced: 0, deliveries: [] }
+        const contacts = { listed: 0, pending: 0, held: rows.length, invited: 0 }
+        return { at: new Date(now), contacts, redeemed: 0, held, signups: [], sources: [], sourced: 0, deliveries: [] }
       },
       async acquireInterval(name: string, distance: number) {
         if (now < (turns.get(name) ?? 0)) return false

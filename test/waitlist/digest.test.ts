@@ -9,7 +9,7 @@ import { stage } from './scene.ts'
 
 const DISTANCE = 60_000
 const joined = (people: number, total: number | null, doubtful = 0, names: readonly string[] = []) =>
-  ({ is: 'joined', people, doubtful, names, total }) satisfies Alert
+  ({ is: 'digest', joined: people, invited: 0, doubtful, names, total }) satisfies Alert
 
 /** Processes that tell a channel by a clock that a test steps; the channel says what the test wants. */
 async function scene(t: TestContext) {

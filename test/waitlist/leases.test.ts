@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { keptLog } from './log.ts'
 
 const contact = { id: 'c1', name: 'Ada', email: 'ada@example.com', state: 'pending', createdAt: new Date(0) } as const
-const delivery: Delivery = { number: 1, token: 't', contact, attempts: 0, doubt: false }
+const delivery: Delivery = { number: 1, token: 't', contact, event: 'joined', attempts: 0, doubt: false }
 const listed: Settlement = { is: 'listed', joined: true }
 
 /** A store that says what the test wants, and time that passes when it is told to. */

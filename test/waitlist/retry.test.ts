@@ -78,7 +78,7 @@ interface At {
 function settled(failure: Failure, at: At = {}): Settlement {
   const { attempts = 0, doubt = false, mayRepeat = true, blame = 'delivery' } = at
   const { schedule = eventSchedule, random = MIDDLE } = at
-  const delivery: Delivery = { number: 1, token: 't', contact, attempts, doubt }
+  const delivery: Delivery = { number: 1, token: 't', contact, event: 'joined', attempts, doubt }
   return judgeFailure(failure, delivery, { schedule, mayRepeat: () => mayRepeat }, blame, random)
 }
 

@@ -8,7 +8,7 @@ import { type HandOver, type HandOverParts, handOver } from '../../src/waitlist/
 import { join } from '../../src/waitlist/join.ts'
 import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
-import type { Contact, JoinedEvent } from '../../src/waitlist/rules/contact.ts'
+import type { Contact, WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
 import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { keptLog } from './log.ts'
@@ -156,12 +156,13 @@ export async function outbox(t: TestContext) {
     rows: (destination = 'webhook') => rows(destination),
     /** The loop to one destination, which says what `answer` does. */
     to(
-      answer: (event: JoinedEvent, mayBegin: () => boolean) => DeliveryResult | Promise<DeliveryResult>,
+      answer: (event: WaitlistEvent, mayBegin: () => boolean) => DeliveryResult | Promise<DeliveryResult>,
       more: Partial<Destination> = {},
       now = here.wall,
     ) {
       const destination: Destination = {
         name: 'webhook',
+        events: ['joined'],
         repeatable: Number.POSITIVE_INFINITY,
         timeout: 20_000,
         concurrency: 4,

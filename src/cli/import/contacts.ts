@@ -1,5 +1,6 @@
 import type { Entry } from '../../app/database.ts'
 import {
+  CODE_LENGTH,
   type ContactState,
   contactStates,
   type HoldReason,
@@ -7,7 +8,7 @@ import {
   sourceParameters,
 } from '../../waitlist/rules/contact.ts'
 import { type Problem, parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
-import { withoutApostrophe } from '../formats.ts'
+import { invitationColumns, withoutApostrophe } from '../formats.ts'
 import type { CsvRecord, JsonLine } from './records.ts'
 
 /** What is wrong with a line. */
@@ -59,6 +60,9 @@ function givenIn(fields: readonly string[], columns: Columns, isOurs: boolean): 
     reason,
     createdAt: text('createdAt'),
     source,
+    invitedAt: text('invitedAt'),
+    code: text('code'),
+    redeemedAt: text('redeemedAt'),
   }
 }
 
@@ -71,13 +75,17 @@ export interface Given {
   readonly reason?: unknown
   readonly createdAt?: unknown
   readonly source?: unknown
+  readonly invitedAt?: unknown
+  readonly code?: unknown
+  readonly redeemedAt?: unknown
 }
 
 /** UUIDv7 (RFC 9562 §5.7) as we write it. */
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Reads one contact by the rules for a signup. A problem never repeats what was given. */
-export function entryOf({ id, name, email, state, reason, createdAt, source }: Given, now: number): Entry | Problem {
+export function entryOf(given: Given, now: number): Entry | Problem {
+  const { id, name, email, state, reason, createdAt, source } = given
   const signup = parseSignup({ name, email })
   if ('problem' in signup) return signup
   if (!isAbsent(id) && !(typeof id === 'string' && UUID.test(id))) {
@@ -89,10 +97,10 @@ export function entryOf({ id, name, email, state, reason, createdAt, source }: G
   if (state === 'held' ? !holdReasons.includes(reason as HoldReason) : !isAbsent(reason)) {
     return { problem: `reason belongs to a contact that is held, and must be ${oneOf(holdReasons)}` }
   }
-  const time = isAbsent(createdAt) ? undefined : timeOf(createdAt)
-  if (time !== undefined && !(time >= 0 && time <= now + DAY)) {
-    return { problem: 'createdAt must be a time such as 2026-11-22T09:30:00Z, from 1970 until now' }
-  }
+  const time = pastTimeOf(createdAt, now)
+  if (Number.isNaN(time)) return { problem: `createdAt ${A_TIME}` }
+  const invitation = invitationOf(given, now)
+  if (invitation !== undefined && 'problem' in invitation) return invitation
   if (!isAbsent(source) && typeof source !== 'object') return { problem: 'source must be an object' }
   return {
     signup,
@@ -101,8 +109,27 @@ export function entryOf({ id, name, email, state, reason, createdAt, source }: G
     reason: isAbsent(reason) ? undefined : (reason as HoldReason),
     createdAt: time === undefined ? undefined : new Date(time),
     source: sourceOf((source ?? {}) as object),
+    invitation,
   }
 }
+
+const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
+
+function invitationOf({ state, invitedAt, code, redeemedAt }: Given, now: number): Entry['invitation'] | Problem {
+  const [at, redeemed] = [pastTimeOf(invitedAt, now), pastTimeOf(redeemedAt, now)]
+  if (state !== 'invited') {
+    if (isAbsent(invitedAt) && isAbsent(code) && isAbsent(redeemedAt)) return undefined
+    return { problem: 'invitedAt, code and redeemedAt belong to a contact that is invited' }
+  }
+  if (typeof code !== 'string' || !CODE.test(code)) {
+    return { problem: `code must be that of an invitation: ${CODE_LENGTH} letters, digits, dashes and underscores` }
+  }
+  if (at === undefined || Number.isNaN(at)) return { problem: `invitedAt ${A_TIME}` }
+  if (Number.isNaN(redeemed)) return { problem: `redeemedAt ${A_TIME}` }
+  return { code, at: new Date(at), redeemedAt: redeemed === undefined ? undefined : new Date(redeemed) }
+}
+
+const A_TIME = 'must be a time such as 2026-11-22T09:30:00Z, from 1970 until now'
 
 /** "a, b or c". */
 const oneOf = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
@@ -111,6 +138,13 @@ const isAbsent = (value: unknown): boolean => value === undefined || value === n
 
 /** Milliseconds. Clocks differ, and local times are up to 14 hours ahead. */
 const DAY = 86_400_000
+
+/** Milliseconds since 1970; undefined: it is absent; NaN: it is none of the past. */
+function pastTimeOf(given: unknown, now: number): number | undefined {
+  if (isAbsent(given)) return undefined
+  const time = timeOf(given)
+  return time >= 0 && time <= now + DAY ? time : Number.NaN
+}
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,9})?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/i
 
@@ -132,10 +166,10 @@ function sourceOf(given: object): Entry['source'] {
 
 /** What `--map` can name. */
 const mappable = ['name', 'email', 'createdAt', ...sourceParameters] as const
-/** Our own export begins with these columns; those of the sources may follow. */
+/** Our own export begins with these columns; those of the source and of the invitation may follow. */
 const ours = ['id', 'name', 'email', 'state', 'createdAt'] as const
 
-export type Member = (typeof mappable)[number] | (typeof ours)[number]
+export type Member = (typeof mappable)[number] | (typeof ours)[number] | (typeof invitationColumns)[number]
 
 /** Where the members are found: numbers of columns, whose texts are joined by a space. */
 export type Columns = Readonly<Partial<Record<Member, readonly number[]>>>
@@ -147,7 +181,7 @@ export interface Unclear {
 
 /** The columns of our own export; undefined: it is the file of another tool. */
 export function ownColumns(heading: readonly string[]): Columns | undefined {
-  const known: readonly string[] = [...ours, ...sourceParameters]
+  const known: readonly string[] = [...ours, ...sourceParameters, ...invitationColumns]
   const isOurs = ours.every((name, i) => heading[i] === name) && heading.every(name => known.includes(name))
   if (!isOurs || new Set(heading).size < heading.length) return undefined
   return Object.fromEntries(heading.map((name, i) => [name, [i]]))

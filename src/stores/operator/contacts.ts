@@ -49,7 +49,7 @@ export const contacts = (engine: Engine) => ({
    * They are read a page at a time, as fast as they are taken, and nothing is held in the store between two pages. So a
    * contact is as it was when its page was read, and one that was removed meanwhile is missing.
    */
-  async contacts(filter: ContactFilter = {}): Promise<AsyncIterable<Contact>> {
+  async contacts(filter: ContactFilter & Pick<Which, 'addresses'> = {}): Promise<AsyncIterable<Contact>> {
     const last = 'select coalesce(max(number), 0) as number from contact'
     const [row] = await lend(engine, 'reading', sql => sql.all<{ number: number }>(last))
     // Nothing is open until somebody reads.

@@ -1,6 +1,6 @@
 import { type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES, type Span } from '../../waitlist/alerts/counts.ts'
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
-import { SOURCE_LABEL } from '../rows.ts'
+import { EVENT_AT, SOURCE_LABEL } from '../rows.ts'
 import type { Dialect, Sql } from '../sql.ts'
 
 /** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
@@ -42,7 +42,9 @@ function reachAt(now: number): Reach {
 }
 
 const TOTALS =
-  "select (select count(*) from contact) as total, (select count(*) from contact where state = 'pending') as pending"
+  "select (select count(*) from contact) as total, (select count(*) from contact where state = 'pending') as pending," +
+  ' (select count(*) from contact where code is not null) as invited,' +
+  ' (select count(*) from contact where redeemed_at is not null) as redeemed'
 
 /** Those from $1 to $3, by the minute from $2 on. */
 const spans = ({ spanOf, fenced }: Dialect) => `
@@ -77,7 +79,8 @@ with busiest as (
   from delivery group by destination order by total desc, destination limit ${DESTINATIONS}
 )
 select substr(destination, 1, ${LONGEST_TEXT}) as destination, total, waiting, abandoned,
-  (select coalesce(event_at, created_at) from contact where number = (select contact from delivery where number = first)) as oldest,
+  (select coalesce(${EVENT_AT}, created_at) from delivery join contact on contact.number = delivery.contact
+    where delivery.number = first) as oldest,
   (select substr(why, 1, ${LONGEST_TEXT}) from (
     select why, due_at from delivery where state = 'waiting' and destination = busiest.destination
     order by due_at desc limit ${ASKED_WHY}
@@ -104,8 +107,8 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
   const { now } = moment!
   const { since, minutes, until } = reachAt(now)
   const reach = [since, minutes, until].map(time => new Date(time))
-  const [totals] = await sql.all<{ total: number; pending: number }>(TOTALS)
-  const { total, pending } = totals!
+  const [totals] = await sql.all<Record<'total' | 'pending' | 'invited' | 'redeemed', number>>(TOTALS)
+  const { total, pending, invited, redeemed } = totals!
   const signups = await sql.all<{ minute: number; count: number }>(spans(dialect), reach)
   const reasons = await sql.all<{ reason: HoldReason; count: number; oldest: number; newest: number }>(HELD)
   const labels = await sql.all<{ source: string; count: number; sourced: number }>(sources(dialect))
@@ -113,7 +116,8 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
   const held = reasons.reduce((sum, { count }) => sum + count, 0)
   return {
     at: new Date(now),
-    contacts: { pending, held, listed: total - pending - held },
+    contacts: { pending, held, listed: total - pending - held - invited, invited },
+    redeemed,
     held: reasons.map(({ reason, count, oldest, newest }) => ({
       reason,
       count,

@@ -6,7 +6,7 @@ import { FARTHEST_LEASE } from '../rows.ts'
 import { newSecret, secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 
-/** What is stored about a contact, without the contact itself. Each destination is in one of the three lists at most. */
+/** What is stored about a contact, without the contact itself. A destination may be in a list for each of its events. */
 export interface Traces {
   readonly state: ContactState
   readonly createdAt: Date
@@ -114,7 +114,9 @@ interface TraceRow {
 
 function tracesOf(contact: Pick<Traces, 'state' | 'createdAt'>, rows: readonly TraceRow[]): Traces {
   const count = (state: DeliveryState) => rows.filter(row => row.state === state).length
-  const where = (holds: (row: TraceRow) => boolean) => rows.filter(holds).map(({ destination }) => destination)
+  const where = (holds: (row: TraceRow) => boolean) => [
+    ...new Set(rows.filter(holds).map(({ destination }) => destination)),
+  ]
   return {
     ...contact,
     deliveries: { waiting: count('waiting'), delivered: count('delivered'), abandoned: count('abandoned') },

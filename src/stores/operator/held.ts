@@ -1,31 +1,12 @@
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
-import { emailKey } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE } from '../rows.ts'
-import { type Engine, inSteps, lend, once, type Progress, type Sql } from '../sql.ts'
-import { type ContactFilter, conditionsOf, type Which } from './contacts.ts'
+import { type Engine, lend, type Sql } from '../sql.ts'
+import { conditionsOf } from './contacts.ts'
+import { type Candidates, type Course, decide, stillIn } from './decide.ts'
 import { type Announcement, initialState } from './imports.ts'
 
-/** Which of them: those for which all of it holds. */
-export interface HeldFilter extends Pick<ContactFilter, 'reason' | 'domain' | 'search' | 'until'> {
-  readonly addresses?: readonly string[] | undefined
-}
-
-/**
- * How a change of many goes: in short steps, so that signups do not wait. Those that are held later than it began stay so.
- * What was done stays done if it is stopped, and the rest is still held.
- */
-export interface Course {
-  readonly progress: Progress
-  /** Ends it between two steps. */
-  readonly signal: AbortSignal
-}
-
-export interface Decided {
-  /** Contacts that were released or discarded. */
-  readonly done: number
-  /** Of the given addresses those that were not held. */
-  readonly missing: readonly string[]
-}
+/** Which of those who are held. */
+export type HeldFilter = Pick<Candidates, 'addresses' | 'reason' | 'domain' | 'search' | 'until'>
 
 export interface HeldCounts {
   readonly total: number
@@ -42,6 +23,8 @@ export interface HeldCounts {
 const HELD_DOMAINS = 20
 const HELD_HOURS = 48
 
+const ofHeld = { state: 'held', advice: 'Run it again: it goes on.' } as const
+
 /** What becomes of held contacts. */
 export const holding = (engine: Engine) => ({
   /** Counts them, of one moment. */
@@ -51,13 +34,16 @@ export const holding = (engine: Engine) => ({
    * and handed over in that order at its pace; without one they are listed, with their events and deliveries.
    */
   release: (which: HeldFilter, announcement: Announcement, course: Course) =>
-    lend(engine, 'writing', sql => {
-      const change = (sql: Sql, numbers: string) => release(sql, numbers, announcement)
-      return decide(engine, sql, which, course, change, engine.requireRoom)
-    }),
+    lend(engine, 'writing', sql =>
+      decide(engine, sql, which, course, {
+        ...ofHeld,
+        look: engine.requireRoom,
+        change: (sql, numbers) => release(sql, numbers, announcement),
+      }),
+    ),
   /** Deletes them. Nobody counts as erased, so the same addresses may sign up again. */
   discard: (which: HeldFilter, course: Course) =>
-    lend(engine, 'writing', sql => decide(engine, sql, which, course, discard, () => {})),
+    lend(engine, 'writing', sql => decide(engine, sql, which, course, { ...ofHeld, look: () => {}, change: discard })),
 })
 
 async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {
@@ -86,10 +72,6 @@ async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {
   }
 }
 
-/** Of the numbers in $1. What another operator has just released or discarded is not held any more, and left out. */
-const stillHeld = ({ dialect: { among, elements, forUpdate } }: Sql): string =>
-  `select number from contact where ${among('number', elements('$1', 'whole'))} and state = 'held' order by number ${forUpdate}`
-
 /** Stores them like new signups. Deliveries are rows of their own, so nothing is lost if one is there. */
 async function release(sql: Sql, numbers: string, announcement: Announcement): Promise<number> {
   const { now, inOrder, among, elements } = sql.dialect
@@ -97,7 +79,7 @@ async function release(sql: Sql, numbers: string, announcement: Announcement): P
   const released = await sql.all<{ number: number }>(
     `update contact set state = $2, reason = null, event_name = $3,` +
       ` event_at = case when cast($3 as text) is not null then ${now} end` +
-      ` where ${among('number', stillHeld(sql))} returning number`,
+      ` where ${among('number', stillIn('held', sql))} returning number`,
     [numbers, state, eventName],
   )
   if (released.length === 0) return 0
@@ -112,41 +94,6 @@ async function release(sql: Sql, numbers: string, announcement: Announcement): P
 }
 
 async function discard(sql: Sql, numbers: string): Promise<number> {
-  const text = `delete from contact where ${sql.dialect.among('number', stillHeld(sql))} returning 1`
+  const text = `delete from contact where ${sql.dialect.among('number', stillIn('held', sql))} returning 1`
   return (await sql.all(text, [numbers])).length
-}
-
-/** By ascending number, so it ends also where what was released is held again. `look` is called before each step. */
-async function decide(
-  engine: Engine,
-  sql: Sql,
-  which: HeldFilter,
-  { progress, signal }: Course,
-  change: (sql: Sql, numbers: string) => Promise<number>,
-  look: () => void,
-): Promise<Decided> {
-  const held = <Row>(what: string, limits: Pick<Which, 'above' | 'upTo'> = {}, most?: number) => {
-    const { where, values } = conditionsOf({ ...which, state: 'held', ...limits }, sql.dialect)
-    const page = most === undefined ? '' : ` order by number limit $${values.length + 1}`
-    return sql.all<Row>(`select ${what} from contact ${where}${page}`, most === undefined ? values : [...values, most])
-  }
-  const [all] = await held<{ total: number; last: number | null }>('count(*) as total, max(number) as last')
-  const keys = which.addresses && new Set((await held<{ email_key: string }>('email_key')).map(row => row.email_key))
-  const missing = which.addresses?.filter(address => !keys?.has(emailKey(address))) ?? []
-  let [looked, done, above] = [0, 0, 0]
-  await inSteps(async rows => {
-    if (signal.aborted) return false
-    const most = Math.min(rows, engine.pace.most)
-    // Apart from the change, since it needs no lock.
-    const page = await held<{ number: number }>('number', { above, upTo: all!.last ?? 0 }, most)
-    if (page.length === 0) return false
-    look()
-    const numbers = JSON.stringify(page.map(({ number }) => number))
-    done += await once(sql, 'Run it again: it goes on.', sql => change(sql, numbers))
-    above = page.at(-1)!.number
-    looked += page.length
-    progress(looked, all!.total)
-    return page.length === most
-  })
-  return { done, missing }
 }

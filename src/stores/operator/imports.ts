@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
-import type { ContactState, HoldReason, Source } from '../../waitlist/rules/contact.ts'
+import type { ContactState, HoldReason, Invitation, Source } from '../../waitlist/rules/contact.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE, tables } from '../rows.ts'
@@ -18,10 +18,12 @@ export interface Entry {
   /** Absent: now. */
   readonly createdAt?: Date | undefined
   readonly source?: Source | undefined
+  /** Of those that are invited, and only of those. */
+  readonly invitation?: Omit<Invitation, 'name'> | undefined
 }
 
 export interface ImportWish {
-  /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, unless they are held. */
+  /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, unless they are held or invited. */
   readonly announcement: Announcement | null
   /** Whether the mailboxes behind their addresses are stored: further spellings are held then, they themselves are not. */
   readonly keepsMailboxes: boolean
@@ -104,9 +106,10 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
     if (fates[i] === 'added' && !firsts.has(keyOf(entry))) firsts.set(keyOf(entry), entry)
   }
   const { eventName, destinations } = initialState({ state: 'listed' }, wish.announcement)
-  const isTold = "state <> 'held' and cast($2 as text) is not null"
+  const isNew = "state not in ('held', 'invited')"
+  const isTold = `${isNew} and cast($2 as text) is not null`
   // What the entries say, and the event.
-  const { number, provider_id, event_name, event_at, created_at, ...given } = tables.contact
+  const { number, provider_id, event_name, event_at, invite_name, created_at, ...given } = tables.contact
   const columns = Object.keys(given).join(', ')
   const [numbered, itsNumber] = contactNumber === null ? ['', ''] : ['number, ', `${contactNumber('ord')}, `]
   const added = await sql.all<{ number: number; email_key: string }>(
@@ -114,14 +117,15 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
       ` select ${itsNumber}${columns}, coalesce(created_at, ${now}),` +
       ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end` +
       ` from ${table('$1', { ...given, created_at })} as entry where true order by ord` +
-      ' on conflict (email_key) do nothing returning number, email_key',
+      // The address, or a code that a file has twice.
+      ' on conflict do nothing returning number, email_key',
     [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
   )
   if (destinations.length > 0) {
     await sql.all(
       'insert into delivery (contact, destination, due_at)' +
         ` select number, destination.value, ${now} from contact cross join (${elements('$2', 'text')}) as destination` +
-        ` where ${among('number', elements('$1', 'whole'))} and state <> 'held' order by number ${IN_PLACE}`,
+        ` where ${among('number', elements('$1', 'whole'))} and ${isNew} order by number ${IN_PLACE}`,
       [JSON.stringify(added.map(({ number }) => number)), JSON.stringify(destinations)],
     )
   }
@@ -132,7 +136,7 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
 }
 
 function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
-  const { id, signup, createdAt, source, reason } = entry
+  const { id, signup, createdAt, source, reason, invitation } = entry
   return {
     id: id ?? randomUUIDv7(),
     name: signup.name,
@@ -143,6 +147,9 @@ function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Reco
     created_at: createdAt?.getTime() ?? null,
     source: source === undefined ? null : JSON.stringify(source),
     mailbox: keepsMailboxes ? mailboxOf(keyOf(entry)) : null,
+    invited_at: invitation?.at.getTime() ?? null,
+    code: invitation?.code ?? null,
+    redeemed_at: invitation?.redeemedAt?.getTime() ?? null,
   }
 }
 
@@ -215,7 +222,8 @@ const staysErased = ({ createdAt }: Entry, erasedAt: Date): boolean =>
 
 /** How a contact is stored at first. */
 export function initialState({ state }: Pick<Entry, 'state'>, announcement: Announcement | null) {
-  if (announcement === null || state === 'held') return { state, eventName: null, destinations: [] }
+  if (announcement === null || state === 'held' || state === 'invited')
+    return { state, eventName: null, destinations: [] }
   const { provider, eventName, destinations } = announcement
   return provider === null
     ? { state: 'listed', eventName, destinations }

@@ -7,6 +7,7 @@ import { erasure } from './erasure.ts'
 import { holding } from './held.ts'
 import { imports } from './imports.ts'
 import { type Condition, integrity } from './integrity.ts'
+import { invitations } from './invitations.ts'
 import { pruning } from './pruning.ts'
 
 /** What each engine does in a way of its own. */
@@ -28,6 +29,7 @@ export const operatorOn = (engine: Engine, { condition, ...own }: OwnWays) => ({
   ...integrity(engine, condition),
   ...imports(engine),
   ...holding(engine),
+  ...invitations(engine),
   /** Counts everything, of one moment. Among a million contacts it takes some tenths of a second. */
   counts: () => lend(engine, 'reading', sql => sql.snapshot(sql => countAll(sql, null))),
   ...own,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
 import type { Store } from '../../waitlist/ports/signups.ts'
+import type { EventKind } from '../../waitlist/rules/contact.ts'
 import { type Bounds, groupCommit } from '../group-commit.ts'
 import {
   CONTACT_COLUMNS,
@@ -8,6 +9,7 @@ import {
   contactOf,
   FARTHEST,
   farthestTurn,
+  HAS_EVENT,
   HASTENED_AT_ONCE,
   IN_PLACE,
   underWay,
@@ -44,16 +46,16 @@ const HASTENED = `hastened as (
  */
 const claiming = (which: string, first = '') => `
 with ${first}taken as (
-  select delivery.number, contact, attempts, doubt or token is not null as doubt, due_at
+  select delivery.number, contact, delivery.event, attempts, doubt or token is not null as doubt, due_at
   from delivery join contact on contact.number = delivery.contact
   where destination = $4 and delivery.state = 'waiting' and ${which}
-    and case when destination is distinct from $6::text then event_at is not null else contact.state = 'pending' end
+    and case when destination is distinct from $6::text then ${HAS_EVENT} else contact.state = 'pending' end
   order by due_at limit $5 for update of delivery skip locked
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
 ), ${DURABLE}
-select taken.number, attempts, taken.doubt, ${CONTACT_COLUMNS}
+select taken.number, taken.event, attempts, taken.doubt, ${CONTACT_COLUMNS}
 from durable, taken join contact on contact.number = taken.contact order by taken.due_at, taken.number`
 
 const CLAIM = claiming(`due_at <= ${NOW}`, HASTENED)
@@ -85,9 +87,9 @@ with ${HASTENED}last as (
 ), near as (
   select ceil(wait)::float8 as wait from last where wait > 0 and wait <= $8::float8
 ), taken as (
-  select number, contact, attempts, doubt or token is not null as doubt, due_at from delivery
+  select number, contact, event, attempts, doubt or token is not null as doubt, due_at from delivery
   where destination = $4 and state = 'waiting' and due_at <= ${NOW} and not exists (select from near)
-    and (select event_at is not null from contact where contact.number = delivery.contact)
+    and (select ${HAS_EVENT} from contact where contact.number = delivery.contact)
   order by due_at limit $5 for update skip locked
 ), begun as (
   insert into turn (name, token, next_at)
@@ -99,7 +101,8 @@ with ${HASTENED}last as (
 select exists (select from begun) as begun, (select wait from near) as wait,
   array(select number from taken order by due_at, number) as deliveries,
   array(select (select name from contact where contact.number = first.contact)
-    from (select * from taken order by due_at, number limit $6) as first order by due_at, number) as names,
+    from (select * from taken where event = 'joined' order by due_at, number limit $6) as first order by due_at, number) as names,
+  (select count(*)::int from taken where event = 'invited') as invited,
   (select min(attempts) from taken) as attempts, (select count(*)::int from taken where doubt) as doubtful
 from durable`
 
@@ -166,6 +169,7 @@ select ord::int from held, durable`
 
 interface Row extends ContactRow {
   readonly number: number
+  readonly event: EventKind
   readonly attempts: number
   readonly doubt: boolean
 }
@@ -175,6 +179,7 @@ interface DigestAnswer {
   readonly wait: number | null
   readonly deliveries: readonly string[]
   readonly names: readonly string[]
+  readonly invited: number
   readonly attempts: number
   readonly doubtful: number
 }
@@ -266,8 +271,8 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
       })
       return rows.map(row => {
-        const { number, attempts, doubt } = row
-        return leased({ number, token, contact: contactOf(row), attempts, doubt }, since)
+        const { number, event, attempts, doubt } = row
+        return leased({ number, token, contact: contactOf(row), event, attempts, doubt }, since)
       })
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
@@ -278,9 +283,9 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         const [row] = await query<DigestAnswer>(CLAIM_DIGEST, values)
         return row!
       })
-      const { begun, wait, names, attempts, doubtful } = answer
+      const { begun, wait, names, invited, attempts, doubtful } = answer
       const deliveries = answer.deliveries.map(Number)
-      if (begun) return leased({ channel, token, deliveries, attempts, doubtful, names }, since)
+      if (begun) return leased({ channel, token, deliveries, attempts, doubtful, invited, names }, since)
       // Another instance has just begun one.
       return wait ?? (deliveries.length > 0 ? distance : null)
     },

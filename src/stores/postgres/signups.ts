@@ -213,7 +213,7 @@ export function postgresSignups(database: Postgres, options: Options) {
       // An earlier try whose answer was lost has added it.
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
       else if (row.state === 'held') answers.set(item, { is: 'still held' })
-      else if (row.state === 'listed') answers.set(item, { is: 'already listed' })
+      else if (row.state === 'listed' || row.state === 'invited') answers.set(item, { is: 'already listed' })
       else if (provider !== null) answers.set(item, { is: 'still pending', contact: row.number })
       else if (waiting.has(row.number)) left.push(item)
       else waiting.set(row.number, item)
@@ -288,7 +288,7 @@ export function postgresSignups(database: Postgres, options: Options) {
     if (provider === null) return { is: 'listed now', contactId: id }
     const known = { id, name, email, state: 'pending', createdAt: new Date(created_at!) } as const
     const contact = source === undefined ? known : { ...known, source }
-    const handOver = { number: delivery!, token: id, contact, attempts: 0, doubt: false }
+    const handOver = { number: delivery!, token: id, contact, event: 'joined', attempts: 0, doubt: false } as const
     return { is: 'pending now', delivery: leased(handOver, since) }
   }
 

@@ -8,12 +8,14 @@ import {
   NAMED,
   type Settlement,
 } from '../../waitlist/ports/outbox.ts'
+import type { EventKind } from '../../waitlist/rules/contact.ts'
 import {
   CONTACT_COLUMNS,
   type ContactRow,
   contactOf,
   FARTHEST,
   farthestTurn,
+  HAS_EVENT,
   HASTENED_AT_ONCE,
   underWay,
   untilDigest,
@@ -54,6 +56,7 @@ export type Result = Results[Step['do']]
 
 interface DeliveryRow extends ContactRow {
   readonly number: number
+  readonly event: EventKind
   readonly attempts: number
   readonly doubt: number
   readonly token: string | null
@@ -63,6 +66,7 @@ interface DigestRow {
   readonly number: number
   readonly attempts: number
   readonly doubt: number
+  readonly event: EventKind
   readonly name: string
 }
 
@@ -75,10 +79,10 @@ export function stepping(
   /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
   const claimable = (which: string) =>
     database.prepare(
-      `select delivery.number, attempts, doubt, token, ${CONTACT_COLUMNS}` +
+      `select delivery.number, delivery.event, attempts, doubt, token, ${CONTACT_COLUMNS}` +
         ' from delivery join contact on contact.number = delivery.contact' +
         ` where destination = ? and delivery.state = 'waiting' and ${which}` +
-        " and case when destination is ? then contact.state = 'pending' else event_at is not null end order by due_at limit ?",
+        ` and case when destination is ? then contact.state = 'pending' else ${HAS_EVENT} end order by due_at limit ?`,
     )
   const due = claimable('due_at <= ?')
   // A lease holds while there is a token and the due time lies ahead.
@@ -99,9 +103,9 @@ export function stepping(
   )
   const nextTurn = database.prepare('select next_at - ? as wait from turn where name = ?')
   const dueToChannel = database.prepare(
-    'select delivery.number, attempts, doubt or token is not null as doubt, name' +
+    'select delivery.number, delivery.event, attempts, doubt or token is not null as doubt, name' +
       ' from delivery join contact on contact.number = delivery.contact' +
-      " where destination = ? and delivery.state = 'waiting' and due_at <= ? and event_at is not null" +
+      ` where destination = ? and delivery.state = 'waiting' and due_at <= ? and ${HAS_EVENT}` +
       ' order by due_at, delivery.number limit ?',
   )
   const beginTurn = database.prepare(
@@ -131,7 +135,7 @@ export function stepping(
       // A row that is due and still has a token was held by a process that died with the outcome.
       const doubt = row.doubt === 1 || row.token !== null
       lease.run(token, now + LEASE, doubt ? 1 : 0, row.number)
-      return { number: row.number, token, contact: contactOf(row), attempts: row.attempts, doubt }
+      return { number: row.number, token, contact: contactOf(row), event: row.event, attempts: row.attempts, doubt }
     })
   }
 
@@ -185,7 +189,11 @@ export function stepping(
       deliveries,
       attempts: Math.min(...rows.map(({ attempts }) => attempts)),
       doubtful: rows.filter(({ doubt }) => doubt === 1).length,
-      names: rows.slice(0, NAMED).map(({ name }) => name),
+      invited: rows.filter(({ event }) => event === 'invited').length,
+      names: rows
+        .filter(({ event }) => event === 'joined')
+        .slice(0, NAMED)
+        .map(({ name }) => name),
     }
   }
 

@@ -69,7 +69,9 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   const handOver = database.prepare(
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
   )
-  const unlisted = database.prepare("select number, id, state from contact where email_key = ? and state <> 'listed'")
+  const unlisted = database.prepare(
+    "select number, id, state from contact where email_key = ? and state in ('pending', 'held')",
+  )
   const announce = announcing(database, destinations)
   const list = listing(database, options)
   const gate = holds === null ? null : gating(database, holds)
@@ -116,7 +118,10 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     }
     const handedOver = handOver.get(number, provider, now + LEASE, id) as { number: number }
     const contact: Contact = { id, name, email, state: 'pending', createdAt: new Date(now), ...(source && { source }) }
-    return { is: 'pending now', delivery: { number: handedOver.number, token: id, contact, attempts: 0, doubt: false } }
+    return {
+      is: 'pending now',
+      delivery: { number: handedOver.number, token: id, contact, event: 'joined', attempts: 0, doubt: false },
+    }
   }
 
   /** `trial`: it will be taken back, so the gate must not count it. */

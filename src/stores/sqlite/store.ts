@@ -132,6 +132,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     prune: (...how) => upkeep('prune', ...how),
     fillMailboxes: (...how) => upkeep('fillMailboxes', ...how),
     secret: name => upkeep('secret', name),
+    invitation: code => upkeep('invitation', code),
+    redeem: code => upkeep('redeem', code),
     countListed: () => count('countListed'),
     counts: oneAtATime(() => count('counts')),
     failure: thread.failure,

@@ -4,6 +4,8 @@ import type { ContactState, DeliveryState, HoldReason } from '../rules/contact.t
 export interface Counts {
   readonly at: Date
   readonly contacts: Readonly<Record<ContactState, number>>
+  /** Of those who are invited, how many codes the owner's app took. */
+  readonly redeemed: number
   /** Those that are held, the most frequent reason first. */
   readonly held: readonly HeldCount[]
   /**
@@ -38,7 +40,7 @@ export interface DeliveryCount {
   readonly destination: string
   readonly state: DeliveryState
   readonly count: number
-  /** When the contact of the oldest one joined, or signed up if it is handed over; only of those that wait. */
+  /** When the contact of the oldest one joined or was invited, or signed up if it is handed over; only of those that wait. */
   readonly oldest: Date | null
   /** How one of the attempts ended; null: none did. */
   readonly why: string | null
@@ -57,10 +59,13 @@ export interface Stats {
   readonly at: Date
   /** An IANA name such as `Europe/Berlin`. */
   readonly timezone: string
-  /** Contacts: those that are listed and those that are pending. */
+  /** Contacts: those that are listed, those that are pending, and those that are invited. */
   readonly total: number
   readonly listed: number
   readonly pending: number
+  readonly invited: number
+  /** Of those who are invited. */
+  readonly redeemed: number
   /** Contacts that are held: they are not among the others. */
   readonly held: number
   /** Signups since midnight. */
@@ -89,7 +94,7 @@ const HOURS = 48
 const DAYS = 30
 
 export function statsOf(counts: Counts, timezone: string): Stats {
-  const { at, contacts, signups, sources, sourced, deliveries } = counts
+  const { at, contacts, redeemed, signups, sources, sourced, deliveries } = counts
   const local = localTime(timezone)
   const now = at.getTime()
   const minute = now - (now % MINUTE)
@@ -109,8 +114,9 @@ export function statsOf(counts: Counts, timezone: string): Stats {
   return {
     at,
     timezone,
-    total: contacts.listed + contacts.pending,
+    total: contacts.listed + contacts.pending + contacts.invited,
     ...contacts,
+    redeemed,
     today: ofDays(1),
     last7Days: ofDays(7),
     last30Days: ofDays(30),

@@ -26,7 +26,7 @@ interface Attempt extends Leased {
 }
 
 /**
- * Tells a channel of all who joined since the last time, in one message.
+ * Tells a channel of all who joined and all who were invited since the last time, in one message.
  *
  * | answer    | the deliveries of the digest                                               |
  * |-----------|----------------------------------------------------------------------------|
@@ -78,10 +78,11 @@ export function digests(parts: DigestsParts): Dispatcher<DeliveryResult, Attempt
     schedule: eventSchedule,
     longestPause: LONGEST_PAUSE,
     mayRepeat: () => true,
-    async tell({ digest: { deliveries, doubtful, names } }, signal) {
-      const people = deliveries.length
+    async tell({ digest: { deliveries, doubtful, invited, names } }, signal) {
+      const joined = deliveries.length - invited
       // After the claim, so that it counts them too.
-      const alert = { is: 'joined', people, doubtful, names: withNames ? names : [], total: await total() } as const
+      const all = await total()
+      const alert = { is: 'digest', joined, invited, doubtful, names: withNames ? names : [], total: all } as const
       return channel.tell(alert, signal)
     },
     judge: result => (result.is === 'delivered' ? result : { is: 'abandoned', why: result.why }),

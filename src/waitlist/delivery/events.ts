@@ -1,6 +1,6 @@
 import type { DeliveryResult, Destination } from '../ports/destination.ts'
 import type { Delivery } from '../ports/outbox.ts'
-import { joinedEvent } from '../rules/contact.ts'
+import { eventOf } from '../rules/contact.ts'
 import { type DeliveryKind, type Dispatcher, type DispatcherParts, dispatcher } from './deliver.ts'
 import { eventSchedule } from './retry.ts'
 
@@ -34,8 +34,8 @@ export function events({ destination, now = Date.now, ...parts }: EventsParts): 
     schedule: eventSchedule,
     longestPause: LONGEST_PAUSE,
     // Clocks may differ, so the age could come out negative.
-    mayRepeat: ({ contact: { event } }) => Math.max(0, now() - (event?.at.getTime() ?? 0)) < repeatable,
-    tell: ({ contact }, signal, mayBegin) => destination.deliver(joinedEvent(contact), signal, mayBegin),
+    mayRepeat: ({ contact, event }) => Math.max(0, now() - eventOf(contact, event).at.getTime()) < repeatable,
+    tell: ({ contact, event }, signal, mayBegin) => destination.deliver(eventOf(contact, event), signal, mayBegin),
     judge(result) {
       if (result.is === 'delivered') return result
       return { is: 'abandoned', why: result.why }

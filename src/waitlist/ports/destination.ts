@@ -1,5 +1,5 @@
 import type { Counts } from '../alerts/counts.ts'
-import type { JoinedEvent } from '../rules/contact.ts'
+import type { EventKind, WaitlistEvent } from '../rules/contact.ts'
 
 /** A destination's answer to an event. */
 export type DeliveryResult =
@@ -10,9 +10,12 @@ export type DeliveryResult =
   | { readonly is: 'refused'; readonly why: string }
   | Failure
 
-/** Who is notified that a contact joined: the provider's automation, a webhook, a mail to the contact. */
+/** Who is notified that a contact joined or was invited: the provider's automation, a webhook, a mail to the contact. */
 export interface Destination {
   readonly name: string
+
+  /** What it is told of. */
+  readonly events: readonly EventKind[]
 
   /** Milliseconds for which a repeated event is recognised by its id and ignored; 0: never. */
   readonly repeatable: number
@@ -24,7 +27,7 @@ export interface Destination {
   readonly concurrency: number
 
   /** Sends one event, always with the same id. `signal` and `mayBegin` as for `Provider.createContact`. Never rejects. */
-  deliver(event: JoinedEvent, signal: AbortSignal, mayBegin?: () => boolean): Promise<DeliveryResult>
+  deliver(event: WaitlistEvent, signal: AbortSignal, mayBegin?: () => boolean): Promise<DeliveryResult>
 }
 
 /** A destination with settings and connections of its own, which the provider's automation is not. */
@@ -67,13 +70,14 @@ export type Failure =
 
 /** What a channel is told. */
 export type Alert =
-  /** So many people joined since the last time. */
+  /** So many people joined, and so many were invited, since the last time; not neither. */
   | {
-      readonly is: 'joined'
-      readonly people: number
-      /** How many of them an earlier message may have counted. */
+      readonly is: 'digest'
+      readonly joined: number
+      readonly invited: number
+      /** How many of both an earlier message may have counted. */
       readonly doubtful: number
-      /** The names of the first of them; none, if they are not to be told. */
+      /** The names of the first who joined; none, if they are not to be told. */
       readonly names: readonly string[]
       /** Contacts on the list; null: they could not be counted. */
       readonly total: number | null

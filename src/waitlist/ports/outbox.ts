@@ -1,4 +1,4 @@
-import type { Contact } from '../rules/contact.ts'
+import type { Contact, EventKind } from '../rules/contact.ts'
 
 /** What is attempted and settled as one, leased to the holder of the token. */
 export interface Leased {
@@ -10,10 +10,12 @@ export interface Leased {
   readonly doubt: boolean
 }
 
-/** One contact for one destination. */
+/** One contact for one destination: to be handed over to it, or with an event for it. */
 export interface Delivery extends Leased {
-  /** Pending in a hand-over; otherwise listed, with its event. */
+  /** Pending in a hand-over; otherwise it has the event. */
   readonly contact: Contact
+  /** A hand-over is a part of joining. */
+  readonly event: EventKind
 }
 
 /** Due deliveries to one channel, leased as one. */
@@ -26,7 +28,9 @@ export interface Digest {
   readonly attempts: number
   /** Of how many of them there is doubt. */
   readonly doubtful: number
-  /** The names of the first contacts, `NAMED` at most. */
+  /** How many of them are of invitations. */
+  readonly invited: number
+  /** The names of the first who joined, `NAMED` at most. */
   readonly names: readonly string[]
 }
 

@@ -1,5 +1,6 @@
 import type { HoldReason } from '../rules/contact.ts'
 import type { Signup } from '../rules/signup.ts'
+import type { Invitations } from './invitations.ts'
 import type { Delivery, Outbox } from './outbox.ts'
 import type { Upkeep } from './upkeep.ts'
 
@@ -50,7 +51,7 @@ export class StoreUnavailable extends Error {
 }
 
 /** Keeps contacts and their deliveries. */
-export interface Store extends Signups, Outbox, Upkeep {
+export interface Store extends Signups, Outbox, Upkeep, Invitations {
   /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */
   readonly failure: Promise<Error>
 

@@ -2,9 +2,9 @@
 
 /**
  * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and kept back until the operator
- * releases it. `listed`: on the list. Without a provider a contact is `listed` at once.
+ * releases it. `listed`: on the list. Without a provider a contact is `listed` at once. `invited`: on the list, and let in.
  */
-export const contactStates = ['pending', 'held', 'listed'] as const
+export const contactStates = ['pending', 'held', 'listed', 'invited'] as const
 export type ContactState = (typeof contactStates)[number]
 
 /**
@@ -38,6 +38,8 @@ export interface Contact {
   readonly providerId?: string | undefined
   /** "This contact joined": created in the transaction that lists it. Absent if the provider knew the contact before. */
   readonly event?: ContactEvent | undefined
+  /** Of those who are invited, and only of those. */
+  readonly invitation?: Invitation | undefined
 }
 
 /** The query parameters that say where a signup came from: those of campaigns, and a code of who referred it. */
@@ -55,20 +57,47 @@ export interface ContactEvent {
   readonly at: Date
 }
 
+/** "This contact was invited": created in the transaction that invites it. */
+export interface Invitation {
+  /** What lets them in: 128 random bits in base64url, `CODE_LENGTH` characters, and nobody else's. */
+  readonly code: string
+  readonly at: Date
+  /** The name of its event; absent: it was imported, and nobody was told. */
+  readonly name?: string | undefined
+  /** When the owner's app took the code; absent: not yet. */
+  readonly redeemedAt?: Date | undefined
+}
+
+/** Characters of the code of an invitation. */
+export const CODE_LENGTH = 22
+
+/** What can happen to a contact, once each. */
+export const eventKinds = ['joined', 'invited'] as const
+export type EventKind = (typeof eventKinds)[number]
+
 /** A contact's event, as sent to destinations. */
-export interface JoinedEvent extends ContactEvent {
+export interface WaitlistEvent extends ContactEvent {
+  readonly kind: EventKind
   /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
   readonly id: string
   readonly contact: Contact
+  /** That of the invitation, if the event is of one. */
+  readonly code?: string | undefined
 }
 
-/** A contact has at most one event, so the contact's id names it. */
-export const eventId = (contact: Pick<Contact, 'id'>): string => `evt_${contact.id}`
+const prefixes: Readonly<Record<EventKind, string>> = { joined: 'evt', invited: 'inv' }
 
-/** What destinations are sent for a contact that has an event. */
-export function joinedEvent(contact: Contact): JoinedEvent {
-  if (contact.event === undefined) throw new Error('this contact has no event')
-  return { id: eventId(contact), ...contact.event, contact }
+/** A contact has at most one event of each kind, so the contact's id names it. */
+export const eventId = ({ id }: Pick<Contact, 'id'>, kind: EventKind): string => `${prefixes[kind]}_${id}`
+
+/** What destinations are sent for a contact that has an event of this kind. */
+export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
+  const { event, invitation } = contact
+  const id = eventId(contact, kind)
+  if (kind === 'joined' && event !== undefined) return { kind, id, ...event, contact }
+  if (kind === 'joined' || invitation?.name === undefined) throw new Error('this contact has no such event')
+  const { name, at, code } = invitation
+  return { kind, id, name, at, contact, code }
 }
 
 /** `waiting` until it is due, `delivered`, or `abandoned` for a reason until the operator replays it. */
@@ -82,6 +111,7 @@ export interface DeliveryRecord {
   readonly contactId: string
   /** Null for a hand-over, whose contact has no event yet. */
   readonly eventId: string | null
+  readonly event: EventKind
   readonly destination: string
   readonly state: DeliveryState
   /** Attempts since it was created or replayed, not counting those during an outage. */

@@ -1,6 +1,6 @@
 import type { DeliveryResult, Destination, Failure } from '../../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../../src/waitlist/ports/provider.ts'
-import type { Contact, JoinedEvent } from '../../../src/waitlist/rules/contact.ts'
+import type { Contact, WaitlistEvent } from '../../../src/waitlist/rules/contact.ts'
 import { emailKey } from '../../../src/waitlist/rules/signup.ts'
 import type { Time } from './time.ts'
 
@@ -124,7 +124,7 @@ export function outside(time: Time, fault: (what: string) => void, { recognisesO
     return { is: 'created', providerId: `at-the-vendor-${made.size}` }
   }
 
-  function start({ id, contact }: JoinedEvent): DeliveryResult {
+  function start({ id, contact }: WaitlistEvent): DeliveryResult {
     const email = emailKey(contact.email)
     if (!made.has(email)) fault(`the automation is started for ${email}, who is not on the list`)
     const isKnown = started.some(each => each.id === id && time.now() - each.at < repeatable)
@@ -132,7 +132,7 @@ export function outside(time: Time, fault: (what: string) => void, { recognisesO
     return { is: 'delivered' }
   }
 
-  function receive({ id, contact }: JoinedEvent): DeliveryResult {
+  function receive({ id, contact }: WaitlistEvent): DeliveryResult {
     received.set(id, emailKey(contact.email))
     return { is: 'delivered' }
   }
@@ -141,9 +141,10 @@ export function outside(time: Time, fault: (what: string) => void, { recognisesO
     name: string,
     how: number,
     to: Line,
-    effect: (event: JoinedEvent) => DeliveryResult,
+    effect: (event: WaitlistEvent) => DeliveryResult,
   ): Destination => ({
     name,
+    events: ['joined'],
     repeatable: how,
     timeout: TIMEOUT,
     concurrency: 8,

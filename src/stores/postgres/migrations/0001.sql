@@ -1,4 +1,4 @@
--- A person on the list, and the event "this contact joined": at most one for each contact, by construction. The program
+-- A person on the list, and the events "this contact joined" and "was invited": at most one of each, by construction. The program
 -- makes `id` before the insert: it shows whether a commit whose answer was lost took effect.
 create table contact (
   number      bigint generated always as identity primary key,
@@ -6,7 +6,7 @@ create table contact (
   name        text        not null,
   email       text        not null,
   email_key   text        not null collate "C" unique,
-  state       text        not null check (state in ('pending', 'held', 'listed')),
+  state       text        not null check (state in ('pending', 'held', 'listed', 'invited')),
   created_at  timestamptz not null,
   provider_id text, -- the provider's id for the contact, if it gave one
   event_name  text,
@@ -14,24 +14,37 @@ create table contact (
   source      json, -- where the signup came from; null: not known
   reason      text, -- why it is held
   mailbox     text collate "C", -- the one behind all spellings of the address, where those are watched
+  invited_at  timestamptz,
+  invite_name text, -- the name of that event; null: nobody was told, as after an import
+  code        text collate "C", -- lets them in, and is nobody else's
+  redeemed_at timestamptz, -- when the owner's app took the code
   check ((event_name is null) = (event_at is null)),
-  check (event_at is null or state = 'listed'),
+  check (event_at is null or state in ('listed', 'invited')),
   check ((reason is null) = (state <> 'held')),
+  check ((invited_at is null) = (state <> 'invited')),
+  check ((code is null) = (state <> 'invited')),
+  check (state = 'invited' or (invite_name is null and redeemed_at is null)),
   -- What JavaScript can hold: what was written by hand is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (isfinite(created_at)),
-  check (isfinite(event_at))
+  check (isfinite(event_at)),
+  check (isfinite(invited_at)),
+  check (isfinite(redeemed_at))
 );
 create index contact_pending on contact (number) where state = 'pending';
 create index contact_held on contact (number) where state = 'held';
 create index contact_mailbox on contact (mailbox) where mailbox is not null;
+-- Only those who are invited have one.
+create unique index contact_code on contact (code) where code is not null;
+create index contact_redeemed on contact (redeemed_at) where redeemed_at is not null;
 
--- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
+-- One contact, or one event of it, for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
 -- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
 create table delivery (
   number      bigint generated always as identity primary key,
   contact     bigint      not null references contact (number) on delete cascade,
   destination text        not null,
+  event       text        not null default 'joined' check (event in ('joined', 'invited')), -- a hand-over is a part of joining
   state       text        not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
   attempts    integer     not null default 0,
   doubt       boolean     not null default false, -- an attempt that ended may have taken effect without our knowing
@@ -39,7 +52,7 @@ create table delivery (
   token       uuid,                               -- not null: an attempt began and has not been settled
   why         text,                               -- how the last attempt ended
   settled_at  timestamptz,                        -- when it was delivered or abandoned
-  unique (contact, destination),
+  unique (contact, destination, event),
   check (number between -9007199254740991 and 9007199254740991),
   check (attempts between 0 and 1000000),
   check (isfinite(due_at)),

@@ -1,4 +1,4 @@
--- A person on the list, and the event "this contact joined": at most one for each contact, by construction. `number` grows
+-- A person on the list, and the events "this contact joined" and "was invited": at most one of each, by construction. `number` grows
 -- with each row and is never reused: each insert gives one above the highest that there is or was. So rows are appended, and
 -- only the unique index on the address is written at random. With `autoincrement` SQLite would write for a known address too.
 create table contact (
@@ -7,7 +7,7 @@ create table contact (
   name        text    not null,
   email       text    not null,
   email_key   text    not null unique,
-  state       text    not null check (state in ('pending', 'held', 'listed')),
+  state       text    not null check (state in ('pending', 'held', 'listed', 'invited')),
   created_at  integer not null, -- times are in milliseconds since 1970-01-01T00:00:00Z
   provider_id text,             -- the provider's id for the contact, if it gave one
   event_name  text,
@@ -15,25 +15,38 @@ create table contact (
   source      text,             -- where the signup came from, as JSON; null: not known
   reason      text,             -- why it is held
   mailbox     text,             -- the one behind all spellings of the address, where those are watched
+  invited_at  integer,
+  invite_name text,             -- the name of that event; null: nobody was told, as after an import
+  code        text,             -- lets them in, and is nobody else's
+  redeemed_at integer,          -- when the owner's app took the code
   check ((event_name is null) = (event_at is null)),
-  check (event_at is null or state = 'listed'),
+  check (event_at is null or state in ('listed', 'invited')),
   check ((reason is null) = (state <> 'held')),
+  check ((invited_at is null) = (state <> 'invited')),
+  check ((code is null) = (state <> 'invited')),
+  check (state = 'invited' or (invite_name is null and redeemed_at is null)),
   -- What JavaScript can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (created_at between -8640000000000000 and 8640000000000000),
   check (event_at between -8640000000000000 and 8640000000000000),
+  check (invited_at between -8640000000000000 and 8640000000000000),
+  check (redeemed_at between -8640000000000000 and 8640000000000000),
   check (json_valid(source))
 ) strict;
 create index contact_pending on contact (number) where state = 'pending';
 create index contact_held on contact (number) where state = 'held';
 create index contact_mailbox on contact (mailbox) where mailbox is not null;
+-- Only those who are invited have one.
+create unique index contact_code on contact (code) where code is not null;
+create index contact_redeemed on contact (redeemed_at) where redeemed_at is not null;
 
--- One contact for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
+-- One contact, or one event of it, for one destination. A pending contact has a hand-over for each provider that was ever configured, so that
 -- doubt about one is never taken for doubt about another. Hand-overs are deleted when the contact is listed.
 create table delivery (
   number      integer primary key autoincrement,
   contact     integer not null references contact (number) on delete cascade,
   destination text    not null,
+  event       text    not null default 'joined' check (event in ('joined', 'invited')), -- a hand-over is a part of joining
   state       text    not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
   attempts    integer not null default 0,
   doubt       integer not null default 0, -- 1: an attempt that ended may have taken effect without our knowing
@@ -41,7 +54,7 @@ create table delivery (
   token       text,                       -- not null: an attempt began and has not been settled
   why         text,                       -- how the last attempt ended
   settled_at  integer,                    -- when it was delivered or abandoned
-  unique (contact, destination),
+  unique (contact, destination, event),
   check (number between -9007199254740991 and 9007199254740991),
   check (attempts between 0 and 1000000),
   check (doubt in (0, 1)),

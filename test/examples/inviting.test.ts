@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { openAdmin } from '../../src/admin/server.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { telemetry } from '../../src/telemetry/telemetry.ts'
+import { course } from '../contracts/operator.desk.ts'
+import { signup } from '../contracts/store.place.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { recordingLog } from '../harness/service.ts'
+import { startExpress } from './express.ts'
+
+const token = 'for-the-readme-and-nothing-else-at-all'
+const NAME = 'Ada <b>"&'
+
+/** The listener of a list on which Ada is invited and Bob is not, and her code. */
+async function scene(t: TestContext) {
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  await store.admit(signup(NAME, 'Ada@example.com'))
+  await store.admit(signup('Bob', 'bob@example.com'))
+  const operator = sqliteOperator(path)
+  await operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, course)
+  const [ada] = await Array.fromAsync(await operator.contacts({ state: 'invited' }))
+  const { log, logged } = recordingLog()
+  const parts = {
+    service: 'Acme',
+    version: '0',
+    telemetry: telemetry(),
+    folder: null,
+    provider: null,
+    destinations: [],
+  }
+  const rest = { lateAfter: () => 0, isDraining: () => false, log }
+  const admin = await openAdmin({ host: '127.0.0.1', port: 0, token }, { ...parts, ...rest, store, invitations: store })
+  t.after(async () => {
+    admin.close()
+    await store.close()
+  })
+  const { code } = ada!.invitation!
+  return { admin: admin.origin, code, logged, redeemed: async () => (await store.invitation(code))?.redeemedAt }
+}
+
+/** A visitor who follows the link, and presses the button, twice: the status and the text of each answer. */
+async function visits(ask: (method: 'GET' | 'POST', code: string) => Promise<Response>, code: string) {
+  const seen: [number, string][] = []
+  for (const method of ['GET', 'GET', 'POST', 'POST'] as const) {
+    const response = await ask(method, code)
+    assert.equal(response.headers.get('referrer-policy'), 'no-referrer')
+    const text = await response.text()
+    assert.ok(!text.includes('<b>'), text)
+    seen.push([response.status, text.replace(/^.*<\/title>/, '')])
+  }
+  return seen
+}
+
+const ESCAPED = 'Ada &#60;b&#62;&#34;&#38;'
+const BUTTON = `<form method="post"><p>Welcome, ${ESCAPED}.</p><button>Come in</button></form>`
+const UNKNOWN = 'A'.repeat(22)
+
+test('the app in Express lets in who presses the button, once; a link that is followed redeems nothing', {
+  timeout: 60_000,
+}, async t => {
+  const { admin, code, redeemed, logged } = await scene(t)
+  const url = await startExpress(t, { WAITLIST_ADMIN: admin, ADMIN_TOKEN: token })
+  const ask = (method: string, code: string) => fetch(`${url}?code=${code}`, { method })
+  assert.equal((await ask('GET', code)).status, 200)
+  assert.equal(await redeemed(), null)
+  assert.deepEqual(await visits(ask, code), [
+    [200, BUTTON],
+    [200, BUTTON],
+    [200, `You are in, ${ESCAPED}.`],
+    [409, 'You have an account. Log in.'],
+  ])
+  assert.ok((await redeemed()) instanceof Date)
+  for (const wrong of [UNKNOWN, '', '../metrics']) {
+    for (const method of ['GET', 'POST']) assert.equal((await ask(method, encodeURIComponent(wrong))).status, 404)
+  }
+  assert.deepEqual(logged, [])
+})
+
+test('the route handler for Next.js does the same, and fails where the token is wrong', async t => {
+  const { admin, code, redeemed } = await scene(t)
+  const handlers = await import('../../examples/nextjs/app/invited/route.ts')
+  const set = (ADMIN_TOKEN: string) => Object.assign(process.env, { WAITLIST_ADMIN: admin, ADMIN_TOKEN })
+  t.after(() => {
+    delete process.env.WAITLIST_ADMIN
+    delete process.env.ADMIN_TOKEN
+  })
+  const ask = (method: 'GET' | 'POST', code: string) =>
+    handlers[method](new Request(`https://app.acme.example/invited?code=${code}`, { method }))
+  set('another-token-that-is-as-long-as-ours')
+  await assert.rejects(ask('POST', code), /Waitlist answers with 401/)
+  set(token)
+  assert.equal((await ask('GET', code)).status, 200)
+  assert.equal(await redeemed(), null)
+  assert.deepEqual(await visits(ask, code), [
+    [200, BUTTON],
+    [200, BUTTON],
+    [200, `You are in, ${ESCAPED}.`],
+    [200, `You are in, ${ESCAPED}.`],
+  ])
+  assert.ok((await redeemed()) instanceof Date)
+  assert.equal((await ask('GET', UNKNOWN)).status, 404)
+})
