@@ -168,7 +168,7 @@ const htmlOf = ({ words, link, note }: OwnLetter): string => `<!doctype html>
 <body style="margin: 0; padding: 32px 24px; font: 16px/1.5 -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; overflow-wrap: anywhere">
 <main style="display: block; max-width: 560px; margin: 0 auto">
 <h1 style="margin: 0 0 24px; font-size: 20px; line-height: 1.3">{service}</h1>
-${[...words, ...(link === undefined ? [] : [`<a href="${link}">${link}</a>`])].map(each => paragraph(each)).join('\n')}
+${[...words, ...(link === undefined ? [] : [`<a href="${link}" style="color: inherit">${link}</a>`])].map(each => paragraph(each)).join('\n')}
 ${paragraph(note, '; margin-top: 24px; padding-top: 16px; border-top: 1px solid #999; font-size: 14px; opacity: 0.75')}
 </main>
 </body>
