@@ -83,7 +83,7 @@ function podOf(path: string) {
   const [{ spec, kind }] = yamlOf(read(path))
   const pod = spec.template.spec
   assert.equal(pod.containers.length, 1)
-  return { kind, spec, pod, container: pod.containers[0] }
+  return { kind, spec, labels: spec.template.metadata.labels, pod, container: pod.containers[0] }
 }
 
 function kubernetes(path: string): Told {
@@ -195,6 +195,16 @@ describe('Kubernetes', () => {
     const broken = join(temporaryFolder(t), 'broken.yaml')
     writeFileSync(broken, read(paths[0]!).replace('readOnlyRootFilesystem', 'readOnlyRootFileSystem'))
     assert.notEqual(validate(broken).status, 0)
+  })
+
+  test('leads to one of the two lists, should somebody apply both files', () => {
+    const [one, several] = paths.map(path => {
+      const { spec, labels } = podOf(path)
+      const services = yamlOf(read(path)).filter(({ kind }) => kind === 'Service')
+      assert.deepEqual([spec.selector.matchLabels, ...services.map(({ spec }) => spec.selector)], [labels, labels])
+      return labels
+    })
+    assert.notDeepEqual(one, several)
   })
 
   test('gives the program no rights, a root that is read only, and at most one process on the file', () => {
