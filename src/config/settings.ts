@@ -248,7 +248,7 @@ export const settings = {
   },
   SMTP_URL: {
     meaning:
-      'Mail server through which mails are sent: a welcome mail to every new contact, and yours (docs/events.md).',
+      'Mail server through which mails are sent: to new contacts, to those whom you invite, and to you (docs/events.md).',
     allowed: smtpUrlAllowed,
     read: readSmtpUrl,
   },

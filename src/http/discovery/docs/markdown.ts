@@ -73,7 +73,7 @@ function start(api: OpenapiDocument, base: string, challenge: Installation['chal
       ? undefined
       : challenge.widget === null
         ? 'It solves the challenge while the visitor types, over HTTPS or on `localhost`.'
-        : `It has the ${challenge.title} widget, which is loaded when the visitor enters the form.`,
+        : `It has the ${challenge.title} widget, which is loaded when the visitor enters the form, or when a kept signup is sent.`,
     example('A working form', {
       language: 'html',
       code: `<script type="module" src="${base}${paths.form}"></script>\n<waitlist-form></waitlist-form>`,
