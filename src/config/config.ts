@@ -259,6 +259,30 @@ function* chatWarnings({ webhook, channels }: Config): Generator<string> {
   }
 }
 
+/** The settings of each letter, by the switch that it is sent with. */
+const LETTERS = {
+  MAIL_WELCOME: { kind: 'joined', settings: ['MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'] },
+  INVITE_MAIL: {
+    kind: 'invited',
+    settings: ['INVITE_SUBJECT', 'INVITE_TEXT_FILE', 'INVITE_HTML_FILE', 'INVITE_LINK'],
+  },
+} as const
+
+function* mailWarnings({ tells, service }: MailSettings, { channels }: Config, env: Environment): Generator<string> {
+  if (tells.includes('joined') && service === settings.SERVICE_NAME.default) {
+    yield `SERVICE_NAME is not set: mails call the service "${service}".`
+  }
+  for (const [name, letter] of Object.entries(LETTERS)) {
+    if (tells.includes(letter.kind)) continue
+    for (const idle of letter.settings) {
+      if (given(env, idle) !== undefined) yield `${idle} has no effect with ${name}=false.`
+    }
+  }
+  if (tells.length === 0 && channels['owner-mail'] === undefined) {
+    yield 'SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, or OWNER_MAIL.'
+  }
+}
+
 async function warningsFor(config: Config, env: Environment): Promise<readonly string[]> {
   const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, admin } = config
   const warnings = [...(await providerWarnings(provider, config.providerExisting, env))]
@@ -274,9 +298,7 @@ async function warningsFor(config: Config, env: Environment): Promise<readonly s
         'there. Set it to the address of your receiver.',
     )
   }
-  if (mail?.tells.includes('joined') && mail.service === settings.SERVICE_NAME.default) {
-    warnings.push(`SERVICE_NAME is not set: mails call the service "${mail.service}".`)
-  }
+  if (mail !== null) warnings.push(...mailWarnings(mail, config, env))
   if (tls === null && !cookie.secure) {
     warnings.push(
       'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
@@ -343,7 +365,7 @@ function* challengeWarnings(
     yield `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to solve anything. Use a longer one, or none.`
   }
   if (kind !== 'altcha' && kind !== 'cap' && challenge.siteKey === null) {
-    yield 'CHALLENGE_SITE_KEY is not set: the widget is missing in form.js. A form of your own brings its own.'
+    yield 'CHALLENGE_SITE_KEY is not set: nobody can sign up with form.js, as its widget does not work without it. A form of your own brings its own.'
   }
   // What Cap answers does not say where its challenge was solved.
   if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {

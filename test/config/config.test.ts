@@ -417,7 +417,7 @@ describe('warnings', () => {
       'a challenge that may be solved anywhere',
       { ...tls, CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
       [
-        /^CHALLENGE_SITE_KEY is not set: the widget is missing in form\.js/,
+        /^CHALLENGE_SITE_KEY is not set: nobody can sign up with form\.js, as its widget does not work without it/,
         /^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/,
       ],
     ],
@@ -505,6 +505,31 @@ describe('warnings', () => {
     ],
     ['mails of a service without a name', { ...tls, ...mailing }, [/^SERVICE_NAME is not set/]],
     ['mails to its owner alone', { ...tls, ...mailing, MAIL_WELCOME: 'false', OWNER_MAIL: 'me@example.com' }, []],
+    [
+      'letters that are not sent',
+      {
+        ...tls,
+        ...mailing,
+        OWNER_MAIL: 'me@example.com',
+        MAIL_WELCOME: 'false',
+        MAIL_SUBJECT: 'Hello',
+        MAIL_TEXT_FILE: 'a.txt',
+        INVITE_MAIL: 'false',
+        INVITE_HTML_FILE: 'b.html',
+        INVITE_LINK: 'https://app.example.com/?code={code}',
+      },
+      [
+        /^MAIL_SUBJECT has no effect with MAIL_WELCOME=false\.$/,
+        /^MAIL_TEXT_FILE has no effect with MAIL_WELCOME=false\.$/,
+        /^INVITE_HTML_FILE has no effect with INVITE_MAIL=false\.$/,
+        /^INVITE_LINK has no effect with INVITE_MAIL=false\.$/,
+      ],
+    ],
+    [
+      'a mail server that nothing uses',
+      { ...tls, ...mailing, MAIL_WELCOME: 'false', INVITE_MAIL: 'false' },
+      [/^SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, or OWNER_MAIL\.$/],
+    ],
     [
       'an interval without a mailbox',
       { ...tls, OWNER_MAIL_INTERVAL: '5m' },
