@@ -165,6 +165,12 @@ describe('with the file of examples/messages', { concurrency: true, timeout: 60_
     }
   })
 
+  test('a placeholder is filled in wherever it stands', () => {
+    const twice = { ...languages.of('en'), sentences: { tooManyAttempts: '{wait}: try again in {wait}' } }
+    const { error } = JSON.parse(String(refusals.refuse(refusals.tooManyAttempts(30), twice).body))
+    assert.equal(error, '30 seconds: try again in 30 seconds')
+  })
+
   test('every refusal that a person meets is translated, and fits what the document promises of it', () => {
     const made = Object.values(refusals).filter(each => typeof each === 'object')
     const all = [
@@ -345,6 +351,11 @@ describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
     ['two lines', de({ new: 'Du bist\ndrauf.' }), 'de: "new" is not one line'],
     ['half a character', '{"de": {"new": "\\ud800"}}', 'de: "new" is not well-formed Unicode text'],
     ['a long sentence', de({ new: 'x'.repeat(181) }), 'de: "new" has more than 180 characters'],
+    [
+      'a time too often',
+      de({ tooManyAttempts: '{wait}'.repeat(10) }),
+      'de: "tooManyAttempts" is too long for so many times in it',
+    ],
     ['a missing placeholder', de({ tooManyAttempts: 'Später!' }), 'de: "tooManyAttempts" lacks {wait}'],
     ['an unknown placeholder', de({ new: 'Hallo {name}!' }), 'de: "new" has {name}, which nothing is filled in for'],
     ['another placeholder than in English', de({ 'form.thanks': 'Danke, {Name}.' }), 'de: "form.thanks" lacks {name}'],

@@ -13,6 +13,8 @@ const LARGEST = 1024 * 1024
 const MOST_LANGUAGES = 100
 /** Characters of a sentence: an answer promises 200 of them, and times are filled in. */
 const LONGEST_SENTENCE = 180
+/** Characters by which a time may be longer than `{wait}`: the first one has its room in the 200. */
+const LONGER = 20
 /** Mistakes that are told at once. */
 const TOLD = 20
 
@@ -98,5 +100,7 @@ function whyNot(key: string, sentence: unknown): string | null {
   const missing = expected.find(each => !found.includes(each))
   if (missing !== undefined) return `lacks ${missing}`
   const unknown = found.find(each => !expected.includes(each))
-  return unknown === undefined ? null : `has ${unknown}, which nothing is filled in for`
+  if (unknown !== undefined) return `has ${unknown}, which nothing is filled in for`
+  const further = found.filter(each => each === '{wait}').length - 1
+  return sentence.length + further * LONGER > LONGEST_SENTENCE ? 'is too long for so many times in it' : null
 }

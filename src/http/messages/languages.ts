@@ -45,7 +45,7 @@ export function say(language: Language, told: Told | null, ours: string): { sent
 
 /** `{wait}` is filled in. */
 export const filled = (sentence: string, { wait }: Language, seconds: number | undefined): string =>
-  seconds === undefined ? sentence : sentence.replace('{wait}', wait(seconds))
+  seconds === undefined ? sentence : sentence.replaceAll('{wait}', wait(seconds))
 
 /** Values of Accept-Language that are remembered, and the characters of each at most: 200 KB. */
 const REMEMBERED = 1_000
