@@ -141,7 +141,12 @@ function compressed(type: string, text: string, fields: Readonly<Record<string, 
       (allowed.find(({ type }) => type === coding) ?? allowed.find(({ type }) => type === '*'))?.quality ?? 0
     const coding = (['br', 'gzip'] as const).find(isAllowed)
     if (coding === undefined) return plain
-    const known = made.get(coding) ?? make(coding)
+    const known =
+      made.get(coding) ??
+      make(coding).catch(error => {
+        made.delete(coding) // perhaps for lack of memory: the next request tries again
+        throw error
+      })
     made.set(coding, known)
     return known
   }
