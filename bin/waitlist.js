@@ -21,11 +21,16 @@ if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
 }
 // By itself V8 lets garbage grow to several times what is in use. These flags bound the space for new objects, to the garbage of some
 // hundred signups, and what the rest grows by between two collections. V8 reads them only as it starts, so the service starts
-// anew, as the same process. A flag that was given counts more, since it comes last.
-const heapFlags = readJson('heap-flags.json')
-if (command === 'serve' && process.execve !== undefined && !heapFlags.every(flag => process.execArgv.includes(flag))) {
-  const { execPath, execArgv, argv, env } = process
-  process.execve(execPath, [execPath, ...heapFlags, ...execArgv, ...argv.slice(1)], env)
+// anew, as the same process. A flag that was given is left as it is.
+const { execPath, execArgv, argv, env } = process
+const given = `${execArgv} ${env.NODE_OPTIONS}`
+const flags = readJson('heap-flags.json').filter(flag => !given.includes(flag.split('=')[0]))
+if (command === 'serve' && flags.length > 0) {
+  try {
+    process.execve(execPath, [execPath, ...flags, ...execArgv, ...argv.slice(1)], env)
+  } catch {
+    // Where that cannot be done, as on Windows, it takes more memory.
+  }
 }
 // Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),
 // and by default there are four.

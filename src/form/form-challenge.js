@@ -43,12 +43,14 @@ async function solved(url) {
 /** @type {Map<string, Promise<unknown>>} */
 const scripts = new Map()
 
+// Once, since a page may allow only one of a name.
+// @ts-expect-error TypeScript does not know it yet
+const policy = globalThis.trustedTypes?.createPolicy('waitlist', { createScriptURL: url => url })
+
 /** Loads the script of a widget once, or again if that failed. @type {(widget: Widget) => Promise<unknown>} */
 function loaded({ script, isModule }) {
   const known = scripts.get(script)
   if (known) return known
-  // @ts-expect-error TypeScript does not know it yet
-  const policy = globalThis.trustedTypes?.createPolicy('waitlist', { createScriptURL: url => url })
   const element = document.createElement('script')
   if (isModule) element.type = 'module'
   element.src = policy ? policy.createScriptURL(script) : script

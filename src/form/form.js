@@ -18,15 +18,15 @@ const slips = Object.entries({
   hotmail: 'hotmial hotmal',
   outlook: 'outlok',
   yahoo: 'yaho yahooo',
-  icloud: 'iclod icoud',
+  icloud: 'icoud',
 })
 
 /** The address that was probably meant. @type {(email: string) => string | undefined} */
 const meant = email => {
-  const [, user, typed = ''] = /^(.+@)(\w+)\.(c\w{1,3}|om)$/i.exec(email) ?? []
+  const [, user, typed = ''] = /^(.+@)(\w+)\.(com|con|cmo|comm|om)$/i.exec(email) ?? []
   const [name] = slips.find(each => each.join(' ').split(' ').includes(typed.toLowerCase())) ?? []
   const better = `${user}${name}.com`
-  return name === undefined || better === email.toLowerCase() ? undefined : better
+  return name === undefined || better.toLowerCase() === email.toLowerCase() ? undefined : better
 }
 
 /**
@@ -34,7 +34,7 @@ const meant = email => {
  * it, or this page alone.
  * @typedef {{ readonly key: string, readonly name: string, readonly email: string, readonly query?: string, readonly place: 'kept' | 'notKept' }} Signup
  * @typedef {{ joined: 'new' | 'known' | 'saved', sentence?: string } | { refused: string }} Definite
- * @typedef {{ again: number, isLimited?: boolean }} Later Seconds that the service asks for; 0: it does not.
+ * @typedef {{ again: number, isLimited?: boolean, isUnsolved?: boolean }} Later Seconds that the service asks for; 0: it does not.
  */
 
 // What this device keeps: an item of the storage for each signup, so that two tabs never overwrite each other's.
@@ -194,6 +194,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** Whether the visitor looks on. */ #isWatched = false
   /** Not before this time is anything sent. */ #until = 0
   /** Whether that is since there were too many attempts. @type {boolean | undefined} */ #isLimited
+  /** Whether it is since the visitor has to solve a challenge. @type {boolean | undefined} */ #isUnsolved
   #wait = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer
   /** Those that were sent again with a new solution. @type {Set<string>} */ #solvedAnew = new Set()
@@ -261,8 +262,6 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
           name: 'email',
           type: 'email',
           autocomplete: 'email',
-          autocapitalize: 'none',
-          spellcheck: 'false',
           dir: 'auto',
           required: '',
         }),
@@ -318,7 +317,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
       headers: this.#accept,
       signal: AbortSignal.timeout(10_000),
     })
-      .then(response => response.json())
+      .then(response => (response.ok ? response.json() : Promise.reject()))
       .then(async ({ challenge, language, dir, sentences, refusals }) => {
         this.#challenge =
           challenge &&
@@ -378,11 +377,15 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   /** @param {string} state @param {string | (Node | string)[]} sentence */
   #say(state, sentence) {
     clearTimeout(this.#slow)
+    const before = this.#form.dataset.state + this.#status.textContent
     this.#form.dataset.state = state
     this.#status.ariaLive = 'polite'
-    this.#status.replaceChildren(...[sentence].flat())
+    // What is said already is not read aloud again, and the page is moved for the answer to a click alone.
+    const said = make('p', {}, ...[sentence].flat())
+    if (before !== state + said.textContent) this.#status.replaceChildren(...said.childNodes)
     this.#button.ariaDisabled = String(state === 'sending')
     if (this.#isWatched) this.#status.scrollIntoView({ block: 'nearest' })
+    this.#isWatched &&= state === 'sending'
   }
 
   /** @param {SubmitEvent} event */
@@ -398,13 +401,16 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
     }
     const [name, email, time] = [this.#name.value.trim(), this.#email.value.trim(), Date.now()]
     const key = `waitlist ${this.#service} ${time} ${Math.random().toString(36).slice(2)}`
-    // The same address takes the place of what waits. Another one may be that of somebody else.
-    if (this.#mine?.email === email) write(this.#mine.key, null)
+    this.#say('sending', this.#sentences.sending)
+    this.#slow = setTimeout(() => this.#say('sending', this.#sentences.slow), 4_000)
+    // The same address takes the place of what waits, unless that is on its way. Another one may be that of somebody else.
+    if (this.#mine?.email === email) {
+      if (underWay.has(this.#mine.key)) return
+      write(this.#mine.key, null)
+    }
     const isKept = keysOf(this.#service).length < MOST && write(key, { name, email, time })
     this.#mine = own[key] = { key, name, email, query: location.search, place: isKept ? 'kept' : 'notKept' }
     this.#wait = 0
-    this.#say('sending', this.#sentences.sending)
-    this.#slow = setTimeout(() => this.#say('sending', this.#sentences.slow), 4_000)
     this.#flush(key)
   }
 
@@ -434,19 +440,20 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
   }
 
   /** @param {Signup} signup @param {Later} later */
-  #postpone(signup, { again, isLimited }) {
+  #postpone(signup, { again, isLimited, isUnsolved }) {
     this.#until = performance.now() + again * 1_000
     this.#isLimited = isLimited
-    if (!this.#mine) this.#tellOf(signup, 'ready', this.#sentences[signup.place])
+    this.#isUnsolved = isUnsolved
+    if (!this.#mine) this.#tellOf(signup, 'ready', this.#sentences[isUnsolved ? 'solve' : signup.place])
     // Waits are doubled, up to five minutes. Not all who met the same outage come back at the same moment.
-    this.#wait = Math.min(2 * this.#wait || 2_000, 300_000)
+    this.#wait = isUnsolved ? 0 : Math.min(2 * this.#wait || 2_000, 300_000)
     this.#rest(Math.max(again * 1_000, this.#wait * (0.75 + Math.random() / 2)))
   }
 
   /** @param {number} milliseconds @returns {void} */
   #rest(milliseconds) {
     if (this.#mine && this.#isLimited) return this.#countDown()
-    if (this.#mine) this.#say('kept', this.#sentences[this.#mine.place])
+    if (this.#mine) this.#say('kept', this.#sentences[this.#isUnsolved ? 'solve' : this.#mine.place])
     this.#later(() => this.#flush(), milliseconds)
   }
 
@@ -484,9 +491,7 @@ class WaitlistForm extends (globalThis.HTMLElement ?? class {}) {
       return isAsked && !globalThis.crypto.subtle ? this.#withdraw(this.#sentences.unsolvable) : { again: 0 }
     }
     if (proof === null) {
-      if (isAsked) return this.#withdraw(this.#sentences.solve)
-      this.#tellOf(signup, 'ready', this.#sentences.solve)
-      return { again: 2 }
+      return isAsked ? this.#withdraw(this.#sentences.solve) : { again: 2, isUnsolved: true }
     }
     const answer = await post(this.#service, signup, proof, this.#accept)
     if ('again' in answer) return answer

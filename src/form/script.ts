@@ -28,8 +28,11 @@ const styled = having(
   compact(new URL('./form.css', import.meta.url)).replaceAll(/\s*([{};:,])\s+/g, '$1'),
 )
 
+// These come from the service, with the challenge.
+const { solve, unsolvable, ...always } = sentences
+
 /** The form as one ES module, for browsers and for bundlers. */
-export const formScript = having(styled, "import english from './sentences.json' with { type: 'json' }", sentences)
+export const formScript = having(styled, "import english from './sentences.json' with { type: 'json' }", always)
 
 /** What it imports where a challenge is asked for. */
 export const challengeScript = scriptIn(new URL('./form-challenge.js', import.meta.url))

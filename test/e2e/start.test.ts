@@ -58,18 +58,23 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(complaintsIn(logOf(program)).length, 2, 'everybody trusted, a list in memory')
   })
 
-  test('the heap is bounded by flags, a flag that was given comes after them, and the process stays the same', {
+  test('the heap is bounded by flags, but for those that were given, and the process stays the same', {
     skip: process.platform !== 'linux' && 'only Linux shows how a process was started',
   }, async t => {
     const given = '--max-semi-space-size=2'
-    const program = await runProgram(t, common, {
-      cwd: temporaryFolder(t),
-      through: ['sh', '-c', `exec "$0" ${given} "$3"`],
-    })
-    const { pid } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-    assert.equal(pid, program.process.pid)
-    const [, ...how] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    assert.deepEqual(how.slice(0, 3), [...heapFlags, given])
+    const [semiSpace, growing] = heapFlags
+    for (const [command, env, flags] of [
+      ['exec "$0" "$3"', {}, [semiSpace, growing]],
+      [`exec "$0" ${given} "$3"`, {}, [growing, given]],
+      ['exec "$0" "$3"', { NODE_OPTIONS: given }, [growing]],
+    ] as const) {
+      const through = ['sh', '-c', command]
+      const program = await runProgram(t, { ...common, ...env }, { cwd: temporaryFolder(t), through })
+      const { pid } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
+      assert.equal(pid, program.process.pid)
+      const [, ...how] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+      assert.deepEqual(how.slice(0, -2), flags)
+    }
   })
 
   test('on the embedded default nothing is loaded that only others need', async t => {

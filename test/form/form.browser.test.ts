@@ -14,6 +14,7 @@ import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { FORM, landing, POLICY, pageWith, SERVICE } from '../harness/landing.ts'
+import { until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -135,13 +136,18 @@ describe('the form, under a strict policy, on another origin than its service', 
       (await kept()).map(({ name, email, ...others }) => [name, email, Object.keys(others)]),
       [['Ada', 'ada@example.com', ['time']]],
     )
+    // Another attempt does not bring a visitor back who reads on.
+    const place = await page.evaluate('document.body.style.paddingBottom = "300vh"; scrollTo(0, 1500); scrollY')
+    assert.equal(place, 1500)
+    const before = sent()
+    await until(() => sent() > before + 1)
+    assert.equal(await page.evaluate('scrollY'), place)
     assert.ok(complaints.some(text => /: is http:\S+ in its CORS_ORIGINS\?$/.test(text)))
     await page.unroute('**/api/waitlist*')
     await page.goto(`${origin}/later`)
     await says(`Ada: ${joined}`)
     assert.deepEqual(await kept(), [])
     assert.deepEqual(emails(service), ['ada@example.com'])
-    assert.equal(sent(), 2)
   })
 
   test('it speaks the language of its page or, if that says none, of the browser, and answers in it', async t => {
@@ -215,6 +221,12 @@ describe('the form, whatever happens', { skip: skip || inRun, timeout: 120_000 }
     await better.click()
     assert.equal(await page.getByLabel('Email').inputValue(), 'Ada@gmail.com')
     assert.equal(await better.count(), 0)
+    // Another country's mailboxes are somebody's.
+    for (const right of ['ada@yahoo.ca', 'Ada@gmail.com']) {
+      await fill('Ada', right)
+      await page.getByLabel('Name').focus()
+      assert.equal(await better.count(), 0, right)
+    }
     await fill('Ada', 'ada@hotmail.con')
     await page.getByRole('button', { name: 'Join the waitlist' }).click()
     await says(joined)
@@ -748,6 +760,18 @@ describe('the form and a challenge', { skip: skip || inRun, timeout: 120_000 }, 
     assert.deepEqual(emails(service), ['ada@example.com'])
     assert.deepEqual(complaints, [])
     assert.deepEqual([...origins].sort(), [origin, service.baseUrl].sort())
+  })
+
+  test('an error in the place of what the form needs is not taken for it: it is asked for again', async t => {
+    const { page, service, says, signUp, origin } = await opened(t, { env: easy })
+    let errors = 0
+    await page.route('**/form.json', route =>
+      errors++ < 2 ? route.fulfill({ status: 429, json: { error: 'too many requests' } }) : route.continue(),
+    )
+    await page.goto(`${origin}/again`)
+    await signUp('Ada', 'ada@example.com')
+    await says(joined)
+    assert.deepEqual(emails(service), ['ada@example.com'])
   })
 
   test('a solution that is refused is replaced without a word, once', async t => {
