@@ -3,14 +3,15 @@ import { Agent, request } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CONNECTIONS_OF_CLIENT } from '../src/http/wire/limits.ts'
 import { shoot } from './load.ts'
 import type { Plan } from './options.ts'
 import { startService } from './processes.ts'
 import { count, type Figure, median, spread } from './report.ts'
 import { hangGoal, health, newSignup, openLimiter } from './scenarios.ts'
 
-/** Visitors who arrive at once. */
-const CROWD = 1_000
+/** Visitors who arrive at once: as many connections as one address may have, but for those of the reports. */
+const CROWD = CONNECTIONS_OF_CLIENT - 15
 /** Milliseconds: how long a signup waits for the provider, and how often the report is asked for meanwhile. */
 const TIMEOUT = 1_000
 const EVERY = 5
