@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Announcement } from '../../src/stores/operator/announcement.ts'
 import type { HeldFilter } from '../../src/stores/operator/held.ts'
-import type { Announcement } from '../../src/stores/operator/imports.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { course, type Desk, type MakeDesk, openDesk } from './operator.desk.ts'
 import { emailsOf, opened, signup } from './store.place.ts'

@@ -1,9 +1,8 @@
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
-import { IN_PLACE } from '../rows.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
+import { type Announcement, addDeliveries, initialState } from './announcement.ts'
 import { conditionsOf } from './contacts.ts'
 import { type Candidates, type Course, decide, stillIn } from './decide.ts'
-import { type Announcement, initialState } from './imports.ts'
 
 /** Which of those who are held. */
 export type HeldFilter = Pick<Candidates, 'addresses' | 'reason' | 'domain' | 'search' | 'until'>
@@ -72,9 +71,9 @@ async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {
   }
 }
 
-/** Stores them like new signups. Deliveries are rows of their own, so nothing is lost if one is there. */
+/** Stores them like new signups. */
 async function release(sql: Sql, numbers: string, announcement: Announcement): Promise<number> {
-  const { now, inOrder, among, elements } = sql.dialect
+  const { now, among } = sql.dialect
   const { state, eventName, destinations } = initialState({ state: 'listed' }, announcement)
   const released = await sql.all<{ number: number }>(
     `update contact set state = $2, reason = null, event_name = $3,` +
@@ -82,14 +81,7 @@ async function release(sql: Sql, numbers: string, announcement: Announcement): P
       ` where ${among('number', stillIn('held', sql))} returning number`,
     [numbers, state, eventName],
   )
-  if (released.length === 0) return 0
-  await sql.all(
-    `insert into delivery (contact, destination, due_at)` +
-      ` select number, destination.value, ${inOrder(now, 'row_number() over (order by number)')}` +
-      ` from contact cross join (${elements('$2', 'text')}) as destination` +
-      ` where ${among('number', elements('$1', 'whole'))} order by number ${IN_PLACE}`,
-    [JSON.stringify(released.map(({ number }) => number)), JSON.stringify(destinations)],
-  )
+  if (released.length > 0) await addDeliveries(sql, released, 'joined', destinations)
   return released.length
 }
 

@@ -5,6 +5,7 @@ import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { IN_PLACE, tables } from '../rows.ts'
 import { type Engine, inSteps, lend, once, type Pace, type Sql } from '../sql.ts'
+import { type Announcement, initialState } from './announcement.ts'
 import { erasedAt } from './erasure.ts'
 
 /** One contact to be, from a file. */
@@ -35,13 +36,6 @@ export interface ImportWish {
   readonly progress: (soFar: Imported) => void
   /** Ends the import between two steps. */
   readonly signal: AbortSignal
-}
-
-/** Who is told of new signups, as both stores know it. */
-export interface Announcement {
-  readonly eventName: string
-  readonly provider: string | null
-  readonly destinations: readonly string[]
 }
 
 /** How many entries were added, were on the list already, or stay away since their address was erased. */
@@ -219,13 +213,3 @@ function firstSeen() {
 /** Whether an address stays away: only a contact that is certainly younger than the erasure may come back. */
 const staysErased = ({ createdAt }: Entry, erasedAt: Date): boolean =>
   createdAt === undefined || createdAt.getTime() <= erasedAt.getTime()
-
-/** How a contact is stored at first. */
-export function initialState({ state }: Pick<Entry, 'state'>, announcement: Announcement | null) {
-  if (announcement === null || state === 'held' || state === 'invited')
-    return { state, eventName: null, destinations: [] }
-  const { provider, eventName, destinations } = announcement
-  return provider === null
-    ? { state: 'listed', eventName, destinations }
-    : { state: 'pending', eventName: null, destinations: [provider] }
-}

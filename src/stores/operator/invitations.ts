@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Redeemable } from '../../waitlist/ports/invitations.ts'
-import { IN_PLACE } from '../rows.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
+import { type Announcement, addDeliveries } from './announcement.ts'
 import { conditionsOf } from './contacts.ts'
 import { type Candidates, type Course, decide, stillIn } from './decide.ts'
-import type { Announcement } from './imports.ts'
 
 /** Who is told of an invitation. */
 export type InvitationNews = Pick<Announcement, 'eventName' | 'destinations'>
@@ -53,7 +52,7 @@ export const invitations = (engine: Engine) => ({
 })
 
 async function invite(sql: Sql, numbers: string, { eventName, destinations }: InvitationNews): Promise<number> {
-  const { now, inOrder, elements, table, among } = sql.dialect
+  const { now, table } = sql.dialect
   const free = await sql.all<{ number: number }>(stillIn('listed', sql), [numbers])
   if (free.length === 0) return 0
   const codes = free.map(({ number }) => ({ number, code: randomBytes(16).toString('base64url') }))
@@ -62,13 +61,7 @@ async function invite(sql: Sql, numbers: string, { eventName, destinations }: In
       ` from ${table('$1', { number: 'whole', code: 'text' })} as given where contact.number = given.number`,
     [JSON.stringify(codes), eventName],
   )
-  await sql.all(
-    `insert into delivery (contact, destination, event, due_at)` +
-      ` select number, destination.value, 'invited', ${inOrder(now, 'row_number() over (order by number)')}` +
-      ` from contact cross join (${elements('$2', 'text')}) as destination` +
-      ` where ${among('number', elements('$1', 'whole'))} order by number ${IN_PLACE}`,
-    [JSON.stringify(free.map(({ number }) => number)), JSON.stringify(destinations)],
-  )
+  await addDeliveries(sql, free, 'invited', destinations)
   return free.length
 }
 
