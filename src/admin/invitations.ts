@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Invitations, Redeemable } from '../waitlist/ports/invitations.ts'
-import { CODE_LENGTH } from '../waitlist/rules/contact.ts'
+import { isCode } from '../waitlist/rules/contact.ts'
 import { within } from '../waitlist/timers.ts'
 
 export interface InvitationRequest {
@@ -20,7 +20,6 @@ export interface InvitationAnswer {
 }
 
 const PREFIX = '/invitations/'
-const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
 /** Milliseconds for the store. */
 const PATIENCE = 4_000
 
@@ -63,7 +62,7 @@ export function invitationRoute(store: Invitations, token: string | null, failed
     }
     const code = path.slice(PREFIX.length)
     // Before the store is asked, so that what is long costs nothing.
-    const found = CODE.test(code) ? await ask(method === 'POST' ? store.redeem(code) : store.invitation(code)) : null
+    const found = isCode(code) ? await ask(method === 'POST' ? store.redeem(code) : store.invitation(code)) : null
     if (found === 'no answer') return refusal(503, 'The database does not answer. Try again.', { 'retry-after': '1' })
     return found === null ? refusal(404, 'This code is nobody’s.') : { status: 200, body: found }
   }

@@ -5,6 +5,7 @@ import {
   contactStates,
   type HoldReason,
   holdReasons,
+  isCode,
   sourceParameters,
 } from '../../waitlist/rules/contact.ts'
 import { type Problem, parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
@@ -113,15 +114,13 @@ export function entryOf(given: Given, now: number): Entry | Problem {
   }
 }
 
-const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
-
 function invitationOf({ state, invitedAt, code, redeemedAt }: Given, now: number): Entry['invitation'] | Problem {
   const [at, redeemed] = [pastTimeOf(invitedAt, now), pastTimeOf(redeemedAt, now)]
   if (state !== 'invited') {
     if (isAbsent(invitedAt) && isAbsent(code) && isAbsent(redeemedAt)) return undefined
     return { problem: 'invitedAt, code and redeemedAt belong to a contact that is invited' }
   }
-  if (typeof code !== 'string' || !CODE.test(code)) {
+  if (typeof code !== 'string' || !isCode(code)) {
     return { problem: `code must be that of an invitation: ${CODE_LENGTH} letters, digits, dashes and underscores` }
   }
   if (at === undefined || Number.isNaN(at)) return { problem: `invitedAt ${A_TIME}` }

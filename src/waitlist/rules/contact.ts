@@ -71,6 +71,11 @@ export interface Invitation {
 /** Characters of the code of an invitation. */
 export const CODE_LENGTH = 22
 
+const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
+
+/** Whether a text could be the code of an invitation. */
+export const isCode = (text: string): boolean => CODE.test(text)
+
 /** What can happen to a contact, once each. */
 export const eventKinds = ['joined', 'invited'] as const
 export type EventKind = (typeof eventKinds)[number]
