@@ -3,8 +3,9 @@
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { compareVersions } from '../../src/app/runtime.ts'
 import { parts } from './changelog.ts'
-import { addressOf, compare, imageOf, onGitHub, outdated, repository, run, version } from './release.ts'
+import { addressOf, imageOf, onGitHub, outdated, repository, run, version } from './release.ts'
 import { changedSince, madeBy, migrations } from './schema.ts'
 
 /** Who may sign a tag (ssh-keygen(1), ALLOWED SIGNERS). */
@@ -51,7 +52,7 @@ function* problems(): Generator<string> {
   const others = git('tag', '--list', 'v*')
     .split('\n')
     .filter(other => /^v\d+\.\d+\.\d+$/.test(other) && other !== tag)
-  const later = others.filter(other => compare(other.slice(1), version) > 0)
+  const later = others.filter(other => compareVersions(other.slice(1), version) > 0)
   if (later.length > 0) yield `there is a later version: ${later.join(', ')}`
 }
 

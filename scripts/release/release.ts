@@ -71,9 +71,3 @@ export function outdated(version: string, image: string): readonly { readonly pa
       return text === said ? [] : [{ path, text }]
     })
 }
-
-/** Below 0 when `one` is the earlier version. */
-export const compare = (one: string, other: string): number => {
-  const [a, b] = [one, other].map(version => version.split('.').map(Number)) as [number[], number[]]
-  return a.map((part, i) => part - b[i]!).find(difference => difference !== 0) ?? 0
-}

@@ -71,8 +71,8 @@ export const securityReleases: readonly SecurityRelease[] = [
 /** Of three numbers. What follows them is not compared. */
 const numbersOf = (version: string): readonly number[] => version.split('.', 3).map(part => Number.parseInt(part, 10))
 
-/** Below 0: the first is older. */
-const compare = (a: string, b: string): number => {
+/** Below 0: the first version is older. */
+export const compareVersions = (a: string, b: string): number => {
   const [one, other] = [numbersOf(a), numbersOf(b)]
   return one.map((part, i) => part - (other[i] ?? 0)).find(difference => difference !== 0) ?? 0
 }
@@ -82,7 +82,7 @@ function lacks(version: string, { of, fixed }: SecurityRelease): boolean {
   const { line } = components[of]
   const lineOf = (each: string) => each.split('.', line).join('.')
   const fix = fixed.find(each => lineOf(each) === lineOf(version)) ?? fixed.at(-1)!
-  return compare(version, fix) < 0
+  return compareVersions(version, fix) < 0
 }
 
 /** The security releases that these versions lack (`process.versions`); one that is not named there is not judged. */
