@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
-import { brotliCompress, gzip } from 'node:zlib'
 import { challengeScript, formScript } from '../../form/script.ts'
 import { formIn } from '../messages/form.ts'
 import { paths } from '../paths.ts'
@@ -25,7 +24,7 @@ export function site(installation: Installation) {
   const { base, challenge, languages, securityContacts } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
-  let made: ReturnType<typeof documentation> | undefined
+  const documents = onDemand(() => documentation(api, base, challenge, { ...discovery, vary: 'Accept' }))
   let security: { readonly day: number; readonly text: Document } | undefined
 
   return {
@@ -56,11 +55,7 @@ export function site(installation: Installation) {
     formChallenge: compressed(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
     /** The documentation in the form that this `Accept` value prefers; made on the first request. */
     async docs(accept: string | undefined): Promise<Document> {
-      made ??= documentation(api, base, challenge, { ...discovery, vary: 'Accept' }).catch(error => {
-        made = undefined // a file could not be read, perhaps for lack of descriptors: the next request tries again
-        throw error
-      })
-      const { markdown, html } = await made
+      const { markdown, html } = await documents()
       return prefersMarkdown(accept) ? markdown : html
     },
     /** Says when it expires, so each day has its own. */
@@ -123,32 +118,35 @@ function readRange(text: string): { type: string; quality: number } {
   return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
 }
 
-const encodings = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const
+/** What takes long, or loads code, is made for the first who asks. If that fails, as for lack of memory, the next one has it tried again. */
+function onDemand<Made>(make: () => Promise<Made>): () => Promise<Made> {
+  let made: Promise<Made> | undefined
+  return () => {
+    made ??= make().catch(error => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
+}
 
-/**
- * A text in the smallest encoding that an `Accept-Encoding` value allows (RFC 9110 §12.5.3). Each is made on the first request
- * for it.
- */
+/** A text in the smallest encoding that an `Accept-Encoding` value allows (RFC 9110 §12.5.3). */
 function compressed(type: string, text: string, fields: Readonly<Record<string, string>>) {
   const varying = { ...fields, vary: 'Accept-Encoding' }
   const plain = document(type, text, varying)
-  const made = new Map<string, Promise<Document>>()
-  const make = async (coding: keyof typeof encodings) =>
-    document(type, await encodings[coding](text), { ...varying, 'content-encoding': coding })
+  const encodedAs = (coding: 'br' | 'gzip') =>
+    onDemand(async () => {
+      const { brotliCompress, gzip } = await import('node:zlib')
+      const bytes = await promisify(coding === 'br' ? brotliCompress : gzip)(text)
+      return document(type, bytes, { ...varying, 'content-encoding': coding })
+    })
+  const encodings = { br: encodedAs('br'), gzip: encodedAs('gzip') }
   return async (accepted = ''): Promise<Document> => {
     const allowed = accepted.split(',').map(readRange)
     const isAllowed = (coding: string) =>
       (allowed.find(({ type }) => type === coding) ?? allowed.find(({ type }) => type === '*'))?.quality ?? 0
     const coding = (['br', 'gzip'] as const).find(isAllowed)
-    if (coding === undefined) return plain
-    const known =
-      made.get(coding) ??
-      make(coding).catch(error => {
-        made.delete(coding) // perhaps for lack of memory: the next request tries again
-        throw error
-      })
-    made.set(coding, known)
-    return known
+    return coding === undefined ? plain : encodings[coding]()
   }
 }
 
