@@ -1,6 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 
 export interface CertificateFiles {
@@ -40,7 +39,8 @@ function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
     const kinds = `${leaf.publicKey.asymmetricKeyType} and ${key.asymmetricKeyType}`
     throw new Error(`the certificate in TLS_CERT_FILE and the key in TLS_KEY_FILE do not belong together (${kinds})`)
   }
-  createSecureContext(pair)
+  // Not imported, since a service without a certificate has no use for it.
+  process.getBuiltinModule('node:tls').createSecureContext(pair)
   return pair
 }
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { type Answer, fieldList, securityFields, send } from './answer.ts'
 import type { Certificate } from './certificates.ts'
@@ -77,7 +77,7 @@ const secureProtocols = {
 } as const
 
 function secureServer(certificate: Certificate): SecureServer {
-  const server = createSecureServer({
+  const server = process.getBuiltinModule('node:https').createServer({
     ...secureProtocols,
     ...certificate,
     ...httpOptions,
