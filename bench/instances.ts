@@ -108,6 +108,7 @@ export async function measureInstances(folder: string, plan: Plan) {
       setup,
       connections,
       requests,
+      refused: sum(each => each.refused),
       seconds: median(measured.map(each => each.seconds)),
       p50: median(measured.map(({ p50 }) => p50)),
       p99: Math.max(...measured.map(({ p99 }) => p99)),
@@ -171,5 +172,11 @@ async function handshakes(port: number, connections: number, seconds: number): P
   )
   const sorted = waits.toSorted((a, b) => a - b)
   const part = (share: number) => sorted[Math.ceil(sorted.length * share) - 1]!
-  return { requests: waits.length, seconds: (performance.now() - start) / 1000, p50: part(0.5), p99: part(0.99) }
+  return {
+    requests: waits.length,
+    refused: 0,
+    seconds: (performance.now() - start) / 1000,
+    p50: part(0.5),
+    p99: part(0.99),
+  }
 }

@@ -22,15 +22,18 @@ export interface RequestShape {
 export interface Load {
   readonly port: number
   readonly request: RequestShape
-  /** The status of every answer; with any other the measurement is worthless. */
-  readonly status: number
+  /** The status of every answer; with any other the measurement is worthless. Null: some may be refused. */
+  readonly status: number | null
   readonly connections: number
   /** Whole seconds. */
   readonly seconds: number
 }
 
 export interface Measured {
+  /** Answered, the refused ones included. */
   readonly requests: number
+  /** Answers with a status above 399. */
+  readonly refused: number
   readonly seconds: number
   /** Milliseconds. */
   readonly p50: number
@@ -58,13 +61,20 @@ const wrk: Generator = {
   name: 'wrk, one thread',
   async run({ port, request: { method, path, body }, status, connections, seconds }) {
     const prefix = randomBytes(4).toString('hex')
-    const options = ['--threads=1', `--connections=${connections}`, `--duration=${seconds}s`, `--script=${script}`]
+    const options = [
+      '--threads=1',
+      `--connections=${connections}`,
+      `--duration=${seconds}s`,
+      '--timeout=10s',
+      `--script=${script}`,
+    ]
     const told = body === undefined ? [method, prefix] : [method, prefix, body]
     const url = `http://127.0.0.1:${port}${path}`
     const { stdout } = await promisify(execFile)('wrk', [...options, url, '--', ...told])
-    const { refused, lost, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
+    const { lost, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
     // wrk only counts statuses above 399 separately.
-    if (lost > 0 || refused !== (status < 400 ? 0 : measured.requests)) {
+    const refused = status === null ? measured.refused : status < 400 ? 0 : measured.requests
+    if (lost > 0 || measured.refused !== refused) {
       throw new Error(`${method} ${path}: not every answer was ${status}:\n${stdout}`)
     }
     return measured
@@ -96,10 +106,15 @@ export async function shoot({ port, request, status, ...options }: Shots): Promi
     idReplacement: body?.includes(PLACE) ?? false,
     workers: 1,
   })
-  if (errors > 0 || statusCodeStats?.[`${status}`]?.count !== requests.total) {
+  const expected = status === null ? requests.total : statusCodeStats?.[`${status}`]?.count
+  if (errors > 0 || expected !== requests.total) {
     throw new Error(`${method} ${path}: not every answer was ${status}: ${JSON.stringify({ errors, statusCodeStats })}`)
   }
-  return { requests: requests.total, seconds: duration, p50: latency.p50, p99: latency.p99 }
+  const refused = Object.entries(statusCodeStats ?? {}).reduce(
+    (sum, [code, { count = 0 }]) => sum + (Number(code) > 399 ? count : 0),
+    0,
+  )
+  return { requests: requests.total, refused, seconds: duration, p50: latency.p50, p99: latency.p99 }
 }
 
 /** The generators available here, the better one first. */

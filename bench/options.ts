@@ -13,6 +13,7 @@ Without a scenario it measures all but \`instances\`, in about fifteen minutes.
   challenge                             a signup with each switch against bots, against without; altcha
   engines                               a new signup on SQLite, against PostgreSQL, 400,000 contacts in each
   large                                 a new signup in a large file, against a small one
+  crowd                                 how long 8,000 wait that sign up at once
   commands                              what an operator types, with a million contacts, beside signups
   start memory provider                 starting; memory at rest; health beside a provider that hangs
   instances                             what a signup costs with several instances, PostgreSQL and Redis
@@ -33,6 +34,7 @@ export const others = [
   'challenge',
   'engines',
   'large',
+  'crowd',
   'commands',
   'start',
   'memory',

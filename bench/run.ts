@@ -7,6 +7,7 @@ import { compareCheckouts } from './against.ts'
 import { altchaFigures, compareSwitches } from './challenge.ts'
 import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
+import { crowdFigure } from './crowd.ts'
 import { hangingProvider } from './hanging-provider.ts'
 import { measureInstances } from './instances.ts'
 import { compareEngines, compareFileSizes } from './large.ts'
@@ -41,6 +42,7 @@ else if (compared.length > 0) {
   comparisons.push(...result.comparisons)
   figures.push(...result.figures)
 }
+if (chosen.has('crowd')) figures.push(await crowdFigure(folder, plan))
 if (chosen.has('provider')) figures.push(await hangingProvider(folder, plan))
 if (chosen.has('commands')) figures.push(...(await commandFigures(folder, plan)))
 if (chosen.has('metrics')) comparisons.push(...(await compareMetrics(folder, plan)))
