@@ -297,6 +297,7 @@ program
   )
   .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
   .option('--invitation', 'with --mail: an invitation, with a code that is nobody’s')
+  .option('--confirmation', 'with --mail: the mail that asks for a confirmation, with links that are nobody’s')
   .option('--json', 'one JSON object')
   .addHelpText('after', examples('check', 'check --mail you@example.com', 'check --json'))
   .action(async (options: CheckOptions) => {

@@ -23,6 +23,7 @@ type Part =
   | 'kinds'
   | 'invocation'
   | 'http'
+  | 'links'
   | 'listen'
   | 'stores'
   | 'limiters'
@@ -52,6 +53,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
       'destinations',
       'challenges',
       'domains',
+      'links',
       'telemetry',
       'waitlist',
     ],
@@ -81,17 +83,18 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   charts: { parts: ['waitlist'], packages: [] },
   pages: { parts: [], packages: [] },
   form: { parts: ['pages'], packages: [] },
+  links: { parts: ['waitlist'], packages: [] },
   listen: { parts: ['waitlist'], packages: [] },
   telemetry: { parts: [], packages: [] },
   http: {
-    parts: ['form', 'listen', 'pages', 'telemetry', 'waitlist'],
+    parts: ['form', 'links', 'listen', 'pages', 'telemetry', 'waitlist'],
     packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'],
   },
   stores: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
   providers: { parts: ['kinds', 'outbound', 'waitlist'], packages: [] },
   destinations: {
-    parts: ['invocation', 'outbound', 'pages', 'waitlist'],
+    parts: ['invocation', 'links', 'outbound', 'pages', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   domains: { parts: ['waitlist'], packages: [] },

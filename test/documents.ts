@@ -32,6 +32,7 @@ export const typedBy: Readonly<Record<string, string>> = {
   'docs/troubleshooting.md': 'test/docs.commands.test.ts',
   'docs/bots.md': 'test/docs.scenes.test.ts',
   'docs/importing.md': 'test/docs.scenes.test.ts',
+  'docs/confirming.md': 'test/docs.confirming.test.ts',
   'docs/inviting.md': 'test/docs.inviting.test.ts',
   'docs/moving.md': 'test/docs.scenes.test.ts',
   'docs/providers.md': 'test/docs.providers.test.ts',

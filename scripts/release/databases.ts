@@ -79,6 +79,16 @@ async function live(entry: string, database: string, read: Read): Promise<Record
   const closed = await runProgram(t as Test, { ...own, ...provider }, { cwd, entry })
   await signUp(closed.baseUrl, 'Ida', 'ida@example.com')
   await closed.end('SIGTERM')
+
+  const mails = { SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'hello@example.com', MAIL_WELCOME: 'false' }
+  const confirms = { CONFIRM: 'mail', BASE_URL: 'https://waitlist.example.com', ...mails }
+  const asking = await runProgram(t as Test, { ...own, ...confirms }, { cwd, entry })
+  const ready = asking
+    .stdout()
+    .split('\n')
+    .find(line => line.includes('"waitlist is ready"'))!
+  await signUp((JSON.parse(ready) as { listening: string }).listening, 'Joe', 'joe@example.com')
+  await asking.end('SIGTERM')
   return told
 }
 

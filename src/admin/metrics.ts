@@ -141,7 +141,7 @@ function counted({ at, contacts, redeemed, held, deliveries }: Counts, reading: 
   return [
     gauge(
       'waitlist_contacts',
-      'Contacts on the list, those of them who are invited, those whom the provider has not confirmed yet, and those that are held.',
+      'Contacts on the list, those of them who are invited, those whom the provider has not confirmed yet, and those that are held or did not confirm their address yet.',
       contactStates.map(state => ({ labels: { state }, value: contacts[state] })),
     ),
     gauge('waitlist_redeemed_contacts', 'Contacts who are invited and whose code was redeemed.', one(redeemed)),

@@ -118,6 +118,7 @@ function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
     invited,
     redeemed,
     held,
+    unconfirmed,
     today,
     last7Days,
     last30Days,
@@ -134,6 +135,7 @@ function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
   }
   if (invited > 0) parts.push(html`<li><b>${whole(invited)}</b> invited, <b>${whole(redeemed)}</b> of them came</li>`)
   if (held > 0) parts.push(html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>`)
+  if (unconfirmed > 0) parts.push(html`<li><b>${whole(unconfirmed)}</b> unconfirmed, not counted here</li>`)
   const tile = (name: string, count: number, more: Html | null = null) =>
     html`<div><dt>${name}</dt><dd>${whole(count)}${more}</dd></div>`
   const change = sinceYesterday(counts, stats)
@@ -213,6 +215,7 @@ const outcomes: readonly (readonly [Outcome, string, ('provider' | 'counted')?])
   ['known', 'On the list already'],
   ['kept', 'Stored, to be confirmed later', 'provider'],
   ['held', 'Held, until you release them', 'counted'],
+  ['unconfirmed', 'Asked to confirm their address', 'counted'],
   ['invalid', 'No valid name or address'],
   ['unsolved', 'Challenge not solved', 'counted'],
   ['blocked', 'Email domain not accepted', 'counted'],

@@ -4,6 +4,7 @@ import type { MailServer } from '../destinations/mail-server.ts'
 import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
+import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
 import type { Announcement } from '../stores/operator/announcement.ts'
 import type { InvitationNews } from '../stores/operator/invitations.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
@@ -13,7 +14,7 @@ import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
 import type { Store } from '../waitlist/ports/signups.ts'
-import type { EventKind } from '../waitlist/rules/contact.ts'
+import type { NewsKind } from '../waitlist/rules/contact.ts'
 
 /** The adapters that the settings name. Only the code that is used is loaded. */
 
@@ -22,7 +23,7 @@ export async function storeOf(
   { store, storeConnections: connections, eventName, trackSources, holds, disclosesMembership }: Config,
   log: Log,
   commits: Commits | null,
-  outside: { readonly provider: string | null; readonly destinations: readonly string[] },
+  outside: Omit<Announcement, 'eventName'>,
 ): Promise<() => Promise<Store>> {
   const options = { eventName, trackSources, holds, syncsKnown: !disclosesMembership, log, commits, ...outside }
   if (store.kind === 'sqlite') {
@@ -75,6 +76,18 @@ export async function challengeOf(
   return openChallenge(challenge, { secret, hosts, log })
 }
 
+/** What the links in mails are made and read with; null: they have none. `shared`: as of `challengeOf`. */
+export async function linkingOf(
+  { confirm, baseUrl }: Config,
+  shared: Store['secret'],
+): Promise<{ readonly secret: string; readonly links: Links } | null> {
+  if (confirm === null) return null
+  const secret = await shared(LINKS_SECRET).catch((error: Error) => {
+    throw new OperatorError(`the key of the links in mails could not be kept in the database: ${error.message}`)
+  })
+  return { secret, links: linksOf(baseUrl!, secret, confirm.within) }
+}
+
 /** Who is told of contacts and their events. */
 export interface Destinations {
   readonly provider: Provider | null
@@ -84,16 +97,25 @@ export interface Destinations {
   readonly channels: readonly Channel[]
   /** The names that deliveries of events are stored under: of all of them, and of those that are told of an event. */
   readonly names: readonly string[]
-  namesFor(event: EventKind): readonly string[]
+  namesFor(event: NewsKind): readonly string[]
+  /** The one that asks new contacts to confirm their address; null: nobody has to. */
+  readonly asks: string | null
   close(): Promise<void>
 }
 
 /**
- * No connection is opened. With `redis`, instances keep the provider's rate together.
+ * No connection is opened. With `redis`, instances keep the provider's rate together. `links`: those in mails, once one is
+ * sent.
  *
  * @throws {OperatorError} when one cannot be opened as configured; then nothing is left open.
  */
-export async function openDestinations(config: Config, redis: RedisLocation | null = null): Promise<Destinations> {
+export async function openDestinations(
+  config: Config,
+  redis: RedisLocation | null = null,
+  links: () => Links = () => {
+    throw new Error('no mail is sent here')
+  },
+): Promise<Destinations> {
   const { provider, providerExisting: existing, webhook, mail, providerTimeout: timeout } = config
   // First, since the files of mails may be wrong, and nothing may be left open then.
   const mailServer = mail && (await import('../destinations/mail-server.ts')).mailServer(mail)
@@ -102,7 +124,7 @@ export async function openDestinations(config: Config, redis: RedisLocation | nu
     mailServer &&
       mail !== null &&
       mail.tells.length > 0 &&
-      (await import('../destinations/mail.ts')).mail(mail, mailServer),
+      (await import('../destinations/mail.ts')).mail(mail, config.confirm && links, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
   const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
   const options = { timeout, existing, shared }
@@ -117,6 +139,7 @@ export async function openDestinations(config: Config, redis: RedisLocation | nu
     names: [...ofEvents, ...channels].map(({ name }) => name),
     namesFor: event =>
       [...ofEvents.filter(({ events }) => events.includes(event)), ...channels].map(({ name }) => name),
+    asks: ofEvents.find(({ events }) => events.includes('asked'))?.name ?? null,
     async close() {
       await Promise.all([opened, ...own, ...channels].map(each => each?.close()))
     },
@@ -142,14 +165,14 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
 }
 
 /**
- * Who is told of a new signup.
+ * What becomes of a new signup.
  *
  * @throws {OperatorError} when a destination cannot be opened as configured.
  */
 export async function announcementOf(config: Config): Promise<Announcement> {
-  const { provider, namesFor, close } = await openDestinations(config)
+  const { provider, namesFor, asks, close } = await openDestinations(config)
   await close()
-  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: namesFor('joined') }
+  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: namesFor('joined'), asks }
 }
 
 /**

@@ -10,7 +10,7 @@ import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import type { EventKind } from '../waitlist/rules/contact.ts'
-import { challengeOf, openDestinations } from './adapters.ts'
+import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
 import { lateness } from './compose.ts'
 import { type Integrity, type Operator, operatorOf } from './database.ts'
 import type { CheckResult } from './public-address.ts'
@@ -67,14 +67,17 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
 }
 
 /**
- * Sends a mail to an address of the operator's, as a contact gets it but with a sample name.
+ * Sends a mail to an address of the operator's, as a contact gets it but with a sample name. Its links are nobody's.
  *
- * @throws {OperatorError} when no mails are set up.
+ * @throws {OperatorError} when no mails are set up, or none of this kind.
  */
-export async function checkMail({ mail: settings }: Config, email: string, kind: EventKind): Promise<CheckResult> {
-  if (settings === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
+export async function checkMail(config: Config, email: string, kind: EventKind): Promise<CheckResult> {
+  if (config.mail === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
+  const linking = await linkingOf(config, async () => UNSHARED)
+  if (kind === 'asked' && linking === null)
+    throw new OperatorError('CONFIRM=mail is not set: nobody is asked to confirm an address')
   const { mail } = await import('../destinations/mail.ts')
-  const destination = mail(settings)
+  const destination = mail(config.mail, linking && (() => linking.links))
   try {
     const result = await destination.try(kind, email, new AbortController().signal)
     const what = `mail to ${email}`

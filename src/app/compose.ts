@@ -16,9 +16,18 @@ import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
+import { expiring } from '../waitlist/upkeep/expire.ts'
 import { fillingMailboxes } from '../waitlist/upkeep/fill-mailboxes.ts'
 import { pruning } from '../waitlist/upkeep/prune.ts'
-import { challengeLimiter, challengeOf, documentLimiter, openDestinations, openLimiter, storeOf } from './adapters.ts'
+import {
+  challengeLimiter,
+  challengeOf,
+  documentLimiter,
+  linkingOf,
+  openDestinations,
+  openLimiter,
+  storeOf,
+} from './adapters.ts'
 import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
 
@@ -52,10 +61,12 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && (await import('../telemetry/telemetry.ts')).telemetry()
-  const destinations = await openDestinations(config, config.redis)
-  const { ofEvents, channels, names, namesFor } = destinations
+  // Known once the store is open, before the first mail is sent.
+  let linking: Awaited<ReturnType<typeof linkingOf>> = null
+  const destinations = await openDestinations(config, config.redis, () => linking!.links)
+  const { ofEvents, channels, names, namesFor, asks } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
-  const told = { provider: provider?.name ?? null, destinations: namesFor('joined') }
+  const told = { provider: provider?.name ?? null, destinations: namesFor('joined'), asks }
   const openStore = await storeOf(config, log, telemetry?.commits ?? null, told)
   // The store opens, in its own thread, while this one loads the HTTP server.
   const [opened, http] = await Promise.allSettled([openStore(), import('../http/server.ts')])
@@ -103,12 +114,13 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
     const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
-    const { holds, keepDeliveries: keep } = config
+    const { holds, confirm, keepDeliveries: keep } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const holdAlert =
       holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: alerts.holding })
     const upkeep = [
       ...(keep === null ? [] : [pruning({ store, keep, log })]),
+      ...(confirm === null ? [] : [expiring({ store, within: confirm.within, log })]),
       ...(holds?.suspicious ? [fillingMailboxes({ store, log })] : []),
     ]
     const visits = inFlight(
@@ -119,12 +131,14 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         signal: outbound.signal,
         announce,
         held: holdAlert?.note,
+        confirms: confirm !== null,
       },
       config.disclosesMembership,
     )
 
     limiter = await openLimiter(config, log, telemetry)
     challenge = await challengeOf(config, store.secret, log)
+    linking = await linkingOf(config, store.secret)
     domains = config.domains && (await (await import('../domains/files.ts')).openDomains(config.domains, log))
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
@@ -154,6 +168,15 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       documentLimiter: documentLimiter(),
       challengeLimiter: challengeLimiter(config),
       challenge,
+      links: linking && {
+        secret: linking.secret,
+        async confirm(contact) {
+          const confirmed = await store.confirm(contact)
+          if (confirmed === 'now') for (const { loop } of outboxes) loop.wake()
+          return confirmed
+        },
+        leave: store.leave,
+      },
       accepts: domains?.accepts ?? null,
       signal: outbound.signal,
       log,

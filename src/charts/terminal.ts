@@ -27,6 +27,7 @@ export function report(service: string, stats: Stats, { width: given, paint }: P
     invited,
     redeemed,
     held,
+    unconfirmed,
     today,
     last7Days,
     last30Days,
@@ -44,6 +45,7 @@ export function report(service: string, stats: Stats, { width: given, paint }: P
     ...(pending === 0 ? [] : [`${whole(pending)} pending`]),
     ...(invited === 0 ? [] : [`${whole(invited)} invited${redeemed === 0 ? '' : ` (${whole(redeemed)} redeemed)`}`]),
     ...(held === 0 ? [] : [`${whole(held)} more held`]),
+    ...(unconfirmed === 0 ? [] : [`${whole(unconfirmed)} more unconfirmed`]),
   ]
   // Beside the total, and below it where they would not fit.
   const states = parts.length === 1 ? '' : parts.join(', ')

@@ -10,6 +10,8 @@ export interface CheckOptions {
   readonly mail?: string
   /** Whether it is an invitation. */
   readonly invitation?: true
+  /** Whether it asks for a confirmation. */
+  readonly confirmation?: true
   readonly json?: true
 }
 
@@ -20,11 +22,11 @@ export interface CheckOptions {
 export async function check(
   config: Config,
   warnings: readonly string[],
-  { mail, invitation, json }: CheckOptions,
+  { mail, invitation, confirmation, json }: CheckOptions,
 ): Promise<boolean> {
   const notes = warnings.map((why): CheckResult => ({ what: 'settings', is: 'note', why }))
-  const checks =
-    mail === undefined ? await checkAll(config) : [await checkMail(config, mail, invitation ? 'invited' : 'joined')]
+  const kind = confirmation ? 'asked' : invitation ? 'invited' : 'joined'
+  const checks = mail === undefined ? await checkAll(config) : [await checkMail(config, mail, kind)]
   const ok = checks.every(({ is }) => is !== 'wrong')
   if (json) process.stdout.write(toJson({ ok, checks: [...notes, ...checks] }))
   else {

@@ -4,7 +4,7 @@ import { typed } from '../invocation.ts'
 import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import { exported } from './formats.ts'
-import { type Columns, facts, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
+import { type Columns, counted, facts, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
 
 export interface ContactsOptions extends ContactFilter {
   readonly limit: number
@@ -44,7 +44,7 @@ export async function showContact(
   const { contact, deliveries, erasedAt } = await operator.person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
   if (json) return print([toJson({ ...whole(contact), deliveries })])
-  const { id, name, email, state, reason, createdAt, providerId, event, invitation } = contact
+  const { id, name, email, state, reason, createdAt, asked, confirmedAt, providerId, event, invitation } = contact
   return print([
     ...facts({
       id,
@@ -54,6 +54,8 @@ export async function showContact(
       ...(reason && { reason }),
       ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
       'signed up': moment(createdAt),
+      ...(asked && { asked: `${counted(asked.times, 'time', 'times')} to confirm, last at ${moment(asked.at)}` }),
+      ...(confirmedAt && { confirmed: moment(confirmedAt) }),
       joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}` : withoutEvent[state],
       ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
       ...(invitation && { redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet' }),
@@ -66,13 +68,20 @@ export async function showContact(
 }
 
 const states = {
+  unconfirmed: 'unconfirmed: it goes no further until its address is confirmed',
   pending: 'pending: the provider has not confirmed it yet',
   held: 'held: nobody is told of it until it is released',
   listed: 'listed',
   invited: 'invited',
 }
 const WITHOUT_EVENT = 'without an event: imported, or known to the provider before'
-const withoutEvent = { pending: 'not yet', held: 'not yet', listed: WITHOUT_EVENT, invited: WITHOUT_EVENT }
+const withoutEvent = {
+  unconfirmed: 'not yet',
+  pending: 'not yet',
+  held: 'not yet',
+  listed: WITHOUT_EVENT,
+  invited: WITHOUT_EVENT,
+}
 
 const invitedIn = (contact: Contact, { at, name }: Invitation): string =>
   `${moment(at)}, ${name === undefined ? 'without an event: imported' : `${name}, ${eventId(contact, 'invited')}`}`
@@ -95,6 +104,7 @@ const deliveryColumns: Columns<DeliveryRecord> = {
 const whole = (contact: Contact) => ({
   ...exported(contact),
   providerId: contact.providerId,
+  asked: contact.asked,
   event: contact.event && { id: eventId(contact, 'joined'), ...contact.event },
   invitation: contact.invitation?.name && {
     id: eventId(contact, 'invited'),

@@ -28,14 +28,15 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
   const isMarked = bom && !isForPeople
   const heading = format === 'csv' ? `${isMarked ? BYTE_ORDER_MARK : ''}${csvColumns.join(',')}\r\n` : ''
   const line = format === 'json' ? jsonLine : isForPeople ? plainCsvLine : csvLine
-  let held = 0
+  const left = { held: 0, unconfirmed: 0 }
   async function* texts(): AsyncGenerator<string> {
     yield heading
     for await (const contact of contacts) {
-      if (contact.state === 'held') held++
+      if (contact.state === 'held' || contact.state === 'unconfirmed') left[contact.state]++
       yield line(contact)
     }
-    if (held > 0 && filter.state === undefined) process.stderr.write(heldNote(held))
+    const notes = filter.state === undefined ? Object.entries(left).filter(([, count]) => count > 0) : []
+    for (const [state, count] of notes) process.stderr.write(noteOf(state, count))
   }
   if (output === undefined) return print(texts())
   await untilStopped(async signal => {
@@ -49,8 +50,8 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
 }
 
 /** Nobody should send these a mail by accident. */
-const heldNote = (count: number): string =>
-  `${counted(count, 'of them is', 'of them are')} held, as column state says; --state listed leaves them out.\n`
+const noteOf = (state: string, count: number): string =>
+  `${counted(count, 'of them is', 'of them are')} ${state}, as column state says; --state listed leaves them out.\n`
 
 async function withProgress(operator: Operator, filter: ContactFilter): Promise<AsyncIterable<Contact>> {
   const total = await operator.count(filter)
@@ -71,10 +72,11 @@ async function withProgress(operator: Operator, filter: ContactFilter): Promise<
 }
 
 function csvLine(contact: Contact): string {
-  const { id, name, email, createdAt, source, invitation } = contact
+  const { id, name, email, createdAt, source, invitation, confirmedAt } = contact
   const origin = sourceParameters.map(parameter => source?.[parameter] ?? '')
-  const { at, code = '', redeemedAt } = invitation ?? {}
-  const rest = [...origin, at?.toISOString() ?? '', code, redeemedAt?.toISOString() ?? '']
+  const { at, code, redeemedAt } = invitation ?? {}
+  const later = [at?.toISOString(), code, redeemedAt?.toISOString(), confirmedAt?.toISOString()]
+  const rest = [...origin, ...later.map(each => each ?? '')]
   return `${id},${csvField(name)},${csvField(email)},${csvState(contact)},${createdAt.toISOString()},${rest.map(csvField).join(',')}\r\n`
 }
 

@@ -9,7 +9,7 @@ export const listFormats = ['table', 'json'] as const
 export type ListFormat = (typeof listFormats)[number]
 
 /** A contact in a file: what an import needs to make the same contact again. */
-export const exported = ({ id, name, email, state, createdAt, source, reason, invitation }: Contact) => ({
+export const exported = ({ id, name, email, state, createdAt, source, reason, invitation, confirmedAt }: Contact) => ({
   id,
   name,
   email,
@@ -20,25 +20,18 @@ export const exported = ({ id, name, email, state, createdAt, source, reason, in
   invitedAt: invitation?.at,
   code: invitation?.code,
   redeemedAt: invitation?.redeemedAt,
+  confirmedAt,
 })
 
 /** The state in the CSV: that of a contact that is held has the reason too. */
 export const csvState = ({ state, reason }: Pick<Contact, 'state' | 'reason'>): string =>
   reason === undefined ? state : `${state}:${reason}`
 
-/** The columns of an invitation. */
-export const invitationColumns = ['invitedAt', 'code', 'redeemedAt'] as const
+/** The columns of what came later: the invitation, and the confirmation of the address. */
+export const laterColumns = ['invitedAt', 'code', 'redeemedAt', 'confirmedAt'] as const
 
-/** The columns of the CSV, always all of them: the members of a contact, its source, its invitation. Empty: there is none. */
-export const csvColumns = [
-  'id',
-  'name',
-  'email',
-  'state',
-  'createdAt',
-  ...sourceParameters,
-  ...invitationColumns,
-] as const
+/** The columns of the CSV, always all of them: the members of a contact, its source, and what came later. Empty: there is none. */
+export const csvColumns = ['id', 'name', 'email', 'state', 'createdAt', ...sourceParameters, ...laterColumns] as const
 
 /**
  * One field of CSV (RFC 4180). Spreadsheets run text that starts like a formula, and anybody may sign up with such a name.

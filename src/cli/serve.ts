@@ -51,9 +51,15 @@ export async function serve(config: Config, warnings: readonly string[], file: s
 
 /** What waits for the operator rather than for time. */
 async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
-  const { pending, waiting, abandoned } = await (await operatorOf(config)).backlog()
+  const { unconfirmed, pending, waiting, abandoned } = await (await operatorOf(config)).backlog()
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
+  }
+  if (unconfirmed > 0 && config.confirm === null) {
+    log.warn(
+      { unconfirmed },
+      'signups wait for a confirmation, but CONFIRM is none: they go on when they are sent again',
+    )
   }
   for (const [destination, deliveries] of Object.entries(waiting)) {
     // Signups that wait for an earlier provider wait for today's as well.

@@ -114,6 +114,13 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   if (values.OWNER_MAIL !== undefined && given(env, 'SMTP_URL') === undefined) {
     mistakes.push('SMTP_URL is missing: mails to OWNER_MAIL need a mail server')
   }
+  const confirm = values.CONFIRM === 'mail' ? { within: values.CONFIRM_WITHIN } : null
+  if (confirm !== null && given(env, 'SMTP_URL') === undefined) {
+    mistakes.push('SMTP_URL is missing: CONFIRM=mail needs a mail server')
+  }
+  if (confirm !== null && !baseUrl?.startsWith('https:')) {
+    mistakes.push('BASE_URL must be an https address with CONFIRM=mail: it is what the links in mails begin with')
+  }
   const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
 
   const config: Config = {
@@ -153,6 +160,7 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     ownerMailInterval: values.OWNER_MAIL_INTERVAL,
     eventName: EVENT_NAME,
     invitedEventName: INVITED_EVENT_NAME,
+    confirm,
     keepDeliveries: values.KEEP_DELIVERIES ?? null,
     admin:
       values.ADMIN_PORT === undefined
@@ -220,7 +228,9 @@ const mailSettings = (
 ): MailSettings => ({
   server,
   from,
-  tells: eventKinds.filter(kind => (kind === 'joined' ? values.MAIL_WELCOME : values.INVITE_MAIL)),
+  tells: eventKinds.filter(
+    kind => ({ joined: values.MAIL_WELCOME, invited: values.INVITE_MAIL, asked: values.CONFIRM === 'mail' })[kind],
+  ),
   letters: {
     joined: {
       subject: values.MAIL_SUBJECT,
@@ -231,6 +241,11 @@ const mailSettings = (
       subject: values.INVITE_SUBJECT,
       textFile: values.INVITE_TEXT_FILE ?? null,
       htmlFile: values.INVITE_HTML_FILE ?? null,
+    },
+    asked: {
+      subject: values.CONFIRM_SUBJECT,
+      textFile: values.CONFIRM_TEXT_FILE ?? null,
+      htmlFile: values.CONFIRM_HTML_FILE ?? null,
     },
   },
   inviteLink: values.INVITE_LINK ?? null,
@@ -269,7 +284,7 @@ const LETTERS = {
 } as const
 
 function* mailWarnings({ tells, service }: MailSettings, { channels }: Config, env: Environment): Generator<string> {
-  if (tells.includes('joined') && service === settings.SERVICE_NAME.default) {
+  if ((tells.includes('joined') || tells.includes('asked')) && service === settings.SERVICE_NAME.default) {
     yield `SERVICE_NAME is not set: mails call the service "${service}".`
   }
   for (const [name, letter] of Object.entries(LETTERS)) {
@@ -279,7 +294,7 @@ function* mailWarnings({ tells, service }: MailSettings, { channels }: Config, e
     }
   }
   if (tells.length === 0 && channels['owner-mail'] === undefined) {
-    yield 'SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, or OWNER_MAIL.'
+    yield 'SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, CONFIRM to mail, or OWNER_MAIL.'
   }
 }
 
@@ -407,6 +422,7 @@ export function inForce(config: Config): Record<string, unknown> {
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
     ...(mail?.tells.includes('joined') === false && { welcomeMails: false }),
     ...(mail?.tells.includes('invited') === false && { invitationMails: false }),
+    ...(config.confirm !== null && { confirmsWithin: `${config.confirm.within / 1_000} s` }),
     channels: namesOf(config.channels).join(', ') || 'none',
     event: config.eventName,
   }

@@ -311,6 +311,35 @@ export const settings = {
     needs: 'SMTP_URL',
     ...inviteLink,
   },
+  CONFIRM: {
+    meaning: 'Whether a new contact must confirm its address first: mail sends it a link (docs/confirming.md).',
+    default: 'none',
+    ...oneOf('none', 'mail'),
+  },
+  CONFIRM_WITHIN: {
+    meaning: 'How long that link is good. Who has not followed it by then is deleted, and may sign up anew.',
+    default: '7d',
+    needs: 'CONFIRM',
+    ...duration('1h', '30d'),
+  },
+  CONFIRM_SUBJECT: {
+    meaning: 'The subject of that mail, in which {name}, {email} and {service} are filled in.',
+    default: '{service}: please confirm your address',
+    needs: 'CONFIRM',
+    ...subjectOf('asked'),
+  },
+  CONFIRM_TEXT_FILE: {
+    meaning: 'File with its text (UTF-8), in which {link} and {unsubscribe} are filled in, too.',
+    unset: 'a short text',
+    needs: 'CONFIRM',
+    ...file,
+  },
+  CONFIRM_HTML_FILE: {
+    meaning: 'File with the same text as HTML, which is sent beside it.',
+    unset: 'the short text as HTML, unless CONFIRM_TEXT_FILE is set',
+    needs: 'CONFIRM',
+    ...file,
+  },
   MAIL_RATE: {
     meaning: 'The most mails that one instance sends in a minute, evenly spread.',
     default: '60',

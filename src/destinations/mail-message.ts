@@ -1,17 +1,20 @@
 import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Links } from '../links/links.ts'
 import { escapeHtml } from '../pages/html.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import type { EventKind } from '../waitlist/rules/contact.ts'
 import type { Letter, Mailbox, MailSettings } from './mail-settings.ts'
 import { undirected, unlinked } from './names.ts'
-import { filled, inHeader, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
+import { filled, inHeader, isLink, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
 /** Whom a mail is for, and what it tells. */
 export interface Recipient {
   readonly kind: EventKind
   /** Of the mail: letters, digits, dashes and underscores, and no other mail's. */
   readonly id: string
+  /** Of the contact. */
+  readonly contactId: string
   readonly name: string
   readonly email: string
   /** Of an invitation. */
@@ -23,34 +26,40 @@ const WORD_JOINER = '\u2060'
 const LARGEST_FILE = 256 * 1024
 
 /**
- * Returns a function that makes all bytes of one mail, whatever the name is.
+ * Returns a function that makes all bytes of one mail, whatever the name is. `links`: what each contact's mails have in them;
+ * null: no mail has any.
  *
- * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
+ * @throws {OperatorError} when a template cannot be read, has a placeholder that does not exist, or lacks one that it needs.
  */
-export function mailWriter({
-  from,
-  letters,
-  inviteLink,
-  service,
-}: Pick<MailSettings, 'from' | 'letters' | 'inviteLink' | 'service'>) {
-  const templates = { joined: readLetter('joined'), invited: readLetter('invited') }
+export function mailWriter(
+  { from, letters, inviteLink, service }: Pick<MailSettings, 'from' | 'letters' | 'inviteLink' | 'service'>,
+  links: (() => Links) | null,
+) {
+  const templates = { joined: readLetter('joined'), invited: readLetter('invited'), asked: readLetter('asked') }
 
   function readLetter(kind: EventKind) {
     const { subject, textFile, htmlFile }: Letter = letters[kind]
-    const known = placeholders[kind].filter(name => name !== 'link' || inviteLink !== null)
-    const ours = ownLetter(kind, inviteLink !== null)
+    const lacking = { link: kind === 'invited' && inviteLink === null, unsubscribe: links === null }
+    const known = placeholders[kind].filter(name => !(isLink(name) && lacking[name]))
+    const needed = known.filter(name => name === 'unsubscribe' || (kind === 'asked' && name === 'link'))
+    const ours = ownLetter(kind, inviteLink !== null, links !== null)
     const read = (format: 'TEXT' | 'HTML', file: string) =>
-      readTemplate(`${kind === 'joined' ? 'MAIL' : 'INVITE'}_${format}_FILE`, file, known)
+      readTemplate(`${SETTINGS[kind]}_${format}_FILE`, file, known, needed)
     const text = textFile === null ? ours.text : read('TEXT', textFile)
     const html = htmlFile !== null ? read('HTML', htmlFile) : textFile === null ? ours.html : null
     return { subject, text, html }
   }
 
-  return ({ kind, id, name: typed, email, code }: Recipient): Promise<Buffer> => {
+  return async ({ kind, id, contactId, name: typed, email, code }: Recipient): Promise<Buffer> => {
     const { subject, text, html } = templates[kind]
     const name = unlinked(undirected(typed), WORD_JOINER)
-    const ofInvitation = code === undefined ? {} : { code, link: inviteLink?.replace('{code}', code) ?? '' }
-    const values = { name, email, service, ...ofInvitation }
+    const { confirm, unsubscribe } = links?.() ?? {}
+    const contact = { id: contactId, email }
+    const values = {
+      ...{ name, email, service, code },
+      link: kind === 'asked' ? confirm?.(contact) : code && inviteLink?.replace('{code}', code),
+      unsubscribe: unsubscribe?.(contact),
+    }
     const asItIs = (value: string): string => value
     return bytesOf({
       ...{ id, from },
@@ -58,9 +67,13 @@ export function mailWriter({
       subject: filled(subject, values, asItIs),
       text: filled(text, values, asItIs),
       ...(html === null ? {} : { html: filled(html, values, escapeHtml) }),
+      unsubscribe: values.unsubscribe,
     })
   }
 }
+
+/** What the names of its files begin with. */
+const SETTINGS: Readonly<Record<EventKind, string>> = { joined: 'MAIL', invited: 'INVITE', asked: 'CONFIRM' }
 
 /** What a mail says, whatever its texts are. */
 interface Content {
@@ -71,10 +84,12 @@ interface Content {
   readonly subject: string
   readonly text: string
   readonly html?: string
+  /** The address at which its reader unsubscribes. */
+  readonly unsubscribe?: string | undefined
 }
 
 /** All bytes of one mail (RFC 5322); lines end as SMTP has them. */
-export function bytesOf({ id, from, to, subject, text, html }: Content): Promise<Buffer> {
+export function bytesOf({ id, from, to, subject, text, html, unsubscribe }: Content): Promise<Buffer> {
   const composer = new MailComposer({
     from: { name: inHeader(from.name), address: from.address },
     to: { name: inHeader(to.name), address: to.address },
@@ -83,8 +98,15 @@ export function bytesOf({ id, from, to, subject, text, html }: Content): Promise
     ...(html === undefined ? {} : { html }),
     messageId: `<${id}@${from.address.slice(from.address.indexOf('@') + 1)}>`,
     date: new Date(),
-    // RFC 3834 §5: so that nobody's holiday notice answers it.
-    headers: { 'Auto-Submitted': 'auto-generated' },
+    headers: {
+      // RFC 3834 §5: so that nobody's holiday notice answers it.
+      'Auto-Submitted': 'auto-generated',
+      // RFC 2369 §3.2, RFC 8058 §3.1
+      ...(unsubscribe !== undefined && {
+        'List-Unsubscribe': `<${unsubscribe}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      }),
+    },
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -92,7 +114,7 @@ export function bytesOf({ id, from, to, subject, text, html }: Content): Promise
 }
 
 /** @throws {OperatorError} */
-function readTemplate(setting: string, path: string, known: readonly string[]): string {
+function readTemplate(setting: string, path: string, known: readonly string[], needed: readonly string[]): string {
   const wrong = (why: string) => new OperatorError(`${setting}: ${path} ${why}`)
   let bytes: Buffer
   try {
@@ -110,9 +132,12 @@ function readTemplate(setting: string, path: string, known: readonly string[]): 
     throw wrong('is not UTF-8')
   }
   const unknown = unknownPlaceholder(text, known)
+  if (unknown === '{unsubscribe}') throw wrong('has {unsubscribe}, but CONFIRM=mail is not set')
   if (unknown === '{link}') throw wrong('has {link}, but INVITE_LINK is not set')
   if (unknown !== undefined) throw wrong(`has ${unknown}, but the placeholders are ${listed(known)}`)
   if (text.trim() === '') throw wrong('is empty')
+  const missing = needed.find(name => !text.includes(`{${name}}`))
+  if (missing !== undefined) throw wrong(`lacks {${missing}}, which this mail needs with CONFIRM=mail`)
   return text
 }
 
@@ -121,6 +146,8 @@ interface OwnLetter {
   readonly words: readonly string[]
   /** Where its reader goes, on a line of its own. */
   readonly link?: string
+  /** What HTML shows in the place of a long address. */
+  readonly button?: string
   readonly note: string
 }
 
@@ -144,11 +171,34 @@ const INVITATION_WITHOUT_LINK: OwnLetter = {
   note: ONLY_YOURS,
 }
 
-function ownLetter(kind: EventKind, hasLink: boolean): { readonly text: string; readonly html: string } {
-  const letter = kind === 'joined' ? WELCOME : hasLink ? INVITATION : INVITATION_WITHOUT_LINK
-  const { words, link, note } = letter
-  return { text: `${[...words, ...(link === undefined ? [] : [link]), note].join('\n\n')}\n`, html: htmlOf(letter) }
+const ASKED: OwnLetter = {
+  words: ['Hello {name},', 'somebody signed up at {service} with this address. If it was you, please confirm it:'],
+  link: '{link}',
+  button: 'Confirm this address',
+  note: 'If it was not you, you can ignore this mail: without a confirmation, the address is deleted.',
 }
+
+const UNSUBSCRIBE = 'Unsubscribe'
+
+function ownLetter(
+  kind: EventKind,
+  hasLink: boolean,
+  isListMail: boolean,
+): { readonly text: string; readonly html: string } {
+  const invitation = hasLink ? INVITATION : INVITATION_WITHOUT_LINK
+  const letter = { joined: WELCOME, invited: invitation, asked: ASKED }[kind]
+  const { words, link, note } = letter
+  const parts = [
+    ...words,
+    ...(link === undefined ? [] : [link]),
+    note,
+    ...(isListMail ? [`${UNSUBSCRIBE}: {unsubscribe}`] : []),
+  ]
+  return { text: `${parts.join('\n\n')}\n`, html: htmlOf(letter, isListMail) }
+}
+
+const BUTTON =
+  'display: inline-block; padding: 12px 24px; border-radius: 8px; background: #3547c8; color: #fff; font-weight: 600; text-decoration: none'
 
 const paragraph = (words: string, style = ''): string => `<p style="margin: 0 0 16px${style}">${words}</p>`
 
@@ -156,7 +206,7 @@ const paragraph = (words: string, style = ''): string => `<p style="margin: 0 0 
  * Text has the colours of the mail program, in light and dark. The style is in attributes, since some programs drop a
  * style sheet. What looks like a telephone number or a date is no link.
  */
-const htmlOf = ({ words, link, note }: OwnLetter): string => `<!doctype html>
+const htmlOf = ({ words, link, button, note }: OwnLetter, isListMail: boolean): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -168,8 +218,8 @@ const htmlOf = ({ words, link, note }: OwnLetter): string => `<!doctype html>
 <body style="margin: 0; padding: 32px 24px; font: 16px/1.5 -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; overflow-wrap: anywhere">
 <main style="display: block; max-width: 560px; margin: 0 auto">
 <h1 style="margin: 0 0 24px; font-size: 20px; line-height: 1.3">{service}</h1>
-${[...words, ...(link === undefined ? [] : [`<a href="${link}" style="color: inherit">${link}</a>`])].map(each => paragraph(each)).join('\n')}
-${paragraph(note, '; margin-top: 24px; padding-top: 16px; border-top: 1px solid #999; font-size: 14px; opacity: 0.75')}
+${[...words, ...(link === undefined ? [] : [`<a href="${link}" style="${button === undefined ? 'color: inherit' : BUTTON}">${button ?? link}</a>`])].map(each => paragraph(each)).join('\n')}
+${paragraph(note, '; margin-top: 24px; padding-top: 16px; border-top: 1px solid #999; font-size: 14px; opacity: 0.75')}${isListMail ? `\n${paragraph(`<a href="{unsubscribe}" style="color: inherit">${UNSUBSCRIBE}</a>`, '; font-size: 14px; opacity: 0.75')}` : ''}
 </main>
 </body>
 </html>

@@ -1,6 +1,6 @@
 import type { EventKind } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN } from '../waitlist/rules/signup.ts'
-import { listed, placeholders, unknownPlaceholder } from './placeholders.ts'
+import { isLink, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
 /** A mail server that takes mail from us (RFC 6409). */
 export interface SmtpLocation {
@@ -95,9 +95,9 @@ export function readMailbox(text: string): Mailbox | undefined {
   return { name: name.replace(/^"(.*)"$/, '$1'), address: found }
 }
 
-/** How the subject of a letter is read. A link has no place in it. */
+/** How the subject of a letter is read. */
 export function subjectOf(event: EventKind) {
-  const known = placeholders[event].filter(name => name !== 'link')
+  const known = placeholders[event].filter(name => !isLink(name))
   return {
     allowed: `must be one line of at most 200 characters, with no placeholders but ${listed(known)}`,
     read: (text: string): string | undefined =>

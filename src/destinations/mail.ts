@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Links } from '../links/links.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
 import { CODE_LENGTH, type EventKind } from '../waitlist/rules/contact.ts'
 import { mailWriter, type Recipient } from './mail-message.ts'
@@ -14,12 +15,17 @@ const TURN: Turn = { rank: 'backlog', longest: 5_000 }
 
 /**
  * Sends each new contact a welcome mail, and each invited one an invitation (RFC 5321, RFC 5322). A server cannot recognise a
- * repeated mail, so one whose end was sent and not answered is never sent again. `server`: where other mails are sent, too.
+ * repeated mail, so one whose end was sent and not answered is never sent again. `links`: what the mails have in them, as of
+ * when the first is sent; null: none. `server`: where other mails are sent, too.
  *
- * @throws {OperatorError} when a template cannot be read, or has a placeholder that does not exist.
+ * @throws {OperatorError} when a template cannot be read, has a placeholder that does not exist, or lacks one that it needs.
  */
-export function mail(settings: MailSettings, server: MailServer = mailServer(settings)): MailDestination {
-  const write = mailWriter(settings)
+export function mail(
+  settings: MailSettings,
+  links: (() => Links) | null = null,
+  server: MailServer = mailServer(settings),
+): MailDestination {
+  const write = mailWriter(settings, links)
 
   async function post(recipient: Recipient, signal: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
     return server.send({ ...recipient, message: await write(recipient) }, TURN, signal, mayBegin)
@@ -32,15 +38,16 @@ export function mail(settings: MailSettings, server: MailServer = mailServer(set
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ kind, id, contact: { name, email }, code }, signal, mayBegin) {
-      const { answer, ...result } = await post({ kind, id, name, email, code }, signal, mayBegin)
+    async deliver({ kind, id, contact: { id: contactId, name, email }, code }, signal, mayBegin) {
+      const { answer, ...result } = await post({ kind, id, contactId, name, email, code }, signal, mayBegin)
       return result
     },
 
     try(kind, email, signal) {
-      // A code that is nobody's.
+      // A code and a contact that are nobody's.
       const code = kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined
-      return post({ kind, id: `check_${randomUUID()}`, name: 'Ada Lovelace', email, code }, signal)
+      const sample = { id: `check_${randomUUID()}`, contactId: randomUUID(), name: 'Ada Lovelace' }
+      return post({ kind, ...sample, email, code }, signal)
     },
     check: server.check,
     close: server.close,

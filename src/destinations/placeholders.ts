@@ -2,12 +2,16 @@ import type { EventKind } from '../waitlist/rules/contact.ts'
 
 /** What a template may name, by the event that its mail tells of. Each is filled in where it stands in braces: `{name}`. */
 export const placeholders = {
-  joined: ['name', 'email', 'service'],
-  invited: ['name', 'email', 'service', 'code', 'link'],
+  joined: ['name', 'email', 'service', 'unsubscribe'],
+  invited: ['name', 'email', 'service', 'code', 'link', 'unsubscribe'],
+  asked: ['name', 'email', 'service', 'link', 'unsubscribe'],
 } as const satisfies Readonly<Record<EventKind, readonly string[]>>
 
 type Placeholder = (typeof placeholders)[EventKind][number]
-export type Values = Readonly<Partial<Record<Placeholder, string>>>
+/** Those that are addresses, which a subject has no place for. */
+export const isLink = (name: string): name is 'link' | 'unsubscribe' => name === 'link' || name === 'unsubscribe'
+
+export type Values = Readonly<Partial<Record<Placeholder, string | undefined>>>
 
 /** A word in braces, however it was meant: `{{name}}`, `{ name }`, `{first_name}`. The braces of style sheets hold more. */
 const LIKE_ONE = /\{{1,2}[ \t]{0,9}[\w.-]{1,99}[ \t]{0,9}\}{1,2}/g

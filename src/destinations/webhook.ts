@@ -5,7 +5,7 @@ import { caller } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
-import { eventKinds } from '../waitlist/rules/contact.ts'
+import { newsKinds } from '../waitlist/rules/contact.ts'
 
 export interface WebhookSettings {
   /** The receiver: http or https, with path and query; no user, no fragment. */
@@ -55,7 +55,7 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
 
   return {
     name: 'webhook',
-    events: eventKinds,
+    events: newsKinds,
     repeatable: Number.POSITIVE_INFINITY,
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,

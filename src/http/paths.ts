@@ -7,6 +7,8 @@ export const paths = {
   form: '/form.js',
   formChallenge: '/form-challenge.js', // what the former loads where a challenge is asked for
   formSettings: '/form.json',
+  confirm: '/confirm', // what links in mails lead to, only with CONFIRM=mail
+  unsubscribe: '/unsubscribe',
   openapi: '/api/openapi.json',
   docs: '/docs/api',
   catalog: '/.well-known/api-catalog', // RFC 9727 §2, RFC 8615 §3

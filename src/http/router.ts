@@ -10,6 +10,7 @@ import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
 import { clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
 import { cors } from './routes/cors.ts'
 import { healthRoute } from './routes/health.ts'
+import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
 import { tellingSeen } from './routes/seen.ts'
 import { signupRoute } from './routes/signup.ts'
 import type { HttpParts, HttpSettings } from './settings.ts'
@@ -49,8 +50,9 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, documentLimiter, challengeLimiter, signal, log, pages, languages, isDraining, telemetry } =
+  const { store, challenge, documentLimiter, challengeLimiter, links, signal, log, pages, languages, isDraining } =
     parts
+  const { telemetry } = parts
   const { proxies, corsOrigins, securityContacts, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -112,6 +114,11 @@ export function createRouter(
   if (challenge?.issue != null) {
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })
     resources.set(paths.challenge, { GET })
+  }
+  if (links !== null) {
+    const ofLinks = { links, documentLimiter, clientOf, languages, failed }
+    resources.set(paths.confirm, confirmRoute(settings, ofLinks))
+    resources.set(paths.unsubscribe, unsubscribeRoute(settings, ofLinks))
   }
   if (securityContacts.length > 0) {
     resources.set(paths.security, { GET: limited(request => serve(request, pages().security())) })

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
+import type { Confirmations } from '../waitlist/ports/confirmations.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Store } from '../waitlist/ports/signups.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
@@ -31,6 +32,8 @@ export interface HttpSettings {
   readonly disclosesMembership: boolean
   /** Null: no signup is held. */
   readonly holds: HoldRules | null
+  /** `within`: milliseconds that a new contact has to confirm its address by mail; null: nobody has to. */
+  readonly confirm: { readonly within: number } | null
   /** URIs in order of preference; none: there is no security.txt. */
   readonly securityContacts: readonly string[]
   /** Sentences in other languages; null: every visitor reads English. */
@@ -49,6 +52,11 @@ export interface RouteParts {
   corsFields(request: IncomingMessage): FieldList
 }
 
+/** What the links in mails are read with, and what they ask for. */
+export interface LinkParts extends Pick<Confirmations, 'confirm' | 'leave'> {
+  readonly secret: string
+}
+
 /** What the public server is connected to. */
 export interface HttpParts {
   /** Of this program. */
@@ -64,6 +72,8 @@ export interface HttpParts {
   readonly challengeLimiter: Limiter
   /** Null: no proof is asked for. */
   readonly challenge: Challenge | null
+  /** Null: no mail has a link to us. */
+  readonly links: LinkParts | null
   /** Whether the domain of an address is accepted; null: every one is. */
   readonly accepts: ((email: string) => boolean) | null
   /** Aborted when a stop can no longer wait for what a request asks elsewhere. */

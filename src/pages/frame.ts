@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** What the two pages, the documentation and the operator's, have in common. Neither loads anything: all is within it. */
+/**
+ * What all pages have in common: the documentation, the operator's, and those behind links in mails. None loads anything: all is
+ * within it.
+ */
 
 /** A style or a script without comments and indentation. No string in it may span lines. */
 export const compact = (file: URL): string =>

@@ -3,7 +3,7 @@ import { type Caller, caller } from '../outbound/caller.ts'
 import { inDoubt } from '../outbound/reply.ts'
 import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
-import { type Contact, eventKinds } from '../waitlist/rules/contact.ts'
+import { type Contact, newsKinds } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
 import type { Choice } from './settings.ts'
 import type { VendorCaller } from './vendor.ts'
@@ -67,7 +67,7 @@ export function openProvider(
     },
     automation: automation && {
       name: `${name}-automation`,
-      events: promises.namesEvents ? eventKinds : ['joined'],
+      events: promises.namesEvents ? newsKinds : ['joined'],
       repeatable,
       timeout: automationTimeout,
       concurrency: Math.min(rate.connections, 8),

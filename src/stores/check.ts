@@ -9,6 +9,10 @@ const NEVER = Number.NEGATIVE_INFINITY
 
 type Admit = (signups: readonly Signup[]) => Promise<readonly Admission[]>
 
+/** Whether something was written for a signup. */
+const stores = (admission: Admission): boolean =>
+  ['listed now', 'pending now', 'held now'].includes(admission.is) || ('asked' in admission && admission.asked)
+
 interface CheckedOptions {
   /** Whether a known address costs a synced commit too. */
   readonly syncsKnown?: boolean
@@ -35,10 +39,7 @@ export function checked(
       try {
         const admissions = await admit(signups)
         // Otherwise nothing is written for a known address. Where it is, the time of a check must not tell the two apart.
-        if (
-          syncsKnown ||
-          admissions.some(({ is }) => is === 'listed now' || is === 'pending now' || is === 'held now')
-        ) {
+        if (syncsKnown || admissions.some(stores)) {
           storedAt = clock()
           refused = null
         }

@@ -37,6 +37,9 @@ export const tables = {
     invite_name: 'text',
     code: 'text',
     redeemed_at: 'time',
+    asked_at: 'time',
+    asks: 'whole',
+    confirmed_at: 'time',
   },
   delivery: {
     number: 'whole',
@@ -71,7 +74,7 @@ export const tableNames = Object.keys(tables) as readonly Table[]
 export const CONTACT_COLUMNS =
   'contact.id, contact.name, contact.email, contact.state as contact_state, contact.created_at, contact.provider_id,' +
   ' contact.event_name, contact.event_at, contact.source, contact.reason, contact.invited_at, contact.invite_name,' +
-  ' contact.code, contact.redeemed_at'
+  ' contact.code, contact.redeemed_at, contact.asked_at, contact.asks, contact.confirmed_at'
 
 export interface ContactRow {
   readonly id: string
@@ -89,10 +92,14 @@ export interface ContactRow {
   readonly invite_name: string | null
   readonly code: string | null
   readonly redeemed_at: number | null
+  readonly asked_at: number | null
+  readonly asks: number | null
+  readonly confirmed_at: number | null
 }
 
 export function contactOf(row: ContactRow): Contact {
   const { id, name, email, contact_state: state, created_at, provider_id, event_name, event_at, source } = row
+  const { asked_at, asks, confirmed_at } = row
   return {
     id,
     name,
@@ -100,6 +107,8 @@ export function contactOf(row: ContactRow): Contact {
     state,
     reason: row.reason ?? undefined,
     createdAt: new Date(created_at),
+    asked: asked_at === null || asks === null ? undefined : { at: new Date(asked_at), times: asks },
+    confirmedAt: confirmed_at === null ? undefined : new Date(confirmed_at),
     source: sourceOf(source),
     providerId: provider_id ?? undefined,
     event: event_name === null || event_at === null ? undefined : { name: event_name, at: new Date(event_at) },
@@ -127,12 +136,14 @@ export function sourceOf(stored: ContactRow['source']): Source | undefined {
 /** What a source is counted and found by (`sourceLabel`), in both engines. */
 export const SOURCE_LABEL = "coalesce(contact.source ->> 'utm_source', contact.source ->> 'ref')"
 
-/** Whether a contact has the event of a delivery; a hand-over has none. A row without it was made by hand. */
+/** Whether a contact has what a delivery tells of; a hand-over tells of nothing. A row without it was made by hand. */
 export const HAS_EVENT =
-  "case delivery.event when 'invited' then contact.invite_name is not null else contact.event_at is not null end"
+  "case delivery.event when 'invited' then contact.invite_name is not null" +
+  " when 'asked' then contact.state = 'unconfirmed' else contact.event_at is not null end"
 
 /** When that was. */
-export const EVENT_AT = "case delivery.event when 'invited' then contact.invited_at else contact.event_at end"
+export const EVENT_AT =
+  "case delivery.event when 'invited' then contact.invited_at when 'asked' then contact.asked_at else contact.event_at end"
 
 /** The columns that a query must return for a delivery, in addition to its contact's, to show it to the operator. */
 export const RECORD_COLUMNS =
@@ -155,7 +166,7 @@ export function recordOf(row: RecordRow): DeliveryRecord {
   return {
     number,
     contactId: id,
-    eventId: event === 'joined' && event_name === null ? null : eventId({ id }, event),
+    eventId: event === 'asked' || (event === 'joined' && event_name === null) ? null : eventId({ id }, event),
     event,
     destination,
     state,

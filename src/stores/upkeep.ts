@@ -1,8 +1,12 @@
 import type { Counts } from '../waitlist/alerts/counts.ts'
+import type { Confirmations } from '../waitlist/ports/confirmations.ts'
 import type { Invitations } from '../waitlist/ports/invitations.ts'
 import type { Filled, Upkeep } from '../waitlist/ports/upkeep.ts'
 import { mailboxOf } from '../waitlist/rules/mailbox.ts'
+import type { Announcement } from './operator/announcement.ts'
+import { confirm, expire } from './operator/confirmations.ts'
 import { countAll, countListed } from './operator/counts.ts'
+import { leave } from './operator/erasure.ts'
 import { invitationOf, redeem } from './operator/invitations.ts'
 import { pruneStep } from './operator/pruning.ts'
 import { sharedSecret } from './secret.ts'
@@ -12,15 +16,23 @@ import type { Sql } from './sql.ts'
 const COUNTING = 10_000
 
 /** What both engines do in the same way. */
-type Shared = Omit<Upkeep, 'acquireInterval'> & Invitations
+type Shared = Omit<Upkeep, 'acquireInterval'> & Invitations & Confirmations
 
 /** What the running service asks beside signups and deliveries. `now`: null for the server's clock. */
-export const upkeepOn = (sql: Sql, now: () => Date | null): Shared => ({
+export const upkeepOn = (sql: Sql, announcement: Announcement, now: () => Date | null): Shared => ({
   prune: (age, after, most, counting) => pruneStep(sql, { now: now(), age, after, most, counting, byHand: false }),
   fillMailboxes: (after, most) => fillMailboxes(sql, after, most),
   secret: name => sharedSecret(sql, name),
   invitation: code => invitationOf(sql, code),
   redeem: code => redeem(sql, code, now()),
+  confirm: contact => confirm(sql, contact, announcement, now()),
+  leave: email => leave(sql, email),
+  expire: (within, most) => expire(sql, within, most, now()),
+  ...countingOn(sql, now),
+})
+
+/** What takes long among millions. */
+export const countingOn = (sql: Sql, now: () => Date | null): Pick<Shared, 'countListed' | 'counts'> => ({
   countListed: () => countListed(sql),
   counts: () => sql.snapshot(sql => countAll(sql, now()), COUNTING),
 })

@@ -16,13 +16,14 @@ export interface Telemetry {
 
 /**
  * How a signup was answered; every POST that reached the route has exactly one. `held`: stored, and kept back.
- * `kept`: stored, but the provider has not confirmed it. `unsolved`: without a solution of the challenge that is good for
- * it. `blocked`: the domain of its address is not accepted. `refused`: by the provider. `overloaded`: more arrive than can
- * be stored. `failed`: it was not stored.
+ * `unconfirmed`: stored, and asked to confirm its address, now or before. `kept`: stored, but the provider has not confirmed
+ * it. `unsolved`: without a solution of the challenge that is good for it. `blocked`: the domain of its address is not
+ * accepted. `refused`: by the provider. `overloaded`: more arrive than can be stored. `failed`: it was not stored.
  */
 export const outcomes = [
   'new',
   'held',
+  'unconfirmed',
   'known',
   'kept',
   'invalid',

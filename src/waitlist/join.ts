@@ -1,5 +1,6 @@
 import type { HandedOver, HandOver } from './delivery/handover.ts'
 import { tick } from './delivery/loop.ts'
+import type { Confirmations } from './ports/confirmations.ts'
 import type { Signups } from './ports/signups.ts'
 import type { HoldReason } from './rules/contact.ts'
 import type { Signup } from './rules/signup.ts'
@@ -12,11 +13,15 @@ export type Joined =
   /** Recorded, and kept back. */
   | { readonly is: 'held'; readonly reason: HoldReason }
   | { readonly is: 'still held' }
+  /** Recorded: it goes no further until its address is confirmed, by a link that was mailed there. */
+  | { readonly is: 'unconfirmed' }
   /** Its proof was used for another address. */
   | { readonly is: 'spent' }
 
 export interface JoinParts {
-  readonly store: Pick<Signups, 'admit'>
+  readonly store: Pick<Signups, 'admit'> & Pick<Confirmations, 'confirm'>
+  /** Whether new contacts must confirm their address first; absent: no. */
+  readonly confirms?: boolean | undefined
   /** Null without a provider: then the store is the list. */
   readonly handOver: HandOver | null
   /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */
@@ -25,7 +30,7 @@ export interface JoinParts {
   readonly timeout: number
   /** Aborted when visitors cannot wait any longer. Their signups are then completed later. */
   readonly signal: AbortSignal
-  /** Called when an event was created. */
+  /** Called when an event was created, or a mail that asks for a confirmation. */
   readonly announce: () => void
   /** Called when a signup was held. */
   readonly held?: (() => void) | undefined
@@ -42,7 +47,7 @@ const LONGEST_POLL = 1_000
  * an identifier nor, since a UUIDv7 contains it, when that person joined.
  */
 export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
-  const { store, handOver, timeout, inBackground, signal, announce, held } = parts
+  const { store, confirms, handOver, timeout, inBackground, signal, announce, held } = parts
   const until = performance.now() + timeout
   for (let wait = POLL; ; wait = Math.min(2 * wait, LONGEST_POLL)) {
     const admission = await store.admit(signup)
@@ -57,6 +62,17 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     }
     if (admission.is === 'still held') return { is: 'still held' }
     if (admission.is === 'spent') return { is: 'spent' }
+    if (admission.is === 'unconfirmed') {
+      if (admission.asked) announce()
+      if (confirms) return { is: 'unconfirmed' }
+      // It was asked for a confirmation before that was turned off.
+      const { contactId } = admission
+      if ((await store.confirm({ id: contactId, email: signup.email })) === 'now' && handOver === null) {
+        announce()
+        return { is: 'new', contactId }
+      }
+      continue
+    }
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
     if (inBackground !== null) {

@@ -18,7 +18,7 @@ import { within } from '../harness/within.ts'
 
 const counts: Counts = {
   at: new Date('2026-11-22T12:00:00Z'),
-  contacts: { pending: 3, listed: 1_000_000, held: 0, invited: 0 },
+  contacts: { unconfirmed: 0, pending: 3, listed: 1_000_000, held: 0, invited: 0 },
   redeemed: 0,
   held: [],
   signups: [],

@@ -55,7 +55,11 @@ describe('what the page says', () => {
       { reason: 'above-limit', count: 1_200, oldest: day, newest: day },
       { reason: 'same-mailbox', count: 34, oldest: day, newest: day },
     ] as const
-    const counts = { ...empty.counts, contacts: { listed: 3, pending: 0, held: 1_234, invited: 0 }, held }
+    const counts = {
+      ...empty.counts,
+      contacts: { unconfirmed: 0, listed: 3, pending: 0, held: 1_234, invited: 0 },
+      held,
+    }
     const reading = { ...empty, counts, telemetry: counted({ held: 1_234 }) }
     assertSays(reading, 'On the list\n3\n1,234 held, not counted here', 'Held, until you release them\n1,234')
     assertSays(
@@ -87,7 +91,7 @@ describe('what the page says', () => {
   })
 
   test('of those who are invited, and how many of them came', () => {
-    const contacts = { listed: 10, pending: 0, held: 0, invited: 1_250 }
+    const contacts = { unconfirmed: 0, listed: 10, pending: 0, held: 0, invited: 1_250 }
     const reading = { ...empty, counts: { ...empty.counts, contacts, redeemed: 31 } }
     assertSays(reading, 'On the list\n1,260\n10 listed\n1,250 invited, 31 of them came')
     assert.doesNotMatch(textOf(of(million)), /invited/)

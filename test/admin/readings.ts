@@ -23,7 +23,7 @@ export const empty = {
   freeSpace: 40_000_000_000,
   counts: {
     at: now,
-    contacts: { listed: 0, pending: 0, held: 0, invited: 0 },
+    contacts: { unconfirmed: 0, listed: 0, pending: 0, held: 0, invited: 0 },
     redeemed: 0,
     held: [],
     signups: [],
@@ -63,7 +63,7 @@ export const few: Reading = {
   ...empty,
   counts: {
     ...empty.counts,
-    contacts: { listed: 3, pending: 0, held: 0, invited: 0 },
+    contacts: { unconfirmed: 0, listed: 3, pending: 0, held: 0, invited: 0 },
     held: [],
     signups: [50, 12, 0].map(minutes => ({
       from: new Date(Math.floor(ago(minutes * MINUTE).getTime() / MINUTE) * MINUTE),
@@ -95,7 +95,7 @@ export const million: Reading = {
   freeSpace: 512_000_000,
   counts: {
     at: ago(3_000),
-    contacts: { listed: 1_233_333, pending: 1_234, held: 0, invited: 0 },
+    contacts: { unconfirmed: 0, listed: 1_233_333, pending: 1_234, held: 0, invited: 0 },
     redeemed: 0,
     held: [],
     signups: month(),

@@ -19,7 +19,7 @@ function statsIn(hours: readonly number[], source = 'hn', why = 'HTTP 503', invi
   const loops = { destination: 'loops', oldest: null, why: null }
   const counts = {
     at,
-    contacts: { pending: 2, listed: sum, held: 1_234, invited },
+    contacts: { unconfirmed: 0, pending: 2, listed: sum, held: 1_234, invited },
     redeemed: invited,
     held: [],
     signups: signups.filter(({ count }) => count > 0),

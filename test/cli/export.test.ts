@@ -40,7 +40,7 @@ async function listed(t: TestContext, contacts: readonly (readonly [string, stri
 const entry = new URL('../../bin/waitlist.js', import.meta.url)
 /** How CSV begins: with a byte order mark, for Excel. */
 const HEADING =
-  '\uFEFFid,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref,invitedAt,code,redeemedAt'
+  '\uFEFFid,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref,invitedAt,code,redeemedAt,confirmedAt'
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
 describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
@@ -64,7 +64,7 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     ]
     for (const [i, name] of names.entries()) {
       assert.ok(lines[i + 1]!.includes(`,${name},listed,`), lines[i + 1]!)
-      assert.match(lines[i + 1]!, new RegExp(`^${id},.*,listed,${time},,,,,,,,,$`))
+      assert.match(lines[i + 1]!, new RegExp(`^${id},.*,listed,${time},,,,,,,,,,$`))
     }
     assert.equal(lines.length, 1 + people.length)
   })
@@ -92,7 +92,7 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     const csv = await run(t, cwd, ['export', '--source', 'news'])
     assert.equal(csv.code, 0)
     const [, cyd, ...more] = csv.stdout.split('\r\n')
-    assert.match(cyd!, /,listed,1970-01-01T00:00:00\.000Z,news,'=1\+1,,,,"x, ""y""",,,$/)
+    assert.match(cyd!, /,listed,1970-01-01T00:00:00\.000Z,news,'=1\+1,,,,"x, ""y""",,,,$/)
     assert.deepEqual(more, [''])
     const json = await run(t, cwd, ['export', '-f', 'json', '--search', 'CYD@', '--until', '1970-01-02'])
     assert.deepEqual(JSON.parse(json.stdout).source, { utm_source: 'news', utm_medium: '=1+1', ref: 'x, "y"' })

@@ -376,12 +376,16 @@ test('the rules are those of a signup; times are in UTC unless they have an offs
   assert.equal(problem({ name: '' }), 'name is required')
   assert.equal(problem({ email: 'ada@' }), 'email must be a valid email address')
   assert.match(problem({ id: '1' }), /^id must be a UUID/)
-  assert.equal(problem({ state: 'subscribed' }), 'state must be pending, held, listed or invited')
+  assert.equal(problem({ state: 'subscribed' }), 'state must be unconfirmed, pending, held, listed or invited')
   assert.equal(problem({ state: 'held', reason: 'same-mailbox' }), 'none')
   for (const unheld of [{ state: 'held' }, { state: 'held', reason: 'spam' }, { reason: 'unverified' }]) {
     assert.match(problem(unheld), /^reason belongs to a contact that is held, and must be link-in-name, same-mailbox, /)
   }
   assert.equal(problem({ source: 'x' }), 'source must be an object')
+  const confirmedAt = '2025-01-02'
+  assert.equal(problem({ state: 'listed', confirmedAt }), 'none')
+  assert.match(problem({ state: 'listed', confirmedAt: 'soon' }), /^confirmedAt must be a time/)
+  assert.match(problem({ state: 'unconfirmed', confirmedAt }), /^confirmedAt belongs to a contact that is confirmed$/)
   const time = (createdAt: unknown) => {
     const entry = entryOf({ ...ada, createdAt }, now)
     return 'problem' in entry ? 'no' : entry.createdAt?.toISOString()

@@ -6,6 +6,7 @@ import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { operatorOf } from '../../src/app/database.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { LINKS_SECRET, linksOf } from '../../src/links/links.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { type RunSql, signup } from '../contracts/store.place.ts'
@@ -16,7 +17,7 @@ import { signUp } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
 import { endedAt, sqlOn as postgresSql } from '../harness/postgres-database.ts'
-import { runCommand as run, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { logOf, runCommand as run, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
 import { seeded, seedOf } from '../harness/seed.ts'
 import { recordingLog } from '../harness/service.ts'
@@ -259,6 +260,78 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { code, redeemedAt } = invitation!
       assert.equal(redeemedAt?.toISOString(), redeemed.get(code))
     }
+  })
+}
+
+const ASKED = 120
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`killed again and again on ${engine}, a service keeps each confirmation, and tells of each once`, {
+    skip: !isSlow && 'it waits for real leases; it runs in .ci/run',
+    timeout: 300_000,
+  }, async t => {
+    const random = seeded(seedOf(t))
+    const cwd = temporaryFolder(t)
+    const url = engine === 'sqlite' ? `sqlite:${join(cwd, 'waitlist.db')}` : await server!.database()
+    const told: string[] = []
+    const receiver = await startReceiver(t, ({ headers }) => {
+      told.push(headers['webhook-id'] as string)
+      return say({ status: 204 })
+    })
+    const base = 'https://waitlist.example.com'
+    const env = {
+      ...{ HOST: '127.0.0.1', PORT: '0', DATABASE_URL: url, RATE_LIMIT: '1000000', BASE_URL: base, CONFIRM: 'mail' },
+      // Nobody listens there: all mails wait.
+      ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'hello@example.com', MAIL_WELCOME: 'false' },
+      ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret },
+    }
+    const started = async () => {
+      const service = await runProgram(t, env, { cwd })
+      const { listening } = logOf(service).find(({ msg }) => msg === 'waitlist is ready') as { listening: string }
+      return { service, listening }
+    }
+    const settings = await readConfig({ DATABASE_URL: url })
+    assert.ok('config' in settings)
+    const operator = await operatorOf(settings.config)
+    const contacts = async () => Array.fromAsync(await operator.contacts())
+
+    const first = await started()
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    for (let i = 0; i < ASKED; i++) await signUp(first.listening, agent, `${i}@example.com`)
+    assert.equal(await first.service.end('SIGTERM'), 0)
+    const links = linksOf(base, (await operator.secret(LINKS_SECRET))!, 86_400_000)
+    const asked = (await contacts()).map(contact => ({ id: contact.id, link: links.confirm(contact) }))
+    assert.equal(asked.length, ASKED)
+
+    const confirmed = new Set<string>()
+    for (let i = 0; i < KILLS; i++) {
+      const { service, listening } = await started()
+      const left = asked.filter(({ id }) => !confirmed.has(id)).slice(0, ASKED / KILLS)
+      const pressed = left.map(async ({ id, link }) => {
+        const answer = await fetch(link.replace(base, listening), { method: 'POST' }).catch(() => null)
+        if (answer?.status === 200) confirmed.add(id)
+      })
+      const some = confirmed.size + 1 + Math.floor(random() * (left.length / 2))
+      await until(() => confirmed.size >= some)
+      await service.end('SIGKILL')
+      await Promise.all(pressed)
+      for (const { id, state, confirmedAt, event } of await contacts()) {
+        assert.equal(state === 'listed', confirmedAt !== undefined && event !== undefined)
+        if (confirmed.has(id)) assert.equal(state, 'listed')
+      }
+    }
+    t.diagnostic(`${confirmed.size} confirmations were acknowledged between the kills`)
+    const last = await started()
+    for (const { link } of asked) {
+      assert.equal((await fetch(link.replace(base, last.listening), { method: 'POST' })).status, 200)
+    }
+    // What was under way is due again when its lease ends.
+    const expected = asked.map(({ id }) => `evt_${id}`).sort()
+    await until(async () => Object.keys((await operator.backlog()).waiting).length === 0)
+    assert.equal(await last.service.end('SIGTERM'), 0)
+    assert.deepEqual([...new Set(told)].sort(), expected)
+    assert.equal((await operator.backlog()).unconfirmed, 0)
   })
 }
 

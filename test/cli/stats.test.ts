@@ -47,6 +47,7 @@ describe('waitlist stats', { concurrency: true, timeout: 60_000 }, () => {
       total: 3,
       listed: 3,
       pending: 0,
+      unconfirmed: 0,
       held: 0,
       invited: 0,
       redeemed: 0,

@@ -84,6 +84,9 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   OWNER_MAIL_INTERVAL: ['seCret', '3600', '0s', '8d'],
   MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
   INVITE_SUBJECT: ['{seCret}', '{link}', 'se\nCret', 'x'.repeat(201)],
+  CONFIRM: ['seCret', 'MAIL', 'true'],
+  CONFIRM_WITHIN: ['seCret', '7', '59m', '31d', '90m'],
+  CONFIRM_SUBJECT: ['{seCret}', '{link}', '{code}', 'se\nCret', 'x'.repeat(201)],
   INVITE_LINK: [
     'https://seCret.example/in',
     'https://{code}.seCret.example/',
@@ -153,6 +156,7 @@ describe('the configuration', () => {
       eventName: 'waitlist.joined',
       invitedEventName: 'waitlist.invited',
       trackSources: false,
+      confirm: null,
       keepDeliveries: null,
       admin: null,
       logLevel: 'info',
@@ -235,7 +239,7 @@ describe('the configuration', () => {
   test('every setting that has a rule was tried', () => {
     const anything = [
       ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
-      ...['INVITE_TEXT_FILE', 'INVITE_HTML_FILE'],
+      ...['INVITE_TEXT_FILE', 'INVITE_HTML_FILE', 'CONFIRM_TEXT_FILE', 'CONFIRM_HTML_FILE'],
       ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE', 'MESSAGES_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
@@ -347,6 +351,21 @@ describe('contradictions', () => {
       { OWNER_MAIL: 'me@example.com' },
       /^SMTP_URL is missing: mails to OWNER_MAIL need a mail server$/,
     ],
+    [
+      'confirmations without a mail server',
+      { CONFIRM: 'mail', BASE_URL: 'https://waitlist.example.com' },
+      /^SMTP_URL is missing: CONFIRM=mail needs a mail server$/,
+    ],
+    [
+      'confirmations without an address for their links',
+      { CONFIRM: 'mail', ...mailing, ...tls },
+      /^BASE_URL must be an https address with CONFIRM=mail/,
+    ],
+    [
+      'confirmations in the clear',
+      { CONFIRM: 'mail', ...mailing, BASE_URL: 'http://waitlist.example.com' },
+      /^BASE_URL must be an https address with CONFIRM=mail/,
+    ],
     ['one port for both listeners', { ADMIN_PORT: '8080' }, /^ADMIN_PORT must not be the same as PORT/],
     [
       'one name for both events',
@@ -368,6 +387,8 @@ describe('contradictions', () => {
     await configured({ ...tls, ...https })
     await configured({ ...https, COOKIE_SAME_SITE: 'none' })
     await configured({ COOKIE_SAME_SITE: 'strict' })
+    const { confirm, mail } = await configured({ ...https, ...mailing, CONFIRM: 'mail', CONFIRM_WITHIN: '2d' })
+    assert.deepEqual([confirm, mail?.tells], [{ within: 172_800_000 }, ['joined', 'invited', 'asked']])
   })
 })
 
@@ -528,7 +549,7 @@ describe('warnings', () => {
     [
       'a mail server that nothing uses',
       { ...tls, ...mailing, MAIL_WELCOME: 'false', INVITE_MAIL: 'false' },
-      [/^SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, or OWNER_MAIL\.$/],
+      [/^SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, CONFIRM to mail, or OWNER_MAIL\.$/],
     ],
     [
       'an interval without a mailbox',

@@ -38,6 +38,26 @@ export function erasureContract(name: string, make: MakeDesk): void {
       assert.equal(await operator.erase('ada@example.com'), undefined)
     })
 
+    test('who leaves by a link in a mail leaves what a removal leaves', async t => {
+      const { store, operator, sql } = await openDesk(make, t, parts)
+      const erasures = () => sql('select hash from erased order by hash')
+      await pendingNow(store, 'bob@example.com')
+      const handOver = await pendingNow(store)
+      await store.settle(handOver, joined)
+      await operator.erase('ada@example.com')
+      const removed = await erasures()
+      await pendingNow(store)
+      await sql('delete from erased')
+      const left = [await store.leave('Ada@example.com'), await store.leave('ada@example.com')]
+      assert.deepEqual(left, [true, false])
+      assert.deepEqual(await erasures(), removed)
+      const rows = await sql('select email from contact join delivery on delivery.contact = contact.number')
+      assert.deepEqual(
+        rows.map(({ email }) => email),
+        ['bob@example.com'],
+      )
+    })
+
     test('it says who was told, where attempts were made, and which are under way', async t => {
       const { store, operator, sql, time } = await openDesk(make, t, parts)
       await store.settle(await pendingNow(store), joined)

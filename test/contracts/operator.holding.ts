@@ -9,7 +9,7 @@ import { emailsOf, opened, signup } from './store.place.ts'
 /** Everybody is held. */
 const holds = { above: 0, window: 3_600_000, suspicious: false }
 const destinations = ['webhook', 'crm']
-const alone: Announcement = { eventName: 'waitlist.joined', provider: null, destinations }
+const alone: Announcement = { eventName: 'waitlist.joined', provider: null, destinations, asks: null }
 const behind: Announcement = { ...alone, provider: 'provider' }
 
 const visitors = (count: number) => Array.from({ length: count }, (_, i) => `visitor-${i}@example.com`)

@@ -123,7 +123,7 @@ export function importContract(
 
     test('announced without a provider, contacts get an event, and a delivery to each destination', async t => {
       const desk = await open(t)
-      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook', 'slack'] }
+      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook', 'slack'], asks: null }
       await desk.store.admit(signup('Ada', 'ada@example.com'))
       const entries = [entry('Ada', 'ada@example.com'), entry('Bob', 'bob@example.com', { state: 'pending' })]
       assert.deepEqual(await add(desk, entries, { announcement }), { added: 1, existing: 1, erased: 0 })
@@ -138,7 +138,7 @@ export function importContract(
 
     test('announced with a provider, contacts wait for it as a new signup does', async t => {
       const desk = await open(t)
-      const announcement = { eventName: 'joined', provider: 'provider', destinations: ['webhook'] }
+      const announcement = { eventName: 'joined', provider: 'provider', destinations: ['webhook'], asks: null }
       await add(desk, [entry('Bob', 'bob@example.com')], { announcement })
       assert.deepEqual(
         (await desk.operator.deliveries({ limit: 9 })).map(({ destination, attempts, eventId }) => [
@@ -153,7 +153,7 @@ export function importContract(
 
     test('who is held comes back held with the reason, also announced, and nobody is told', async t => {
       const desk = await open(t)
-      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook'] }
+      const announcement = { eventName: 'joined', provider: null, destinations: ['webhook'], asks: null }
       const held = { state: 'held', reason: 'domain-burst' } as const
       await add(desk, [entry('Eve', 'eve@example.com', held), entry('Bob', 'bob@example.com')], { announcement })
       await add(desk, [entry('Mal', 'mal@example.com', held)])

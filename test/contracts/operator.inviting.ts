@@ -182,7 +182,7 @@ export function invitingContract(name: string, make: MakeDesk): void {
       assert.equal(await desk.operator.addressOf(other), undefined)
       assert.equal((await store.invitation(bob!.invitation!.code))?.redeemedAt, null)
       const { contacts, redeemed } = await desk.operator.counts()
-      assert.deepEqual([contacts, redeemed], [{ pending: 0, held: 0, listed: 0, invited: 2 }, 1])
+      assert.deepEqual([contacts, redeemed], [{ unconfirmed: 0, pending: 0, held: 0, listed: 0, invited: 2 }, 1])
       assert.equal(await store.countListed(), 2)
       await desk.operator.erase('v1@example.com')
       assert.deepEqual([await store.invitation(code), await store.redeem(code)], [null, null])
@@ -219,7 +219,7 @@ export function invitingContract(name: string, make: MakeDesk): void {
       const { id, state, createdAt } = contact
       const kept = { code, at: invitation!.at, redeemedAt: redeemed!.redeemedAt! }
       const entry = { signup: signup('Visitor', contact.email), id, state, createdAt, invitation: kept }
-      const announcement = { eventName: 'waitlist.joined', ...alone }
+      const announcement = { eventName: 'waitlist.joined', ...alone, asks: null }
       const wish = { announcement, keepsMailboxes: false, dryRun: false, made() {}, ...course }
       const batches = async function* () {
         yield [entry]

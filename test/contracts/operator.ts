@@ -5,6 +5,7 @@ import type { Operator } from '../../src/stores/operator/operator.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
+import { confirmingContract } from './operator.confirming.ts'
 import { contactsContract } from './operator.contacts.ts'
 import { countingContract } from './operator.counting.ts'
 import { course, type Desk, type MakeDesk, type OpenDesk, openDesk } from './operator.desk.ts'
@@ -242,6 +243,7 @@ export function operatorContract(
       await store.settle(two!, later(DAY, false))
       await store.settle((await store.claim('crm', 1))[0]!, { is: 'delivered' })
       assert.deepEqual(await operator.backlog(), {
+        unconfirmed: 0,
         pending: 1,
         waiting: { crm: 2, webhook: 2, [provider]: 1 },
         abandoned: 1,
@@ -281,7 +283,7 @@ export function operatorContract(
     test('where there is no list it says so', async t => {
       const operator = await nowhere(t)
       const email = 'ada@example.com'
-      const announcement = { eventName: 'waitlist.joined', provider: null, destinations: [] }
+      const announcement = { eventName: 'waitlist.joined', provider: null, destinations: [], asks: null }
       for (const asked of [
         () => operator.contacts(),
         () => operator.addedLast({}, 1),
@@ -302,7 +304,7 @@ export function operatorContract(
       ]) {
         await assert.rejects(asked(), OperatorError, String(asked))
       }
-      assert.deepEqual(await operator.backlog(), { pending: 0, waiting: {}, abandoned: 0 })
+      assert.deepEqual(await operator.backlog(), { unconfirmed: 0, pending: 0, waiting: {}, abandoned: 0 })
       assert.equal(await operator.checkIntegrity(), null)
       assert.match(await operator.look(), /made at the first start/)
     })
@@ -338,6 +340,7 @@ export function operatorContract(
       assert.equal(await operator.secret('check'), made)
     })
   })
+  confirmingContract(name, make)
   contactsContract(name, make)
   countingContract(name, make)
   erasureContract(name, make)

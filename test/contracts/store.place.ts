@@ -21,6 +21,8 @@ export interface PlaceOptions {
   /** None: the store is the list. */
   readonly provider?: string | null
   readonly destinations?: readonly string[]
+  /** None: nobody is asked to confirm. */
+  readonly asks?: string | null
   readonly trackSources?: boolean
   readonly holds?: HoldRules | null
   readonly syncsKnown?: boolean

@@ -10,8 +10,10 @@ import { mail } from '../../src/destinations/mail.ts'
 import { mailWriter } from '../../src/destinations/mail-message.ts'
 import type { Letter, MailSettings } from '../../src/destinations/mail-settings.ts'
 import { type Judgement, judgeRefusal } from '../../src/destinations/smtp-reply.ts'
+import { type Links, linksOf } from '../../src/links/links.ts'
 import { escapeHtml } from '../../src/pages/html.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
+import { eventOf } from '../../src/waitlist/rules/contact.ts'
 import { assertDiscreet, assertSensible, CODE, invited, joined } from '../contracts/destination.ts'
 import { selfSigned } from '../harness/certificate.ts'
 import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
@@ -45,15 +47,23 @@ const running = new AbortController().signal
 type More = Omit<Partial<MailSettings>, 'server' | 'letters'> &
   Partial<Letter> & { readonly server?: Partial<MailSettings['server']>; readonly invitation?: Partial<Letter> }
 
-function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 'host' | 'port'>, given: More = {}) {
+const links = linksOf('https://waitlist.acme.example', 'ab'.repeat(32), 604_800_000, () => Date.UTC(2026, 10, 1))
+
+function opened(
+  t: Pick<TestContext, 'after'>,
+  { host, port }: Pick<MailServer, 'host' | 'port'>,
+  given: More = {},
+  linked: (() => Links) | null = null,
+) {
   const { subject, textFile, htmlFile, invitation, ...more } = given
   const welcome = { ...(subject && { subject }), ...(textFile && { textFile }), ...(htmlFile && { htmlFile }) }
-  const destination = mail({
+  const settings = {
     from: { name: 'Acme', address: 'hello@acme.example' },
     tells: ['joined', 'invited'],
     letters: {
       joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null, ...welcome },
       invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null, ...invitation },
+      asked: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
     },
     inviteLink: null,
     rate: 6_000,
@@ -61,7 +71,8 @@ function opened(t: Pick<TestContext, 'after'>, { host, port }: Pick<MailServer, 
     heloName: 'waitlist.acme.example',
     ...more,
     server: { host, port, secure: false, login: null, ...more.server },
-  })
+  } as const
+  const destination = mail(settings, linked)
   t.after(destination.close)
   return destination
 }
@@ -136,6 +147,28 @@ describe('what is mailed', { timeout: 60_000 }, () => {
       `<style>p { color: red }</style><p title="${written}">${written}, a&amp;b@example.com</p>`,
     )
     assert.equal(visible(told.subject), `${name} a&b@example.com {name} & Co`)
+  })
+
+  test('with links, every mail says how its reader leaves, in its head too, and one how they confirm', async t => {
+    const server = await startMailServer(t)
+    const destination = opened(t, server, {}, () => links)
+    const { contact } = joined()
+    const asked = { at: new Date(), times: 2 }
+    const events = [joined(), invited(), eventOf({ ...contact, asked }, 'asked')]
+    for (const event of events) assert.deepEqual(await destination.deliver(event, running), { is: 'delivered' })
+    const leave = links.unsubscribe(contact)
+    const confirm = links.confirm(contact)
+    for (const [i, { kind }] of events.entries()) {
+      const { headers, text, html } = await parsed(server.mails[i]!)
+      const fields = Object.fromEntries(headers.map(({ key, value }) => [key, value]))
+      // RFC 8058 §3.1: nothing but https.
+      assert.equal(fields['list-unsubscribe'], `<${leave}>`, kind)
+      assert.equal(fields['list-unsubscribe-post'], 'List-Unsubscribe=One-Click')
+      const expected = kind === 'asked' ? [confirm, leave] : [leave]
+      assert.deepEqual(text!.match(/https:\S+/g), expected)
+      assert.deepEqual([...new Set(html!.match(/https:[^"<\s]+/g))], expected)
+    }
+    assert.deepEqual(fieldsOf(server.mails[0]!), [...HEAD, 'list-unsubscribe', 'list-unsubscribe-post'].sort())
   })
 
   test('a name is not a link', async t => {
@@ -755,7 +788,7 @@ describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram
   })
 })
 
-test('both mails of ours fit a phone, say what their text says and are legible, in light and dark', {
+test('all mails of ours fit a phone, say what their text says and are legible, in light and dark', {
   skip: !isSlow && 'it takes seconds of a processor; it runs in .ci/run',
   timeout: 60_000,
 }, async t => {
@@ -767,22 +800,29 @@ test('both mails of ours fit a phone, say what their text says and are legible, 
   const mails = [
     ...names.map(name => ({ kind: 'joined', name, code: undefined }) as const),
     ...names.map(name => ({ kind: 'invited', name, code: CODE }) as const),
+    ...names.map(name => ({ kind: 'asked', name, code: undefined }) as const),
   ]
   const letter = { subject: 'Hi', textFile: null, htmlFile: null }
-  const letters = { joined: letter, invited: letter }
+  const letters = { joined: letter, invited: letter, asked: letter }
   for (const [i, { kind, name, code }] of mails.entries()) {
     const from = { name: 'Acme', address: 'hello@acme.example' }
     const inviteLink = i % 2 === 0 ? 'https://app.acme.example/?a=1&code={code}' : null
-    const write = mailWriter({ from, letters, inviteLink, service: 'Acme & Sons' })
+    const linked = kind === 'asked' || i % 2 === 0
+    const write = mailWriter({ from, letters, inviteLink, service: 'Acme & Sons' }, linked ? () => links : null)
+    const contactId = joined().contact.id
     const { html, text } = await PostalMime.parse(
-      await write({ kind, id: 'evt_1', name, email: 'ada@example.com', code }),
+      await write({ kind, id: 'evt_1', contactId, name, email: 'ada@example.com', code }),
     )
+    const shown = text!
+      .trimEnd()
+      .replace(/^Unsubscribe: .*/m, 'Unsubscribe')
+      .replace(/^.*\/confirm\?.*/m, 'Confirm this address')
     for (const colorScheme of ['light', 'dark'] as const) {
       const viewport = { width: 375, height: 667 }
       const { page, complaints, origins } = await openPage(t, browser, 'about:blank', { colorScheme, viewport })
       await page.setContent(html!)
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
-      assert.equal(await page.evaluate('document.body.innerText'), `Acme & Sons\n\n${text!.trimEnd()}`)
+      assert.equal(await page.evaluate('document.body.innerText'), `Acme & Sons\n\n${shown}`)
       await page.evaluate(axe.source)
       const { violations } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
       const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])

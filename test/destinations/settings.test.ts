@@ -16,6 +16,7 @@ import {
 } from '../../src/destinations/mail-settings.ts'
 import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
+import { type Links, linksOf } from '../../src/links/links.ts'
 import { isLoopback, isMetadata, isPrivate } from '../../src/outbound/addresses.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { EventKind } from '../../src/waitlist/rules/contact.ts'
@@ -245,6 +246,7 @@ describe('the configuration of mails', () => {
       letters: {
         joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null },
         invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null },
+        asked: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
       },
       inviteLink: null,
       rate: 60,
@@ -299,8 +301,9 @@ describe('the configuration of mails', () => {
     const result = await readConfig(set)
     assert.ok('config' in result)
     const settings = result.config.mail as MailSettings
-    const opened = (kind: EventKind, files: Partial<Letter>) =>
-      mail({ ...settings, letters: { ...settings.letters, [kind]: { ...settings.letters[kind], ...files } } })
+    const opened = (kind: EventKind, files: Partial<Letter>, links: (() => Links) | null = null) =>
+      mail({ ...settings, letters: { ...settings.letters, [kind]: { ...settings.letters[kind], ...files } } }, links)
+    const linked = () => linksOf('https://waitlist.example.com', '00', 1)
     for (const [file, why] of [
       [join(folder, 'missing'), /cannot be used: ENOENT/],
       [join(folder, 'folder'), /cannot be used: it is not a file/],
@@ -329,5 +332,23 @@ describe('the configuration of mails', () => {
       }
     }
     opened('joined', { textFile: path('good', 'x'.repeat(262_144)) })
+    const leaving = path('leaving', 'Leave: {unsubscribe}')
+    const confirming = path('confirming', 'Confirm: {link}')
+    const both = path('both', '{link} {unsubscribe}')
+    for (const [kind, file, links, why] of [
+      ['joined', leaving, null, /^MAIL_TEXT_FILE: \S+ has \{unsubscribe\}, but CONFIRM=mail is not set$/],
+      ['invited', path('plain', 'Hi {name}'), linked, /^INVITE_TEXT_FILE: \S+ lacks \{unsubscribe\}, which this mail/],
+      ['asked', leaving, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{link\}, which this mail needs with CONFIRM=mail$/],
+      ['asked', confirming, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{unsubscribe\}/],
+      ['invited', both, linked, /^INVITE_TEXT_FILE: \S+ has \{link\}, but INVITE_LINK is not set$/],
+    ] as const) {
+      assert.throws(
+        () => opened(kind, { textFile: file }, links),
+        error => error instanceof OperatorError && why.test(error.message),
+        file,
+      )
+    }
+    opened('joined', { htmlFile: leaving }, linked)
+    opened('asked', { textFile: both, htmlFile: both }, linked)
   })
 })

@@ -180,7 +180,7 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     assert.equal(bad.code, 1)
   })
 
-  test('with --mail, a wrong address or no mail server is an error', async t => {
+  test('with --mail, a wrong address, no mail server, or no confirmations where one is asked for is an error', async t => {
     const { folder, env, server } = await stage(t)
     const wrong = await run(t, env, folder, 'check', '--mail', 'a@b.c\r\nRCPT TO:<x@y.z>')
     assert.deepEqual([wrong.code, wrong.stdout], [2, ''])
@@ -189,6 +189,9 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     const { code, stderr } = await run(t, off, folder, 'check', '--mail', 'you@example.com')
     assert.equal(code, 1)
     assert.match(stderr, /SMTP_URL is not set: no mail can be sent/)
+    const asking = await run(t, env, folder, 'check', '--mail', 'you@example.com', '--confirmation')
+    assert.equal(asking.code, 1)
+    assert.match(asking.stderr, /CONFIRM=mail is not set: nobody is asked to confirm an address/)
     assert.equal(server.connections.all, 0)
   })
 })

@@ -70,7 +70,7 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
         check: async () => {},
         counts: async () => ({
           at: new Date(),
-          contacts: { pending: 0, listed: 0, held: 0, invited: 0 },
+          contacts: { unconfirmed: 0, pending: 0, listed: 0, held: 0, invited: 0 },
           redeemed: 0,
           held: [],
           signups: [],

@@ -32,6 +32,7 @@ const undocumented = new Set([
   'vary',
   'x-content-type-options',
   'x-frame-options',
+  'x-robots-tag',
 ])
 
 export interface ReceivedAnswer {

@@ -62,6 +62,7 @@ export async function openTestServer(
     documentLimiter: documentLimiter(),
     challengeLimiter: challengeLimiter(config),
     challenge: null,
+    links: null,
     accepts: null,
     signal,
     log,

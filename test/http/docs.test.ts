@@ -158,6 +158,13 @@ interface ApiDocument {
   readonly components: { readonly schemas: Record<string, Schema> }
 }
 
+const confirming = {
+  CONFIRM: 'mail',
+  BASE_URL: 'https://waitlist.example.com',
+  SMTP_URL: 'smtp://127.0.0.1:9',
+  MAIL_FROM: 'hello@example.com',
+}
+
 const forms: [accept: string, textOf: (source: string) => string, section: RegExp][] = [
   ['text/html', textOfHtml, /(?=<section class="section)/],
   ['text/markdown', textOfMarkdown, /(?=^### )/m],
@@ -166,9 +173,8 @@ const forms: [accept: string, textOf: (source: string) => string, section: RegEx
 for (const [accept, textOf, section] of forms) {
   test(`C-58: all that the OpenAPI document says about an operation is in its part of ${accept}`, async t => {
     // So that it says all that it can.
-    const { request } = await clientOf(
-      await startService(t, { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true' }),
-    )
+    const all = { TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true', ...confirming }
+    const { request } = await clientOf({ baseUrl: (await startService(t, all)).origin })
     const document = (await request('/api/openapi.json')).json as ApiDocument
     const source = (await request('/docs/api', { headers: { accept } })).text
     const { info, tags } = document
@@ -210,7 +216,7 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', async () => {
   const base = 'https://waitlist.example.com'
   const { config } = (await readConfig({})) as { config: Config }
-  const rest = { base, version: '1', accepts: null, challenge: null, languages: untranslated }
+  const rest = { base, version: '1', accepts: null, links: null, challenge: null, languages: untranslated }
   const pageOf = (service: string, description: string) =>
     docsPage(openapi({ ...config, service, description, ...rest }), base, null).html
   // A description may contain code and links to headings.

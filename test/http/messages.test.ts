@@ -182,7 +182,7 @@ describe('with the file of examples/messages', { concurrency: true, timeout: 60_
     const keys = new Set(all.map(({ told }) => told!.key))
     assert.deepEqual(
       Object.keys(sentences).filter(key => !keys.has(key as Key)),
-      ['new', 'known', 'recorded'],
+      ['new', 'known', 'recorded', 'unconfirmed', 'recordedOrAsked'],
     )
     for (const language of languages.all) {
       for (const refusal of all) {

@@ -42,7 +42,7 @@ test('C-20, C-51: a disk without room answers 500, with nothing internal and wit
 })
 
 test('C-20: a database that is full answers 500 for what is new, and the service stays up', async t => {
-  const server = await openTestServer(t, { maxPages: 26 }, env)
+  const server = await openTestServer(t, { maxPages: 28 }, env)
   const client = await clientOf(server)
   let answer = await client.signUp(signup(0), { origin })
   for (let n = 1; answer.status === 200 && n < 5_000; n++) answer = await client.signUp(signup(n), { origin })

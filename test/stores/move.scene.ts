@@ -126,6 +126,9 @@ export const contactRow = (number: number, state: 'listed' | 'pending' = 'listed
   invite_name: null,
   code: null,
   redeemed_at: null,
+  asked_at: null,
+  asks: null,
+  confirmed_at: null,
 })
 
 const deliveryRow = (number: number): Raw => ({
@@ -199,15 +202,17 @@ const person = fc.record({
   source: orNull(fc.record({ utm_source: text, ref: text })),
   providerId: orNull(text),
   mailbox: orNull(text),
-  // Listed with an event, listed as one whom the provider had before, pending, held, or invited.
-  is: fc.constantFrom('joined', 'known', 'pending', 'held', 'invited'),
+  // Listed with an event, listed as one whom the provider had before, or in another state.
+  is: fc.constantFrom('joined', 'known', 'unconfirmed', 'pending', 'held', 'invited'),
+  asked: fc.record({ asked_at: time, asks: fc.integer({ min: 1, max: 4 }) }),
+  confirmedAt: orNull(time),
   invitation: fc.record({ invited_at: time, invite_name: orNull(text), redeemed_at: orNull(time) }),
   reason: text,
   event: fc.record({ name: text, at: time }),
   deliveries: fc.uniqueArray(
     fc.record({
       destination: text,
-      event: fc.constantFrom('joined', 'invited'),
+      event: fc.constantFrom('joined', 'invited', 'asked'),
       state: fc.constantFrom('waiting', 'delivered', 'abandoned'),
       attempts,
       doubt: bit,
@@ -242,7 +247,7 @@ export const lists = fc.tuple(people, others).map(([people, { erased, secret }])
     return { ...each, number }
   })
   return {
-    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox, invitation }) => ({
+    contact: all.map(({ number, id, name, is, createdAt, providerId, event, source, reason, mailbox, ...later }) => ({
       number,
       id,
       name,
@@ -256,8 +261,10 @@ export const lists = fc.tuple(people, others).map(([people, { erased, secret }])
       source: source && JSON.stringify(source),
       reason: is === 'held' ? reason : null,
       mailbox,
-      ...(is === 'invited' ? invitation : { invited_at: null, invite_name: null, redeemed_at: null }),
+      ...(is === 'invited' ? later.invitation : { invited_at: null, invite_name: null, redeemed_at: null }),
       code: is === 'invited' ? `code ${number}` : null,
+      ...(is === 'unconfirmed' ? later.asked : { asked_at: null, asks: null }),
+      confirmed_at: is === 'unconfirmed' ? null : later.confirmedAt,
     })),
     delivery: all.flatMap(({ number, deliveries }) =>
       deliveries.map(each => {

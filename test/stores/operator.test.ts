@@ -83,7 +83,12 @@ for (const [what, make] of [
       (await checkAll(settings.config)).map(({ what, is }) => `${what}: ${is}`),
       ['database: ok', 'rate limit: ok', 'provider: ok', 'destinations: ok'],
     )
-    assert.deepEqual(await (await operatorOf(settings.config)).backlog(), { pending: 0, waiting: {}, abandoned: 0 })
+    assert.deepEqual(await (await operatorOf(settings.config)).backlog(), {
+      unconfirmed: 0,
+      pending: 0,
+      waiting: {},
+      abandoned: 0,
+    })
   })
 }
 

@@ -56,7 +56,7 @@ async function refusesEverything(store: Store): Promise<void> {
 
 describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => {
   test('a full disk refuses signups, keeps what was acknowledged, and works again when there is room', async t => {
-    const { store, path } = await openStore(t, { maxPages: 26 })
+    const { store, path } = await openStore(t, { maxPages: 28 })
     const { acknowledged, reason } = await admitUntilRefused(store, 5_000)
     assert.ok(reason instanceof StoreUnavailable)
     assert.match(reason.message, /full/)

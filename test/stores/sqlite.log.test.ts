@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, renameSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
 import { writeAheadLog } from '../../src/stores/sqlite/log.ts'
 import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
@@ -84,6 +85,30 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     renameSync(`${path}.elsewhere`, path)
     const rows = withDatabase(path, other => other.prepare('select count(*) as n from bulk').get()?.n)
     assert.equal(rows, 500)
+  })
+})
+
+test('who has left by a link is nowhere in the file and its log, as soon as nobody reads and there are commits', {
+  timeout: 60_000,
+}, async t => {
+  const { store, path } = await openStore(t, { destinations: ['mail'] })
+  const people = Array.from({ length: 300 }, (_, i) => signup('Person', `person-${i}@${'long.'.repeat(30)}example.com`))
+  await Promise.all(people.map(store.admit))
+  const there = () => {
+    const bytes = ['', '-wal'].map(ending => readFileSync(path + ending, 'latin1')).join('')
+    return people.map(({ email }) => bytes.includes(email))
+  }
+  const reader = new DatabaseSync(path, { readOnly: true })
+  t.after(() => reader.close())
+  reader.exec('begin; select count(*) from contact')
+  for (const [i, { email }] of people.entries()) {
+    if (i % 2 === 0) assert.equal(await store.leave(email), true)
+  }
+  reader.exec('rollback')
+  const expected = people.map((_, i) => i % 2 === 1)
+  await until(async () => {
+    await store.claim('mail', 1)
+    return isDeepStrictEqual(there(), expected)
   })
 })
 

@@ -19,6 +19,7 @@ const surroundings = {
   eventName: 'waitlist.joined',
   destinations: ['webhook'],
   provider: 'provider',
+  asks: null,
   trackSources: false,
   holds: null,
   syncsKnown: false,
@@ -58,10 +59,14 @@ describe('with a million rows', () => {
     for (const provider of ['provider', null]) {
       const statements = await prepared(async () => {
         stepping(file.database, { ...surroundings, provider })
-        const { prune, fillMailboxes, secret } = upkeepOn(sqliteSql(file.database), () => new Date())
+        const upkeep = upkeepOn(sqliteSql(file.database), surroundings, () => new Date())
+        const { prune, fillMailboxes, secret, confirm, expire } = upkeep
         assert.equal((await prune(0, 0, 10)).deleted, provider === null ? 0 : 1)
         assert.equal((await fillMailboxes(0, 10)).filled, provider === null ? 0 : 1)
         await secret('check')
+        assert.equal(await confirm({ id: 'nobody', email: 'a@gmail.com' }), null)
+        assert.equal(await expire(0, 10), 0)
+        admitting(file.database, { ...surroundings, provider, asks: 'mail' })
         admitting(file.database, { ...surroundings, provider })
         admitting(file.database, { ...surroundings, provider, trackSources: true })
         admitting(file.database, {

@@ -229,7 +229,7 @@ describe('watching the store', () => {
     const late: string[][] = []
     const counts = {
       at,
-      contacts: { pending: 0, listed: 0, held: 0, invited: 0 },
+      contacts: { unconfirmed: 0, pending: 0, listed: 0, held: 0, invited: 0 },
       redeemed: 0,
       held: [],
       signups: [],
@@ -317,7 +317,7 @@ describe('the news that signups are held', () => {
           const [oldest, newest] = [new Date(Math.min(...times)), new Date(Math.max(...times))]
           return times.length === 0 ? [] : [{ reason, count: times.length, oldest, newest }]
         })
-        const contacts = { listed: 0, pending: 0, held: rows.length, invited: 0 }
+        const contacts = { unconfirmed: 0, listed: 0, pending: 0, held: rows.length, invited: 0 }
         return { at: new Date(now), contacts, redeemed: 0, held, signups: [], sources: [], sourced: 0, deliveries: [] }
       },
       async acquireInterval(name: string, distance: number) {

@@ -7,7 +7,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 const none = {
-  contacts: { pending: 1, listed: 2, held: 0, invited: 0 },
+  contacts: { unconfirmed: 0, pending: 1, listed: 2, held: 0, invited: 0 },
   redeemed: 0,
   held: [],
   sources: [],

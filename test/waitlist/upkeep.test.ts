@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { Filled, Pruned } from '../../src/waitlist/ports/upkeep.ts'
+import { expiring } from '../../src/waitlist/upkeep/expire.ts'
 import { fillingMailboxes } from '../../src/waitlist/upkeep/fill-mailboxes.ts'
 import { pruning } from '../../src/waitlist/upkeep/prune.ts'
 import { until } from '../harness/program.ts'
@@ -147,5 +148,53 @@ describe('deleting deliveries that ended long ago', () => {
     await once()
     assert.equal(store.asked.length, 3)
     assert.deepEqual(levels(), ['warn', 'info'])
+  })
+})
+
+describe('deleting contacts that did not confirm in time', () => {
+  /** So many of them; `clock` is called before each step. */
+  function expires(count: number, { isOurTurn = true, clock = (): number => 0, rest = 1 } = {}) {
+    const asked: (readonly [within: number, most: number])[] = []
+    let left = count
+    const store = {
+      acquireInterval: async () => isOurTurn,
+      async expire(within: number, most: number): Promise<number> {
+        asked.push([within, most])
+        const gone = Math.min(left, most)
+        left -= gone
+        return gone
+      },
+    }
+    const { log, lines } = keptLog()
+    const { once, start, stop } = expiring({ store, within: 7 * DAY, log, rest, clock, monotonic: () => 0 })
+    return { once, start, stop, asked, lines }
+  }
+
+  test('whoever has the turn deletes all of them, some at a time, and the log says how many', async () => {
+    const { once, asked, lines } = expires(500)
+    assert.equal(await once(), 1)
+    assert.ok(asked.length > 1 && asked.every(([within, most]) => within === 7 * DAY && most <= 500))
+    assert.match(JSON.stringify(lines), /"contacts":500/)
+  })
+
+  test('another instance has the turn: nobody is looked at', async () => {
+    const { once, asked } = expires(500, { isOurTurn: false })
+    assert.equal(await once(), 0)
+    assert.deepEqual(asked, [])
+  })
+
+  test('a clock that leaps ends the turn', async () => {
+    let looks = 0
+    const { once, asked } = expires(500, { clock: () => (looks++ < 2 ? 0 : DAY) })
+    await once()
+    assert.equal(asked.length, 1)
+  })
+
+  test('a stop does not wait for the rest', async () => {
+    const { start, stop, asked } = expires(5_000, { rest: 60_000 })
+    start()
+    await until(() => asked.length > 0)
+    await stop(0)
+    assert.equal(asked.length, 1)
   })
 })

@@ -9,7 +9,7 @@ import {
   sourceParameters,
 } from '../../waitlist/rules/contact.ts'
 import { type Problem, parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
-import { invitationColumns, withoutApostrophe } from '../formats.ts'
+import { laterColumns, withoutApostrophe } from '../formats.ts'
 import type { CsvRecord, JsonLine } from './records.ts'
 
 /** What is wrong with a line. */
@@ -64,6 +64,7 @@ function givenIn(fields: readonly string[], columns: Columns, isOurs: boolean): 
     invitedAt: text('invitedAt'),
     code: text('code'),
     redeemedAt: text('redeemedAt'),
+    confirmedAt: text('confirmedAt'),
   }
 }
 
@@ -79,6 +80,7 @@ export interface Given {
   readonly invitedAt?: unknown
   readonly code?: unknown
   readonly redeemedAt?: unknown
+  readonly confirmedAt?: unknown
 }
 
 /** UUIDv7 (RFC 9562 §5.7) as we write it. */
@@ -102,6 +104,11 @@ export function entryOf(given: Given, now: number): Entry | Problem {
   if (Number.isNaN(time)) return { problem: `createdAt ${A_TIME}` }
   const invitation = invitationOf(given, now)
   if (invitation !== undefined && 'problem' in invitation) return invitation
+  const confirmed = pastTimeOf(given.confirmedAt, now)
+  if (Number.isNaN(confirmed)) return { problem: `confirmedAt ${A_TIME}` }
+  if (confirmed !== undefined && state === 'unconfirmed') {
+    return { problem: 'confirmedAt belongs to a contact that is confirmed' }
+  }
   if (!isAbsent(source) && typeof source !== 'object') return { problem: 'source must be an object' }
   return {
     signup,
@@ -111,6 +118,7 @@ export function entryOf(given: Given, now: number): Entry | Problem {
     createdAt: time === undefined ? undefined : new Date(time),
     source: sourceOf((source ?? {}) as object),
     invitation,
+    confirmedAt: confirmed === undefined ? undefined : new Date(confirmed),
   }
 }
 
@@ -165,10 +173,10 @@ function sourceOf(given: object): Entry['source'] {
 
 /** What `--map` can name. */
 const mappable = ['name', 'email', 'createdAt', ...sourceParameters] as const
-/** Our own export begins with these columns; those of the source and of the invitation may follow. */
+/** Our own export begins with these columns; those of the source and of what came later may follow. */
 const ours = ['id', 'name', 'email', 'state', 'createdAt'] as const
 
-export type Member = (typeof mappable)[number] | (typeof ours)[number] | (typeof invitationColumns)[number]
+export type Member = (typeof mappable)[number] | (typeof ours)[number] | (typeof laterColumns)[number]
 
 /** Where the members are found: numbers of columns, whose texts are joined by a space. */
 export type Columns = Readonly<Partial<Record<Member, readonly number[]>>>
@@ -180,7 +188,7 @@ export interface Unclear {
 
 /** The columns of our own export; undefined: it is the file of another tool. */
 export function ownColumns(heading: readonly string[]): Columns | undefined {
-  const known: readonly string[] = [...ours, ...sourceParameters, ...invitationColumns]
+  const known: readonly string[] = [...ours, ...sourceParameters, ...laterColumns]
   const isOurs = ours.every((name, i) => heading[i] === name) && heading.every(name => known.includes(name))
   if (!isOurs || new Set(heading).size < heading.length) return undefined
   return Object.fromEntries(heading.map((name, i) => [name, [i]]))

@@ -15,17 +15,19 @@ import {
   healthReport,
   linkset,
   recordedResult,
+  recordedResultOrAsked,
   type SelfDescription,
   SOLUTION_EXAMPLE,
   selfDescription,
   signupRequest,
   signupRequestWith,
   signupResult,
+  signupResultOrAsked,
   signupResultOrHeld,
 } from './schemas.ts'
 
 /** What the document is made from. */
-export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 'accepts'> {
+export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 'accepts' | 'links'> {
   /** The public origin, without a slash at the end. */
   readonly base: string
   readonly challenge: Pick<Challenge, 'member' | 'title' | 'widget' | 'issue'> | null
@@ -45,7 +47,10 @@ export function openapi(installation: Installation) {
   // A signup whose challenge cannot be verified is held. Only a verifier elsewhere can be away.
   const holdsSignups = challenge?.issue === null || (holds !== null && (holds.above !== null || holds.suspicious))
   const request = solution === null ? signupRequest : signupRequestWith(solution)
-  const result = !disclosesMembership ? recordedResult : holdsSignups ? signupResultOrHeld : signupResult
+  const asks = installation.confirm !== null
+  const recorded = asks ? recordedResultOrAsked : recordedResult
+  const told = asks ? signupResultOrAsked : holdsSignups ? signupResultOrHeld : signupResult
+  const result = disclosesMembership ? told : recorded
   const tags = installation.messagesFile === null ? null : installation.languages.all.map(({ tag }) => tag)
   const parameters = [
     ...(solution === null ? [] : [solutionField(solution)]),
@@ -63,7 +68,7 @@ export function openapi(installation: Installation) {
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. Apart from this documentation, requests and answers are JSON; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description: `${description}\n\nA small JSON API without authentication. ${installation.links === null ? 'Apart from this documentation' : 'Apart from this documentation and the pages behind links in mails'}, requests and answers are JSON; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: `${base}${paths.docs}` },
@@ -73,6 +78,9 @@ export function openapi(installation: Installation) {
     tags: [
       { name: 'Waitlist', description: 'Joining the waitlist.' },
       { name: 'Health', description: 'Whether the service can take signups.' },
+      ...(installation.links === null
+        ? []
+        : [{ name: 'Links', description: 'The pages for people that the links in mails lead to.' }]),
       { name: 'Discovery', description: 'Descriptions of this API for programs and people.' },
     ],
     externalDocs: { description: 'The documentation for people', url: `${base}${paths.docs}` },
@@ -83,8 +91,14 @@ export function openapi(installation: Installation) {
           tags: ['Waitlist'],
           summary: 'Join the waitlist',
           description:
-            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\nSending the same address again is safe: ' +
-            (disclosesMembership ? 'the answer says `alreadyExisted: true`' : 'the answer is the same') +
+            'Adds a person to the waitlist. A `200` means that the signup is stored durably.\n\n' +
+            (asks
+              ? 'A new address is sent a mail with a link, and is on the waitlist once its reader has confirmed it.\n\n'
+              : '') +
+            'Sending the same address again is safe: ' +
+            (disclosesMembership
+              ? `the answer says \`alreadyExisted: true\`${asks ? ' once it is confirmed' : ''}`
+              : 'the answer is the same') +
             ', nothing changes, and no automation starts.\n\n' +
             `Each client has a quota of ${limit} ${limit === 1 ? 'attempt' : 'attempts'}, refilled evenly over ${window} seconds. Every attempt counts, even one with a mistake in it, unless it is answered with 429. ` +
             'An error names only the first problem of a request.' +
@@ -101,9 +115,7 @@ export function openapi(installation: Installation) {
             200: {
               description: !disclosesMembership
                 ? 'The signup is recorded.'
-                : holdsSignups
-                  ? 'The address is on the waitlist, or the signup is held: stored, until the operator lets it in.'
-                  : 'The address is on the waitlist.',
+                : `The address is on the waitlist${asks ? ', or waits for its confirmation' : ''}${holdsSignups ? ', or the signup is held: stored, until the operator lets it in' : ''}.`,
               headers: {
                 'Cache-Control': noStore,
                 'Set-Cookie': header(
@@ -117,13 +129,13 @@ export function openapi(installation: Installation) {
                 'SignupResult',
                 disclosesMembership
                   ? {
-                      new: { summary: 'A new address', value: signupResult.examples[0] },
+                      new: { summary: 'A new address', value: told.examples[0] },
                       known: { summary: 'An address that is already listed', value: signupResult.examples[1] },
                       ...(holdsSignups && {
                         held: { summary: 'A new address whose signup is held', value: signupResultOrHeld.examples[2] },
                       }),
                     }
-                  : { recorded: { summary: 'Any address', value: recordedResult.examples[0] } },
+                  : { recorded: { summary: 'Any address', value: recorded.examples[0] } },
               ),
             },
             400: error(
@@ -212,6 +224,7 @@ export function openapi(installation: Installation) {
         },
       },
       ...(issuesChallenges && { [paths.challenge]: challengeCall() }),
+      ...(installation.links !== null && linkCalls()),
       [paths.catalog]: discovery(
         'getApiCatalog',
         'Find this API',
@@ -280,6 +293,66 @@ export function openapi(installation: Installation) {
           '4XX': anyError,
           500: failed,
         },
+      },
+    }
+  }
+
+  function linkCalls() {
+    const page = (description: string, headers: Record<string, object> = {}) => ({
+      description,
+      headers: { 'Cache-Control': noStore, ...(tags !== null && languageChosen(tags)), ...headers },
+      content: { 'text/html': { schema: { type: 'string', description: 'An HTML page.' } } },
+    })
+    const expired = { 410: page('The link has expired, or the contact was deleted.') }
+    const again = { 'Retry-After': retryAfter('Seconds until the link may be used again.', 1) }
+    const call = (operationId: string, summary: string, description: string, success: string, more: object) => ({
+      operationId,
+      tags: ['Links'],
+      summary,
+      description,
+      parameters: [tokenField, ...(tags === null ? [] : [languageField(tags)])],
+      responses: {
+        200: page(success),
+        404: page('The link is not valid.'),
+        ...more,
+        429: page('The link, or this client without a valid one, was used too often.', again),
+        '4XX': anyError,
+        500: page('The service is temporarily unavailable. The link stays good.'),
+      },
+    })
+    const followed = 'It changes nothing, so that programs which follow the links in mails change nothing.'
+    return {
+      [paths.confirm]: {
+        get: call(
+          'showConfirmation',
+          'Ask for a confirmation',
+          `A page with a button that sends the same address with \`POST\`. ${followed}`,
+          'The page.',
+          expired,
+        ),
+        post: call(
+          'confirm',
+          'Confirm an address',
+          'The contact goes on as a new one does. It may be sent again. A body is ignored.',
+          'The address is confirmed.',
+          expired,
+        ),
+      },
+      [paths.unsubscribe]: {
+        get: call(
+          'showUnsubscription',
+          'Ask whether to unsubscribe',
+          `A page with a button that sends the same address with \`POST\`. ${followed}`,
+          'The page.',
+          {},
+        ),
+        post: call(
+          'unsubscribe',
+          'Unsubscribe',
+          'Deletes the contact. It may be sent again. Mail programs send it in one click (RFC 8058); a body is ignored.',
+          'The contact is deleted.',
+          {},
+        ),
       },
     }
   }
@@ -366,6 +439,14 @@ const languageField = (tags: readonly string[]) => ({
   description: 'The languages that the visitor reads, as browsers send them (RFC 9110 §12.5.4).',
   schema: { type: 'string', maxLength: HEADER_BYTES, examples: [`${tags.at(-1)}, en;q=0.5`] },
 })
+
+const tokenField = {
+  name: 'token',
+  in: 'query' as const,
+  required: true,
+  description: 'What the link in the mail has.',
+  schema: { type: 'string', maxLength: HEADER_BYTES, examples: ['AZgdTzwAfE6dCj8cK01ebw'] },
+}
 
 /** Of an answer in one of several languages. */
 const languageChosen = (tags: readonly string[]) => ({

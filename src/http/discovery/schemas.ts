@@ -1,6 +1,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import { EMAIL_MAX, EMAIL_PATTERN, INVISIBLE, NAME_MAX, SPACE } from '../../waitlist/rules/signup.ts'
+import { sentences } from '../messages/sentences.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 
 /**
@@ -123,12 +124,38 @@ export const signupResultOrHeld = {
   ],
 } as const satisfies JSONSchema
 
+/** The same where a new address must be confirmed first. */
+export const signupResultOrAsked = {
+  ...signupResultOrHeld,
+  properties: {
+    ...signupResultOrHeld.properties,
+    contactId: {
+      ...signupResult.properties.contactId,
+      description: 'Identifies a contact that is on the list by this signup. Absent otherwise; never null.',
+    },
+    automationTriggered: {
+      ...signupResult.properties.automationTriggered,
+      description: 'Whether this signup started the automation. A new address starts it when it is confirmed.',
+    },
+  },
+  examples: [
+    { success: true, message: sentences.unconfirmed, alreadyExisted: false, automationTriggered: false },
+    ...signupResult.examples.slice(1),
+  ],
+} as const satisfies JSONSchema
+
 /** The same where membership is not disclosed. */
 export const recordedResult = {
   type: 'object',
   description: 'The signup is durably stored. The answer does not say whether the address was on the list before.',
   properties: { success: signupResult.properties.success, message: signupResult.properties.message },
   examples: [{ success: true, message: 'Your signup is recorded.' }],
+} as const satisfies JSONSchema
+
+/** The same where that depends on a confirmation. */
+export const recordedResultOrAsked = {
+  ...recordedResult,
+  examples: [{ success: true, message: sentences.recordedOrAsked }],
 } as const satisfies JSONSchema
 
 const link = (description: string) =>

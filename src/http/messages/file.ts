@@ -3,10 +3,11 @@ import { readFileSync, statSync } from 'node:fs'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import { ofForm } from './form.ts'
 import type { Translation, Translations } from './languages.ts'
+import { ofLinks } from './links.ts'
 import { sentences } from './sentences.ts'
 
-/** Every key that a language may have, with what it is in English: those of the service, and those of the form. */
-export const translatable: Translation = { ...sentences, ...ofForm }
+/** Every key that a language may have, with what it is in English: those of the service, of the form, and of links in mails. */
+export const translatable: Translation = { ...sentences, ...ofForm, ...ofLinks }
 
 /** Bytes of the file. */
 const LARGEST = 1024 * 1024

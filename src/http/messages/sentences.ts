@@ -10,6 +10,8 @@ export const sentences = {
   new: 'You are on the waitlist.',
   known: 'You are already on the waitlist.',
   recorded: 'Your signup is recorded.',
+  unconfirmed: 'Please confirm the mail that we have sent you.',
+  recordedOrAsked: 'Your signup is recorded. If you receive a mail from us, please confirm it.',
   ...problems,
   domainNotAccepted: 'this email domain is not accepted',
   addressNotAccepted: 'the email provider does not accept this address',

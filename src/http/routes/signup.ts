@@ -40,7 +40,7 @@ const overloaded = new StoreUnavailable('more signups arrive than can be stored 
  * they are set, its domain and the challenge.
  */
 export function signupRoute(
-  { quota, cookie, trackSources, disclosesMembership }: HttpSettings,
+  { quota, cookie, trackSources, disclosesMembership, confirm }: HttpSettings,
   { store, join, limiter, accepts, telemetry, clientOf, prove, corsFields, failed, languages }: SignupParts,
 ) {
   const admit = admissionControl(store.isBehind)
@@ -52,13 +52,19 @@ export function signupRoute(
       const all = fieldList({ ...fields, ...is.fields })
       return (resultOf: (message: string) => object) => jsonAnswer(200, all, resultOf(sentence))
     }
-    const told = { new: telling('new'), recorded: telling('recorded'), known: telling('known') }
+    const told = {
+      new: telling('new'),
+      recorded: telling('recorded'),
+      unconfirmed: telling('unconfirmed'),
+      known: telling('known'),
+    }
+    const toAnybody = confirm === null ? told.recorded : telling('recordedOrAsked')
     const accepted = (joined: Accepted) => told[messages[joined.is]](message => resultOf(joined, message))
     return {
       accepted,
       alreadyListed: accepted({ is: 'known' }),
       /** What everybody hears if membership is not disclosed. */
-      anybody: told.recorded(message => ({ success: true, message })),
+      anybody: toAnybody(message => ({ success: true, message })),
     }
   }
   const answers = new Map(languages.all.map(language => [language, answersIn(language)]))
@@ -122,13 +128,14 @@ function queryOf(url = ''): string {
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
-type Accepted = Extract<Joined, { is: 'new' | 'held' | 'still held' | 'known' }>
+type Accepted = Extract<Joined, { is: 'new' | 'held' | 'still held' | 'unconfirmed' | 'known' }>
 
 /** What each is told. */
 const messages = {
   new: 'new',
   held: 'recorded',
   'still held': 'recorded',
+  unconfirmed: 'unconfirmed',
   known: 'known',
 } as const satisfies Record<Accepted['is'], Key>
 

@@ -28,8 +28,7 @@ const no = (refusal: Refusal): JsonBody => ({ refusal })
 export function readJson(request: IncomingMessage, response: ServerResponse): JsonBody | Promise<JsonBody> {
   const { headers } = request
   const length = headers['content-length']
-  // RFC 9112 §6.3
-  if (length === undefined ? headers['transfer-encoding'] === undefined : Number(length) === 0) return no(emptyBody)
+  if (isEmpty(headers)) return no(emptyBody)
   const refusal = whyNotRead(headers)
   const isTooLarge = Number(length) > BODY_LIMIT
   if (isTooLarge || (length !== undefined && refusal !== null)) {
@@ -41,7 +40,29 @@ export function readJson(request: IncomingMessage, response: ServerResponse): Js
   // RFC 9110 §10.1.1: the client is told to continue only after all header fields have been accepted.
   if (headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
 
-  return receive(request, response, refusal)
+  return receive(request, response, refusal, parse)
+}
+
+/**
+ * Reads a request body that says nothing to its end, and keeps none of it. Null: it was read, whatever it is. The bounds are
+ * those of a signup's.
+ */
+export async function skipBody(request: IncomingMessage, response: ServerResponse): Promise<Refusal | null> {
+  const { headers } = request
+  if (isEmpty(headers)) return null
+  if (Number(headers['content-length']) > BODY_LIMIT) {
+    closeAfter(response)
+    return tooLarge
+  }
+  if (headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
+  const body = await receive(request, response, null, () => ({ object: {} }))
+  return 'refusal' in body ? body.refusal : null
+}
+
+/** RFC 9112 §6.3. Such a request has no stream that would end (`optimizeEmptyRequests`). */
+function isEmpty(headers: IncomingMessage['headers']): boolean {
+  const length = headers['content-length']
+  return length === undefined ? headers['transfer-encoding'] === undefined : Number(length) === 0
 }
 
 function parse(bytes: Buffer): JsonBody {
@@ -76,7 +97,12 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /** Reads the content. With a `refusal`, any content at all is refused with it. */
-function receive(request: IncomingMessage, response: ServerResponse, refusal: Refusal | null): Promise<JsonBody> {
+function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: Refusal | null,
+  read: (bytes: Buffer) => JsonBody,
+): Promise<JsonBody> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
     let size = 0
@@ -98,7 +124,7 @@ function receive(request: IncomingMessage, response: ServerResponse, refusal: Re
       else chunks.push(chunk)
     }
     const end = () => {
-      if (!isOver) finish(parse(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+      if (!isOver) finish(read(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     }
     request
       .on('data', take)

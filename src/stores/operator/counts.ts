@@ -6,7 +6,8 @@ import type { Dialect, Sql } from '../sql.ts'
 /** One statement, so that it is of one moment. Where most are listed, an index counts them faster than a look at each. */
 const LISTED =
   "select (select count(*) from contact) - (select count(*) from contact where state = 'pending')" +
-  " - (select count(*) from contact where state = 'held') as listed"
+  " - (select count(*) from contact where state = 'held')" +
+  " - (select count(*) from contact where state = 'unconfirmed') as listed"
 
 export async function countListed(sql: Sql): Promise<number> {
   const [row] = await sql.all<{ listed: number }>(LISTED)
@@ -43,6 +44,7 @@ function reachAt(now: number): Reach {
 
 const TOTALS =
   "select (select count(*) from contact) as total, (select count(*) from contact where state = 'pending') as pending," +
+  " (select count(*) from contact where state = 'unconfirmed') as unconfirmed," +
   ' (select count(*) from contact where code is not null) as invited,' +
   ' (select count(*) from contact where redeemed_at is not null) as redeemed'
 
@@ -50,7 +52,7 @@ const TOTALS =
 const spans = ({ spanOf, fenced }: Dialect) => `
 select minute, count(*) as count from (
   select case when created_at < $2 then ${spanOf('created_at', QUARTER / MINUTE)} else ${spanOf('created_at', 1)} end as minute
-  from contact where created_at >= $1 and created_at < $3 and state <> 'held' ${fenced}
+  from contact where created_at >= $1 and created_at < $3 and state not in ('held', 'unconfirmed') ${fenced}
 ) as each group by minute order by minute`
 
 /** Where nobody is held it costs nothing. */
@@ -62,7 +64,7 @@ const HELD =
 const sources = ({ json }: Dialect) => `
 with written as (
   select cast(source as text) as source, count(*) as count from contact
-  where source is not null and state <> 'held' group by 1
+  where source is not null and state not in ('held', 'unconfirmed') group by 1
 ), labelled as (
   select substr(${SOURCE_LABEL}, 1, ${LONGEST_TEXT}) as label, sum(count) as count
   from (select ${json('source')} as source, count from written) as contact group by 1
@@ -107,8 +109,8 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
   const { now } = moment!
   const { since, minutes, until } = reachAt(now)
   const reach = [since, minutes, until].map(time => new Date(time))
-  const [totals] = await sql.all<Record<'total' | 'pending' | 'invited' | 'redeemed', number>>(TOTALS)
-  const { total, pending, invited, redeemed } = totals!
+  const [totals] = await sql.all<Record<'total' | 'unconfirmed' | 'pending' | 'invited' | 'redeemed', number>>(TOTALS)
+  const { total, unconfirmed, pending, invited, redeemed } = totals!
   const signups = await sql.all<{ minute: number; count: number }>(spans(dialect), reach)
   const reasons = await sql.all<{ reason: HoldReason; count: number; oldest: number; newest: number }>(HELD)
   const labels = await sql.all<{ source: string; count: number; sourced: number }>(sources(dialect))
@@ -116,7 +118,7 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
   const held = reasons.reduce((sum, { count }) => sum + count, 0)
   return {
     at: new Date(now),
-    contacts: { pending, held, listed: total - pending - held - invited, invited },
+    contacts: { unconfirmed, pending, held, listed: total - unconfirmed - pending - held - invited, invited },
     redeemed,
     held: reasons.map(({ reason, count, oldest, newest }) => ({
       reason,

@@ -32,6 +32,7 @@ export interface Replay {
 /** What is not completed. */
 export interface Backlog {
   /** Contacts. */
+  readonly unconfirmed: number
   readonly pending: number
   /** How many deliveries wait, by destination. */
   readonly waiting: Readonly<Record<string, number>>
@@ -138,11 +139,12 @@ async function renewAbandoned(sql: Sql, destination: string | null, progress: Pr
   return { replayed, underWay: [], unknown: [] }
 }
 
-const NO_BACKLOG: Backlog = { pending: 0, waiting: {}, abandoned: 0 }
+const NO_BACKLOG: Backlog = { unconfirmed: 0, pending: 0, waiting: {}, abandoned: 0 }
 
 async function backlog(sql: Sql): Promise<Backlog> {
-  const [counts] = await sql.all<Pick<Backlog, 'pending' | 'abandoned'>>(
-    "select (select count(*) from contact where state = 'pending') as pending," +
+  const [counts] = await sql.all<Omit<Backlog, 'waiting'>>(
+    "select (select count(*) from contact where state = 'unconfirmed') as unconfirmed," +
+      " (select count(*) from contact where state = 'pending') as pending," +
       " (select count(*) from delivery where state = 'abandoned') as abandoned",
   )
   const waiting = await sql.all<{ destination: string; count: number }>(

@@ -51,10 +51,17 @@ export const erasure = (engine: Engine) => ({
    */
   async erase(email: string): Promise<Traces | undefined> {
     const traces = await lend(engine, 'writing', sql => erase(sql, email))
+    if (traces === null)
+      throw new OperatorError(
+        'The connection was lost before the answer came; the contact is not on the list any more.',
+      )
     if (traces !== undefined) await engine.emptyLog()
     return traces
   },
 })
+
+/** Erases the contact with this address, in the same way. False: it is not on the list. */
+export const leave = async (sql: Sql, email: string): Promise<boolean> => (await erase(sql, email)) !== undefined
 
 async function find(sql: Sql, email: string): Promise<{ number: number; traces: Traces } | undefined> {
   const { now, after } = sql.dialect
@@ -73,7 +80,8 @@ async function find(sql: Sql, email: string): Promise<{ number: number; traces: 
   return { number, traces: tracesOf({ state, createdAt: new Date(created_at) }, rows) }
 }
 
-const erase = (sql: Sql, email: string): Promise<Traces | undefined> =>
+/** Null: an earlier try may have done it, whose answer was lost. */
+const erase = (sql: Sql, email: string): Promise<Traces | null | undefined> =>
   sql.transaction(
     async (sql, again) => {
       const { now, later, forUpdate } = sql.dialect
@@ -85,12 +93,7 @@ const erase = (sql: Sql, email: string): Promise<Traces | undefined> =>
       )
       await sql.all(`select number from contact where email_key = $1 ${forUpdate}`, [key])
       const found = await find(sql, email)
-      if (found === undefined) {
-        if (!again) return undefined
-        throw new OperatorError(
-          'The connection was lost before the answer came; the contact is not on the list any more.',
-        )
-      }
+      if (found === undefined) return again ? null : undefined
       await sql.all('insert into secret (name, value) values ($1, $2) on conflict do nothing', [ERASURE, newSecret()])
       // Not before the signup, even if the clock was set back since.
       await sql.all(

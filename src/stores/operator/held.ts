@@ -1,6 +1,6 @@
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
-import { type Announcement, addDeliveries, initialState } from './announcement.ts'
+import { type Announcement, goOn } from './announcement.ts'
 import { conditionsOf } from './contacts.ts'
 import { type Candidates, type Course, decide, stillIn } from './decide.ts'
 
@@ -37,7 +37,7 @@ export const holding = (engine: Engine) => ({
       decide(engine, sql, which, course, {
         ...ofHeld,
         look: engine.requireRoom,
-        change: (sql, numbers) => release(sql, numbers, announcement),
+        change: (sql, numbers) => goOn(sql, 'held', numbers, announcement),
       }),
     ),
   /** Deletes them. Nobody counts as erased, so the same addresses may sign up again. */
@@ -69,20 +69,6 @@ async function countHeld(sql: Sql, which: HeldFilter): Promise<HeldCounts> {
     domains: domains.map(({ domain, count }) => ({ domain, count })),
     hours: hours.map(({ from, count }) => ({ from: new Date(from), count })).reverse(),
   }
-}
-
-/** Stores them like new signups. */
-async function release(sql: Sql, numbers: string, announcement: Announcement): Promise<number> {
-  const { now, among } = sql.dialect
-  const { state, eventName, destinations } = initialState({ state: 'listed' }, announcement)
-  const released = await sql.all<{ number: number }>(
-    `update contact set state = $2, reason = null, event_name = $3,` +
-      ` event_at = case when cast($3 as text) is not null then ${now} end` +
-      ` where ${among('number', stillIn('held', sql))} returning number`,
-    [numbers, state, eventName],
-  )
-  if (released.length > 0) await addDeliveries(sql, released, 'joined', destinations)
-  return released.length
 }
 
 async function discard(sql: Sql, numbers: string): Promise<number> {

@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import type { ContactState, HoldReason, Invitation, Source } from '../../waitlist/rules/contact.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
-import { IN_PLACE, tables } from '../rows.ts'
+import { tables } from '../rows.ts'
 import { type Engine, inSteps, lend, once, type Pace, type Sql } from '../sql.ts'
-import { type Announcement, initialState } from './announcement.ts'
+import { type Announcement, addDeliveries, initialState } from './announcement.ts'
 import { erasedAt } from './erasure.ts'
 
 /** One contact to be, from a file. */
@@ -21,6 +21,8 @@ export interface Entry {
   readonly source?: Source | undefined
   /** Of those that are invited, and only of those. */
   readonly invitation?: Omit<Invitation, 'name'> | undefined
+  /** Absent: it never had to be, or is unconfirmed. */
+  readonly confirmedAt?: Date | undefined
 }
 
 export interface ImportWish {
@@ -93,36 +95,32 @@ async function fatesOf(sql: Sql, batch: readonly Entry[]): Promise<readonly Fate
 
 /** The numbers grow in the order of the entries. */
 async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise<readonly Fate[]> {
-  const { now, table, among, elements, contactNumber } = sql.dialect
+  const { now, table, contactNumber } = sql.dialect
   const fates = await fatesOf(sql, batch)
   const firsts = new Map<string, Entry>()
   for (const [i, entry] of batch.entries()) {
     if (fates[i] === 'added' && !firsts.has(keyOf(entry))) firsts.set(keyOf(entry), entry)
   }
-  const { eventName, destinations } = initialState({ state: 'listed' }, wish.announcement)
-  const isNew = "state not in ('held', 'invited')"
-  const isTold = `${isNew} and cast($2 as text) is not null`
+  const { eventName, event, destinations } = initialState({ state: 'listed' }, wish.announcement)
+  const isTold = `state not in ('held', 'invited') and cast($2 as text) is not null`
   // What the entries say, and the event.
-  const { number, provider_id, event_name, event_at, invite_name, created_at, ...given } = tables.contact
+  const { number, provider_id, event_name, event_at, invite_name, created_at, asked_at, asks, ...given } =
+    tables.contact
   const columns = Object.keys(given).join(', ')
   const [numbered, itsNumber] = contactNumber === null ? ['', ''] : ['number, ', `${contactNumber('ord')}, `]
-  const added = await sql.all<{ number: number; email_key: string }>(
-    `insert into contact (${numbered}${columns}, created_at, event_name, event_at)` +
+  const added = await sql.all<{ number: number; email_key: string; state: ContactState }>(
+    `insert into contact (${numbered}${columns}, created_at, event_name, event_at, asked_at, asks)` +
       ` select ${itsNumber}${columns}, coalesce(created_at, ${now}),` +
-      ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end` +
+      ` case when ${isTold} then $2 end, case when ${isTold} then ${now} end,` +
+      // Unless it is announced, no mail is sent: the time is that from which a confirmation is waited for.
+      ` case when state = 'unconfirmed' then ${now} end, case when state = 'unconfirmed' then 1 end` +
       ` from ${table('$1', { ...given, created_at })} as entry where true order by ord` +
       // The address, or a code that a file has twice.
-      ' on conflict do nothing returning number, email_key',
+      ' on conflict do nothing returning number, email_key, state',
     [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
   )
-  if (destinations.length > 0) {
-    await sql.all(
-      'insert into delivery (contact, destination, due_at)' +
-        ` select number, destination.value, ${now} from contact cross join (${elements('$2', 'text')}) as destination` +
-        ` where ${among('number', elements('$1', 'whole'))} and ${isNew} order by number ${IN_PLACE}`,
-      [JSON.stringify(added.map(({ number }) => number)), JSON.stringify(destinations)],
-    )
-  }
+  const told = added.filter(({ state }) => state !== 'held' && state !== 'invited')
+  if (destinations.length > 0) await addDeliveries(sql, told, event, destinations)
   const isAdded = new Set(added.map(({ email_key }) => email_key))
   return batch.map((entry, i) =>
     fates[i] === 'added' && !(firsts.get(keyOf(entry)) === entry && isAdded.has(keyOf(entry))) ? 'existing' : fates[i]!,
@@ -130,13 +128,14 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
 }
 
 function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
-  const { id, signup, createdAt, source, reason, invitation } = entry
+  const { id, signup, createdAt, source, reason, invitation, confirmedAt } = entry
+  const { state } = initialState(entry, announcement)
   return {
     id: id ?? randomUUIDv7(),
     name: signup.name,
     email: signup.email,
     email_key: keyOf(entry),
-    state: initialState(entry, announcement).state,
+    state,
     reason: reason ?? null,
     created_at: createdAt?.getTime() ?? null,
     source: source === undefined ? null : JSON.stringify(source),
@@ -144,6 +143,7 @@ function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Reco
     invited_at: invitation?.at.getTime() ?? null,
     code: invitation?.code ?? null,
     redeemed_at: invitation?.redeemedAt?.getTime() ?? null,
+    confirmed_at: state === 'unconfirmed' ? null : (confirmedAt?.getTime() ?? null),
   }
 }
 

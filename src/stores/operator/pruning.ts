@@ -41,8 +41,8 @@ interface PruneStep {
 
 /**
  * Looks at the next deliveries, and deletes, or only counts, those that have ended: not the hand-over of somebody who is
- * pending, which is not at its end even if it was abandoned. If the answer is lost and it is tried again, what was deleted
- * before is not counted.
+ * pending, nor the mail to somebody who is unconfirmed, which are not at their end even if they were abandoned. If the answer
+ * is lost and it is tried again, what was deleted before is not counted.
  */
 export async function pruneStep(
   sql: Sql,
@@ -52,7 +52,7 @@ export async function pruneStep(
   const hasEnded =
     `delivery.state ${byHand ? "<> 'waiting'" : "= 'delivered'"}` +
     ` and settled_at < ${sql.dialect.after(time, 'cast($2 as double precision)')}` +
-    " and (select contact.state from contact where contact.number = delivery.contact) is distinct from 'pending'"
+    " and not exists (select 1 from contact where contact.number = delivery.contact and contact.state in ('pending', 'unconfirmed'))"
   // Apart from the change, since it needs no lock.
   const page = await sql.all<{ number: number; ended: boolean | number | null }>(
     `select number, ${hasEnded} as ended from delivery where number > $3 order by number limit $4`,

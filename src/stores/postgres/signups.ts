@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { type Delivery, LEASE } from '../../waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import type { ContactState, HoldReason } from '../../waitlist/rules/contact.ts'
+import { ASKED_DISTANCE, ASKED_MOST, type ContactState, type HoldReason } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import type { Entry } from '../gate.ts'
@@ -15,19 +15,24 @@ import { DURABLE, NOW } from './sql.ts'
  * One statement for a batch. It inserts in the order of the addresses, since two batches that lock the same addresses in
  * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
-const admitting = (state: 'listed' | 'pending', { trackSources, holds }: Kept) => {
-  /** What is only stored where it is wanted. The parameters begin with $8. */
+const admitting = (state: 'listed' | 'pending' | 'unconfirmed', { trackSources, holds }: Kept) => {
+  /** What is only stored where it is wanted. */
   const more = [
     ...(trackSources ? [{ column: 'source', type: 'json' }] : []),
     ...(holds === null ? [] : ['reason', 'mailbox'].map(column => ({ column, type: 'text' }))),
   ]
-  const moreParameters = more.map(({ type }, i) => `, $${i + 8}::${type}[]`).join('')
+  const first = state === 'unconfirmed' ? 7 : 8
+  const moreParameters = more.map(({ type }, i) => `, $${i + first}::${type}[]`).join('')
   const moreColumns = more.map(({ column }) => `, ${column}`).join('')
 
   const unlessHeld = (value: string) => (holds === null ? value : `case when reason is null then ${value} end`)
   const stateOfEach = holds === null ? `'${state}'` : `case when reason is null then '${state}' else 'held' end`
-  const eventColumns = state === 'listed' ? ', event_name, event_at' : ''
-  const event = state === 'listed' ? `, ${unlessHeld('$6')}, ${unlessHeld(NOW)}` : ''
+  const eventColumns = { listed: ', event_name, event_at', pending: '', unconfirmed: ', asked_at, asks' }[state]
+  const event = {
+    listed: `, ${unlessHeld('$6')}, ${unlessHeld(NOW)}`,
+    pending: '',
+    unconfirmed: `, ${unlessHeld(NOW)}, ${unlessHeld('1')}`,
+  }[state]
   return `
 with input as (
   select * from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]${moreParameters})
@@ -65,6 +70,13 @@ const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
 )
 select id, created_at, state${REASON(kept)}, leased.number as delivery from ${ADDED(kept)} left join leased on token = id`
 
+/** Adds unconfirmed contacts, with the deliveries that ask them for a confirmation. */
+const admitUnconfirmed = (kept: Kept) => `${admitting('unconfirmed', kept)}, asked as (
+  insert into delivery (contact, destination, event, due_at)
+  select number, $6, 'asked', created_at from added${LET_IN(kept)} ${IN_PLACE}
+)
+select id, state${REASON(kept)} from ${ADDED(kept)}`
+
 /** The contacts of addresses that were not added just now. */
 const KNOWN = `
 select contact.number, id, email_key, contact.state, reason, created_at, delivery.number as delivery from contact
@@ -86,6 +98,27 @@ with handovers as (
   from waiting where contact.number = waiting.number returning contact.number, true as joined
 ), ${listing('listed', '$4')}, ${DURABLE}
 select number from listed, durable`
+
+/**
+ * Asks contacts again to confirm their address. Locked in the same order as by settlements: deliveries first. A clock that
+ * was set back does not keep anybody from a mail for longer.
+ */
+const ASK_AGAIN = `
+with mails as (
+  select number from delivery where contact = any($2::bigint[]) and destination = $3 and event = 'asked' order by number for update
+), due as (
+  select number from contact where number = any($2::bigint[]) and state = 'unconfirmed' and asks < ${ASKED_MOST}
+    and abs(extract(epoch from ${NOW} - asked_at)) * 1000 >= ${ASKED_DISTANCE} and (select count(*) from mails) >= 0
+    and not exists (select from delivery
+      where contact = contact.number and destination = $3 and event = 'asked' and delivery.state = 'waiting')
+  order by number for update
+), again as (
+  update contact set asked_at = ${NOW}, asks = asks + 1 from due where contact.number = due.number returning contact.number
+), asked as (
+  insert into delivery (contact, destination, event, due_at)
+  select number, $3, 'asked', ${NOW} from again order by number ${IN_PLACE}
+), ${DURABLE}
+select number from again, durable`
 
 /** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
@@ -132,6 +165,7 @@ interface Options extends Kept {
   readonly eventName: string
   readonly destinations: readonly string[]
   readonly provider: string | null
+  readonly asks: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
   leased(delivery: Delivery, since: Moment): Delivery
@@ -147,8 +181,8 @@ const END_TRIAL = 'rollback to savepoint trial; commit'
 
 /** The signups of a PostgreSQL store. */
 export function postgresSignups(database: Postgres, options: Options) {
-  const { eventName, destinations, provider, trackSources, holds, syncsKnown, now, leased, lost } = options
-  const text = (provider === null ? admitListed : admitPending)(options)
+  const { eventName, destinations, provider, asks, trackSources, holds, syncsKnown, now, leased, lost } = options
+  const text = (asks !== null ? admitUnconfirmed : provider === null ? admitListed : admitPending)(options)
   const gate = holds === null ? null : gating<Item>({ rules: holds, syncsKnown, now })
 
   /** Records a batch. */
@@ -207,16 +241,24 @@ export function postgresSignups(database: Postgres, options: Options) {
     const left: Item[] = []
     /** Who waits for a provider that is no longer configured, by the contact's number: the first of each address. */
     const waiting = new Map<number, Item>()
+    const unconfirmed = new Map<Item, Known>()
     for (const item of items) {
       const row = known.get(item.key)
       if (row === undefined) left.push(item)
       // An earlier try whose answer was lost has added it.
       else if (row.id === item.id) answers.set(item, addedNow(item, row))
+      else if (row.state === 'unconfirmed') unconfirmed.set(item, row)
       else if (row.state === 'held') answers.set(item, { is: 'still held' })
       else if (row.state === 'listed' || row.state === 'invited') answers.set(item, { is: 'already listed' })
       else if (provider !== null) answers.set(item, { is: 'still pending', contact: row.number })
       else if (waiting.has(row.number)) left.push(item)
       else waiting.set(row.number, item)
+    }
+    if (unconfirmed.size > 0 || (syncsKnown && asks !== null)) {
+      const asked = await askAgain([...unconfirmed.values()].map(({ number }) => number))
+      for (const [item, { number, id: contactId }] of unconfirmed) {
+        answers.set(item, { is: 'unconfirmed', contactId, asked: asked.has(number) })
+      }
     }
     if (waiting.size === 0) return left
     const listed = await list([...waiting.keys()])
@@ -266,7 +308,7 @@ export function postgresSignups(database: Postgres, options: Options) {
       items.map(({ signup }) => signup.name),
       items.map(({ signup }) => signup.email),
       items.map(({ key }) => key),
-      ...(provider === null ? [eventName, destinations] : [provider, LEASE]),
+      ...(asks !== null ? [asks] : provider === null ? [eventName, destinations] : [provider, LEASE]),
     ]
     if (trackSources) {
       values.push(items.map(({ signup: { source } }) => (source === undefined ? null : JSON.stringify(source))))
@@ -285,11 +327,19 @@ export function postgresSignups(database: Postgres, options: Options) {
     { created_at, delivery, reason }: Added,
   ): Admission {
     if (reason != null) return { is: 'held now', reason }
+    if (asks !== null) return { is: 'unconfirmed', contactId: id, asked: true }
     if (provider === null) return { is: 'listed now', contactId: id }
     const known = { id, name, email, state: 'pending', createdAt: new Date(created_at!) } as const
     const contact = source === undefined ? known : { ...known, source }
     const handOver = { number: delivery!, token: id, contact, event: 'joined', attempts: 0, doubt: false } as const
     return { is: 'pending now', delivery: leased(handOver, since) }
+  }
+
+  /** Asks those of them again who may be, and returns who they are. */
+  async function askAgain(numbers: readonly number[]): Promise<ReadonlySet<number>> {
+    if (asks === null) return new Set()
+    const rows = await database.run<{ number: number }>(ASK_AGAIN, [now(), numbers, asks])
+    return new Set(rows.map(({ number }) => number))
   }
 
   /** Lists these contacts, and returns which of them were listed just now. */

@@ -24,6 +24,8 @@ export interface PostgresStoreOptions {
   readonly destinations?: readonly string[]
   /** The provider that confirms a contact before it is listed; null: there is none. */
   readonly provider?: string | null
+  /** The destination that asks new contacts to confirm their address before all else; null: nobody has to. */
+  readonly asks?: string | null
   /** Whether the sources of signups are kept. */
   readonly trackSources?: boolean
   /** Whom the store holds; null: no signup is held, and none has a proof. */
@@ -53,15 +55,15 @@ const PAUSE = 500
  * @throws {OperatorError} when the database cannot be reached or used as it is.
  */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { eventName, destinations = [], provider = null, clock, bounds } = options
+  const { eventName, destinations = [], provider = null, asks = null, clock, bounds } = options
   const now = () => (clock === undefined ? null : new Date(clock()))
   const database = await opened(options)
   const common = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...common, bounds })
   const { claim, settle, claimDigest, settleDigest, acquireInterval, leased, lost } = outbox
-  const upkeep = upkeepOn(postgresSql(database), now)
+  const upkeep = upkeepOn(postgresSql(database), { eventName, destinations, provider, asks }, now)
   const { trackSources = false, holds = null, syncsKnown = false } = options
-  const { admit, trial } = postgresSignups(database, { ...common, trackSources, holds, syncsKnown, leased, lost })
+  const { admit, trial } = postgresSignups(database, { ...common, asks, trackSources, holds, syncsKnown, leased, lost })
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,

@@ -20,6 +20,11 @@ export interface WriteAheadLog {
    */
   release(): boolean
   /**
+   * To be called after a commit, once something was erased, until it is true: then the log has no copy of that either. What it
+   * does, and how often, is that of `release`, but commits wait for a short rest only.
+   */
+  empty(): boolean
+  /**
    * Resolves when no other connection of ours is left, so that the one that is closed last removes the log. Rejects when it
    * is not whole.
    */
@@ -32,6 +37,9 @@ export interface WriteAheadLog {
  * reads for long, the log stays below 100 MB.
  */
 const LONGEST = 8_000
+
+/** Pages that commits may wait for when the log is emptied. */
+const SHORT = 1_000
 
 /** Milliseconds between two attempts to release the space of the log, and between two warnings of its length. */
 const RELEASE_EVERY = 1_000
@@ -112,6 +120,26 @@ export function writeAheadLog(
     helper = { thread, ended: new Promise(resolve => thread.on('exit', resolve)) }
   }
 
+  /** `most`: pages that are brought into the database here. */
+  function truncated(most: number): boolean {
+    if (!mayRelease()) return false
+    const { log, checkpointed } = state()
+    if (log - checkpointed >= most && !helpless) {
+      if (!helping) help()
+      return false
+    }
+    // This waits for readers if it may, and for them the signups would wait.
+    database.exec('pragma busy_timeout = 0')
+    try {
+      return truncate.get()?.busy === 0
+    } catch (error) {
+      if (!disk.isFull(error)) throw error
+      return false
+    } finally {
+      database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}`)
+    }
+  }
+
   /** `pages`: the length of the log. `most`: the length that is not worth a warning. */
   function watch(pages: number, most: number): void {
     if (pages > most && mayWarn()) {
@@ -140,24 +168,10 @@ export function writeAheadLog(
       else if (log - checkpointed > 4 * longest) checkpoint()
     },
     release() {
-      if (!mayRelease()) return false
-      const { log, checkpointed } = state()
-      watch(log, longest)
-      if (log - checkpointed >= longest && !helpless) {
-        if (!helping) help()
-        return false
-      }
-      // This waits for readers if it may, and for them the signups would wait.
-      database.exec('pragma busy_timeout = 0')
-      try {
-        return truncate.get()?.busy === 0
-      } catch (error) {
-        if (!disk.isFull(error)) throw error
-        return false
-      } finally {
-        database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}`)
-      }
+      watch(state().log, longest)
+      return truncated(longest)
     },
+    empty: () => truncated(SHORT),
     async close() {
       helper?.thread.postMessage('close')
       await helper?.ended

@@ -230,7 +230,7 @@ export function stepping(
         return acquireInterval(step, now)
       case 'upkeep':
         return callOn(
-          upkeepOn(sql, () => new Date(now)),
+          upkeepOn(sql, options, () => new Date(now)),
           step.call,
         )
     }

@@ -37,6 +37,7 @@ const settings: readonly (readonly [name: string, value: string | number, reads:
   ['synchronous', 'FULL', 2], // a commit returns when the log is synced: an acknowledged signup survives power loss
   ['foreign_keys', 'ON', 1],
   ['trusted_schema', 'OFF', 0],
+  ['secure_delete', 'ON', 1], // what is deleted is overwritten, and not only left out
   ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
   ['cache_size', -4_096, -4_096], // KiB: enough for the inner pages of the indexes on a million contacts
   ['wal_autocheckpoint', 0, 0], // log.ts does it, apart from the commits

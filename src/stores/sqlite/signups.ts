@@ -2,7 +2,14 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { LEASE } from '../../waitlist/ports/outbox.ts'
 import type { Admission } from '../../waitlist/ports/signups.ts'
-import { type Contact, type ContactState, type Source, sourceParameters } from '../../waitlist/rules/contact.ts'
+import {
+  ASKED_DISTANCE,
+  ASKED_MOST,
+  type Contact,
+  type ContactState,
+  type Source,
+  sourceParameters,
+} from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { credentialsOf } from '../gate.ts'
@@ -18,6 +25,8 @@ export interface SignupOptions {
   readonly destinations: readonly string[]
   /** The provider that confirms a contact before it is listed; null: there is none. */
   readonly provider: string | null
+  /** The destination that asks new contacts to confirm their address before all else; null: nobody has to. */
+  readonly asks: string | null
   /** Whether the sources of signups are kept. */
   readonly trackSources: boolean
   /** Null: no signup is held, and none has a proof. */
@@ -49,14 +58,43 @@ export function listing(database: DatabaseSync, { eventName, destinations }: Sig
   }
 }
 
+interface Unlisted {
+  readonly number: number
+  readonly id: string
+  readonly state: ContactState
+}
+
+/** Asks contacts that are unconfirmed to confirm their address, by a delivery to `asks`. */
+function asking(database: DatabaseSync, asks: string) {
+  const insert = database.prepare(
+    `insert into delivery (contact, destination, event, due_at) values (?, ?, 'asked', ?) ${IN_PLACE}`,
+  )
+  // A clock that was set back does not keep anybody from a mail for longer.
+  const count = database.prepare(
+    `update contact set asked_at = ?1, asks = asks + 1 where number = ?2 and asks < ${ASKED_MOST}` +
+      ` and abs(?1 - asked_at) >= ${ASKED_DISTANCE} and not exists (select 1 from delivery` +
+      " where contact = ?2 and destination = ?3 and event = 'asked' and state = 'waiting')",
+  )
+  return {
+    first: (contact: number, now: number) => void insert.run(contact, asks, now),
+    /** Whether it was asked again. */
+    again(contact: number, now: number): boolean {
+      if (count.run(now, contact, asks).changes === 0) return false
+      insert.run(contact, asks, now)
+      return true
+    },
+  }
+}
+
 /** What is stored of a signup. */
 type Given = Pick<Signup, 'name' | 'email' | 'source' | 'proof' | 'unverified'>
 
 /** Prepares the statements, and returns the function that admits a batch inside an open transaction. */
 export function admitting(database: DatabaseSync, options: SignupOptions) {
-  const { provider, eventName, destinations, trackSources, holds } = options
+  const { provider, eventName, destinations, asks, trackSources, holds } = options
   const columns = [
     ...['number', 'id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
+    ...(asks === null ? [] : ['asked_at', 'asks']),
     ...(trackSources ? ['source'] : []),
     ...(holds === null ? [] : ['reason', 'mailbox']),
   ]
@@ -70,8 +108,9 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
   )
   const unlisted = database.prepare(
-    "select number, id, state from contact where email_key = ? and state in ('pending', 'held')",
+    "select number, id, state from contact where email_key = ? and state in ('unconfirmed', 'pending', 'held')",
   )
+  const ask = asks === null ? null : asking(database, asks)
   const announce = announcing(database, destinations)
   const list = listing(database, options)
   const gate = holds === null ? null : gating(database, holds)
@@ -81,9 +120,12 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
 
   /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
   function known(key: string, now: number): Admission {
-    const row = unlisted.get(key) as { number: number; id: string; state: ContactState } | undefined
+    const row = unlisted.get(key) as Unlisted | undefined
     if (row === undefined) return { is: 'already listed' }
     if (row.state === 'held') return { is: 'still held' }
+    if (row.state === 'unconfirmed') {
+      return { is: 'unconfirmed', contactId: row.id, asked: ask?.again(row.number, now) ?? false }
+    }
     if (provider !== null) return { is: 'still pending', contact: row.number }
     list(row.number, true, undefined, now)
     return { is: 'listed now', contactId: row.id }
@@ -95,7 +137,9 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     const entry = isTrial ? undefined : gate?.entryOf(name, email, credentialsOf({ email, proof, unverified }), now)
     if (entry === 'spent') return { is: 'spent' }
     const { reason = null, mailbox = null } = entry ?? {}
-    const state = reason !== null ? 'held' : provider === null ? 'listed' : 'pending'
+    const letIn = asks !== null ? 'unconfirmed' : provider === null ? 'listed' : 'pending'
+    const state = reason === null ? letIn : 'held'
+    const isAsked = state === 'unconfirmed'
     const { changes } = insert.run(
       number + 1,
       id,
@@ -106,12 +150,17 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
       state,
       state === 'listed' ? eventName : null,
       state === 'listed' ? now : null,
+      ...(asks === null ? [] : [isAsked ? now : null, isAsked ? 1 : null]),
       ...(trackSources ? [source === undefined ? null : JSON.stringify(source)] : []),
       ...(gate === null ? [] : [reason, mailbox]),
     )
     if (changes === 0) return known(key, now)
     number++
     if (reason !== null) return { is: 'held now', reason }
+    if (ask !== null) {
+      ask.first(number, now)
+      return { is: 'unconfirmed', contactId: id, asked: true }
+    }
     if (provider === null) {
       announce(number, now)
       return { is: 'listed now', contactId: id }

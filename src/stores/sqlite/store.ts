@@ -19,6 +19,7 @@ const AHEAD = { batches: 16, items: 24 }
 export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
   readonly destinations?: readonly string[]
   readonly provider?: string | null
+  readonly asks?: string | null
   readonly trackSources?: boolean
   readonly holds?: HoldRules | null
   readonly syncsKnown?: boolean
@@ -42,6 +43,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     clock = Date.now,
     log,
     provider = null,
+    asks = null,
     trackSources = false,
     holds = null,
     syncsKnown = false,
@@ -49,7 +51,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     ...rest
   } = options
   const defaults = { minimumFree: MINIMUM_FREE, destinations: [] }
-  const thread = await startThread({ ...defaults, provider, trackSources, holds, syncsKnown, ...rest }, log)
+  const thread = await startThread({ ...defaults, provider, asks, trackSources, holds, syncsKnown, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
     const reply = await thread.ask({ do: 'step', steps, now: clock() })
@@ -105,7 +107,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   function count<Answer>(what: 'countListed' | 'counts'): Promise<Answer> {
     if (options.path === ':memory:') return upkeep(what)
     if (closed !== undefined) return Promise.reject(new StoreUnavailable('the store is closed'))
-    const count = countIn<Answer>(options.path, [what], clock())
+    const count = countIn<Answer>(options.path, what, clock())
     counted = Promise.allSettled([counted, count])
     return count
   }
@@ -134,6 +136,9 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     secret: name => upkeep('secret', name),
     invitation: code => upkeep('invitation', code),
     redeem: code => upkeep('redeem', code),
+    confirm: contact => upkeep('confirm', contact),
+    leave: email => upkeep('leave', email),
+    expire: (within, most) => upkeep('expire', within, most),
     countListed: () => count('countListed'),
     counts: oneAtATime(() => count('counts')),
     failure: thread.failure,

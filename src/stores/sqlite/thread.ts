@@ -3,7 +3,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import type { UpkeepCall } from '../upkeep.ts'
 import type { CounterData } from './counter.ts'
 import type { LogLine, Reply, Request, SqliteOptions } from './worker.ts'
 
@@ -89,8 +88,8 @@ export async function startThread(options: SqliteOptions, log: Log | undefined):
  * Counts in the file at `path`, in a thread of its own: among millions it takes a second, for which the thread that writes
  * would let signups wait.
  */
-export function countIn<Answer>(path: string, call: UpkeepCall, now: number): Promise<Answer> {
-  const data: CounterData = { path, call, now }
+export function countIn<Answer>(path: string, what: CounterData['what'], now: number): Promise<Answer> {
+  const data: CounterData = { path, what, now }
   // The same extension as this file: .ts in the repository, .js in the package.
   const worker = threadOf(new URL(`./counter${extname(import.meta.url)}`, import.meta.url), data)
   let result: { readonly answer: Answer } | undefined

@@ -81,12 +81,20 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
   const log = disk && writeAheadLog(database, file.path, disk, news)
 
+  let logHoldsErased = false
+
   async function carryOut(request: Request): Promise<Reply> {
     switch (request.do) {
       case 'admit':
         return { is: 'admitted', admissions: admit(request.signups, request.now), ended: null }
       case 'step':
-        return { is: 'stepped', results: await inTurn(request.steps, each => step(each, request.now)) }
+        return {
+          is: 'stepped',
+          results: await inTurn(request.steps, each => {
+            if (each.do === 'upkeep' && ['leave', 'expire'].includes(each.call[0])) logHoldsErased = true
+            return step(each, request.now)
+          }),
+        }
       case 'try':
         trial(request.now)
         return { is: 'done' }
@@ -158,6 +166,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
           last.ended = { took, items: admitted.reduce((sum, { admissions }) => sum + admissions.length, 0) }
         }
         log?.shorten()
+        if (logHoldsErased && log?.empty() !== false) logHoldsErased = false
         return replies
       } catch (error) {
         const reply = judge(error)

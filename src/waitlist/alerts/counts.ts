@@ -9,8 +9,8 @@ export interface Counts {
   /** Those that are held, the most frequent reason first. */
   readonly held: readonly HeldCount[]
   /**
-   * Contacts on the list, so without those that are held, by when they signed up: minutes of the last two hours, quarters
-   * of an hour of the last 32 days before. In ascending order; what is empty is left out.
+   * Contacts on the list, so without those that are held or unconfirmed, by when they signed up: minutes of the last two
+   * hours, quarters of an hour of the last 32 days before. In ascending order; what is empty is left out.
    */
   readonly signups: readonly Span[]
   /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most; none without a label. */
@@ -66,8 +66,9 @@ export interface Stats {
   readonly invited: number
   /** Of those who are invited. */
   readonly redeemed: number
-  /** Contacts that are held: they are not among the others. */
+  /** Contacts that are held, and those that did not confirm their address yet: they are not among the others. */
   readonly held: number
+  readonly unconfirmed: number
   /** Signups since midnight. */
   readonly today: number
   /** Signups of today and the six days before. */

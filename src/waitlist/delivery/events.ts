@@ -35,7 +35,11 @@ export function events({ destination, now = Date.now, ...parts }: EventsParts): 
     longestPause: LONGEST_PAUSE,
     // Clocks may differ, so the age could come out negative.
     mayRepeat: ({ contact, event }) => Math.max(0, now() - eventOf(contact, event).at.getTime()) < repeatable,
-    tell: ({ contact, event }, signal, mayBegin) => destination.deliver(eventOf(contact, event), signal, mayBegin),
+    // Its link would lead nowhere.
+    tell: ({ contact, event }, signal, mayBegin) =>
+      event === 'asked' && !destination.events.includes(event)
+        ? Promise.resolve({ is: 'refused', why: 'confirmations were turned off' })
+        : destination.deliver(eventOf(contact, event), signal, mayBegin),
     judge(result) {
       if (result.is === 'delivered') return result
       return { is: 'abandoned', why: result.why }

@@ -10,7 +10,10 @@ export type DeliveryResult =
   | { readonly is: 'refused'; readonly why: string }
   | Failure
 
-/** Who is notified that a contact joined or was invited: the provider's automation, a webhook, a mail to the contact. */
+/**
+ * Who is notified that a contact joined or was invited: the provider's automation, a webhook, a mail to the contact, which
+ * may also ask for a confirmation.
+ */
 export interface Destination {
   readonly name: string
 

@@ -12,7 +12,7 @@ export interface Leased {
 
 /** One contact for one destination: to be handed over to it, or with an event for it. */
 export interface Delivery extends Leased {
-  /** Pending in a hand-over; otherwise it has the event. */
+  /** Pending in a hand-over; otherwise it has the event, or is unconfirmed and to be asked. */
   readonly contact: Contact
   /** A hand-over is a part of joining. */
   readonly event: EventKind

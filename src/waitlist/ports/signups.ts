@@ -1,5 +1,6 @@
 import type { HoldReason } from '../rules/contact.ts'
 import type { Signup } from '../rules/signup.ts'
+import type { Confirmations } from './confirmations.ts'
 import type { Invitations } from './invitations.ts'
 import type { Delivery, Outbox } from './outbox.ts'
 import type { Upkeep } from './upkeep.ts'
@@ -15,6 +16,12 @@ export type Admission =
   | { readonly is: 'held now'; readonly reason: HoldReason }
   /** Recorded and held earlier. */
   | { readonly is: 'still held' }
+  /**
+   * Recorded, now or earlier: it goes no further until it is confirmed. `asked`: a mail that asks for it is stored now, in
+   * the same step: for a new signup, and again at most three times, once in ten minutes, unless the last one waits yet.
+   * `contactId` is the store's own id.
+   */
+  | { readonly is: 'unconfirmed'; readonly contactId: string; readonly asked: boolean }
   /** Its proof was used for another address, so it was not looked at. */
   | { readonly is: 'spent' }
   /** Recorded earlier; its hand-over has not ended. `contact` is the argument for `claim`. */
@@ -27,9 +34,9 @@ export type Admission =
 export interface Signups {
   /**
    * Records a signup in one atomic step and resolves only when that step is synced to disk. Without a provider, the
-   * contact is stored with its event and deliveries; with one, as pending, with its hand-over. Of any number of
-   * simultaneous signups with the same address (compared without ASCII case) exactly one is `listed now` or `pending
-   * now`, and its name and spelling are kept.
+   * contact is stored with its event and deliveries; with one, as pending, with its hand-over; where addresses are confirmed
+   * first, as unconfirmed, with the mail that asks for it. Of any number of simultaneous signups with the same address
+   * (compared without ASCII case) exactly one is stored, and its name and spelling are kept.
    */
   admit(signup: Signup): Promise<Admission>
 
@@ -51,7 +58,7 @@ export class StoreUnavailable extends Error {
 }
 
 /** Keeps contacts and their deliveries. */
-export interface Store extends Signups, Outbox, Upkeep, Invitations {
+export interface Store extends Signups, Outbox, Upkeep, Invitations, Confirmations {
   /** Resolves if writes can no longer be trusted. The process must then end; a restart recovers. */
   readonly failure: Promise<Error>
 

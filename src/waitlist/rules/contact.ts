@@ -1,10 +1,11 @@
 /** The words of the glossary in docs/engineering/glossary.md as types. */
 
 /**
- * `pending`: recorded here, the provider has not confirmed it. `held`: recorded, and kept back until the operator
- * releases it. `listed`: on the list. Without a provider a contact is `listed` at once. `invited`: on the list, and let in.
+ * `unconfirmed`: recorded, and asked to confirm the address before all else. `pending`: recorded here, the provider has not
+ * confirmed it. `held`: recorded, and kept back until the operator releases it. `listed`: on the list. Without a provider a
+ * contact is `listed` at once. `invited`: on the list, and let in.
  */
-export const contactStates = ['pending', 'held', 'listed', 'invited'] as const
+export const contactStates = ['unconfirmed', 'pending', 'held', 'listed', 'invited'] as const
 export type ContactState = (typeof contactStates)[number]
 
 /**
@@ -32,6 +33,10 @@ export interface Contact {
   readonly reason?: HoldReason | undefined
   /** When the signup was recorded. */
   readonly createdAt: Date
+  /** How a mail asked for a confirmation: of those who are unconfirmed, and only of those. */
+  readonly asked?: Asked | undefined
+  /** When the address was confirmed by its link; absent: it never had to be. */
+  readonly confirmedAt?: Date | undefined
   /** Where the signup came from; absent if that is not known. */
   readonly source?: Source | undefined
   /** The provider's id for this contact, if it gave one. */
@@ -50,6 +55,19 @@ export type Source = { readonly [Parameter in (typeof sourceParameters)[number]]
 
 /** What a source is counted and found by; null: it names neither. */
 export const sourceLabel = (source: Source | undefined): string | null => source?.utm_source ?? source?.ref ?? null
+
+/** Mails that ask a contact to confirm its address. */
+export interface Asked {
+  /** When the last one was stored to be sent. */
+  readonly at: Date
+  /** How many of them there are: 1..`ASKED_MOST`. */
+  readonly times: number
+}
+
+/** Mails to one address that is not confirmed: one, and three when the signup is repeated. */
+export const ASKED_MOST = 4
+/** Milliseconds between two of them. */
+export const ASKED_DISTANCE = 600_000
 
 export interface ContactEvent {
   /** The name that automations know it by, such as `waitlist.joined`. */
@@ -76,33 +94,44 @@ const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
 /** Whether a text could be the code of an invitation. */
 export const isCode = (text: string): boolean => CODE.test(text)
 
-/** What can happen to a contact, once each. */
-export const eventKinds = ['joined', 'invited'] as const
+/** What can happen to a contact, once each, that others are told of. */
+export const newsKinds = ['joined', 'invited'] as const
+export type NewsKind = (typeof newsKinds)[number]
+
+/** What a contact can be told itself: of these, and that it was `asked` to confirm its address. */
+export const eventKinds = [...newsKinds, 'asked'] as const
 export type EventKind = (typeof eventKinds)[number]
 
-/** A contact's event, as sent to destinations. */
+/** What destinations are told of a contact. */
 export interface WaitlistEvent extends ContactEvent {
   readonly kind: EventKind
-  /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
+  /**
+   * The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`, and one more
+   * if it was asked to confirm. Each time it is asked has another one.
+   */
   readonly id: string
   readonly contact: Contact
   /** That of the invitation, if the event is of one. */
   readonly code?: string | undefined
 }
 
-const prefixes: Readonly<Record<EventKind, string>> = { joined: 'evt', invited: 'inv' }
+const prefixes: Readonly<Record<NewsKind, string>> = { joined: 'evt', invited: 'inv' }
 
 /** A contact has at most one event of each kind, so the contact's id names it. */
-export const eventId = ({ id }: Pick<Contact, 'id'>, kind: EventKind): string => `${prefixes[kind]}_${id}`
+export const eventId = ({ id }: Pick<Contact, 'id'>, kind: NewsKind): string => `${prefixes[kind]}_${id}`
 
-/** What destinations are sent for a contact that has an event of this kind. */
+/** What destinations are sent for a contact that has an event of this kind, or was asked. */
 export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
-  const { event, invitation } = contact
-  const id = eventId(contact, kind)
-  if (kind === 'joined' && event !== undefined) return { kind, id, ...event, contact }
-  if (kind === 'joined' || invitation?.name === undefined) throw new Error('this contact has no such event')
-  const { name, at, code } = invitation
-  return { kind, id, name, at, contact, code }
+  const { event, invitation, asked } = contact
+  if (kind === 'joined' && event !== undefined) return { kind, id: eventId(contact, kind), ...event, contact }
+  if (kind === 'invited' && invitation?.name !== undefined) {
+    const { name, at, code } = invitation
+    return { kind, id: eventId(contact, kind), name, at, contact, code }
+  }
+  if (kind === 'asked' && asked !== undefined) {
+    return { kind, id: `ask${asked.times}_${contact.id}`, name: kind, at: asked.at, contact }
+  }
+  throw new Error('this contact has no such event')
 }
 
 /** `waiting` until it is due, `delivered`, or `abandoned` for a reason until the operator replays it. */
@@ -114,7 +143,7 @@ export interface DeliveryRecord {
   /** Identifies it; counted from 1. */
   readonly number: number
   readonly contactId: string
-  /** Null for a hand-over, whose contact has no event yet. */
+  /** Null for a hand-over, and for a mail that asks to confirm: their contact has no event yet. */
   readonly eventId: string | null
   readonly event: EventKind
   readonly destination: string

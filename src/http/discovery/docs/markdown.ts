@@ -96,9 +96,11 @@ function start(api: OpenapiDocument, base: string, challenge: Installation['chal
       code: `<script type="module" src="${base}/${hashedName}" integrity="${integrity}" crossorigin></script>`,
     }),
     '### Quick start',
-    'Send a name and an email address; the answer says that the address is on the waitlist. You need no key and no account.',
+    paths.confirm in api.paths
+      ? 'Send a name and an email address. A new address is sent a mail, and is on the waitlist once its reader has confirmed it. You need no key and no account.'
+      : 'Send a name and an email address; the answer says that the address is on the waitlist. You need no key and no account.',
     'alreadyExisted' in api.components.schemas.SignupResult.properties
-      ? 'Send the same again, and the answer says that the address was [already listed](#duplicates).'
+      ? `Send the same again${paths.confirm in api.paths ? ' after that' : ''}, and the answer says that the address was [already listed](#duplicates).`
       : 'Send the same again, and [nothing changes](#duplicates).',
     challenge === null
       ? 'Every example on this page works as it is: the URLs in it are those of this service.'

@@ -13,14 +13,15 @@ import {
 
 /** One endpoint, in CommonMark: what to send, what comes back, what can go wrong. */
 export function endpoint(api: OpenapiDocument, base: string, call: Call): string {
-  const { summary, requestBody, responses } = call.operation
+  const { summary, parameters = [], requestBody, responses } = call.operation
   const { 200: success, ...others } = responses
   const refusals = Object.entries(others).sort(byStatus)
   const refused = refusals.find(([status]) => status.startsWith('4'))
   return blocks(
     `### ${escaped(summary)}`,
     request(api, call),
-    example('Request', ...requestSamples(base, call)),
+    // Nobody but its reader has what a link in a mail has.
+    parameters.some(({ required }) => required) ? undefined : example('Request', ...requestSamples(base, call)),
     success && successful(api, success),
     definitions('Other responses', ['In quotes: examples of what `error` says.', ...refusals.map(refusal)]),
     definitions('Headers of other responses', headerList(furtherHeaders(others, success), statusesOf)),
@@ -37,8 +38,8 @@ function request(api: OpenapiDocument, { method, path, operation }: Call): strin
     prose(description),
     schema && definitions('Request fields', members(api, schema, '**required**')),
     requestBody && prose(requestBody.description),
-    definitions('Request headers, all optional', parametersIn(operation, 'header')),
-    definitions('Query parameters, all optional', parametersIn(operation, 'query')),
+    parametersIn('Request headers', operation, 'header'),
+    parametersIn('Query parameters', operation, 'query'),
   )
 }
 
@@ -104,12 +105,14 @@ export function members(api: OpenapiDocument, schema: Schema, required: string):
 }
 
 /** One entry for each parameter in this place. */
-const parametersIn = ({ parameters = [] }: Operation, place: Parameter['in']): string[] =>
-  parameters
-    .filter(each => each.in === place)
-    .map(({ name, description, schema }) =>
-      definition(name, [schema.type ?? 'any'], prose(description), `Example: ${code(String(schema.examples?.[0]))}`),
-    )
+function parametersIn(title: string, { parameters = [] }: Operation, place: Parameter['in']): string | undefined {
+  const there = parameters.filter(each => each.in === place)
+  const entries = there.map(({ name, required, description, schema }) => {
+    const remarks = [schema.type ?? 'any', ...(required ? ['**required**'] : [])]
+    return definition(name, remarks, prose(description), `Example: ${code(String(schema.examples?.[0]))}`)
+  })
+  return definitions(there.some(({ required }) => required) ? title : `${title}, all optional`, entries)
+}
 
 /** Type and limits in a few words. */
 function constraints(schema: Schema): string[] {

@@ -39,6 +39,7 @@ export interface Answer {
 export interface Parameter {
   readonly name: string
   readonly in: 'query' | 'header'
+  readonly required: boolean
   readonly description: string
   readonly schema: Schema
 }

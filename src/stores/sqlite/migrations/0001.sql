@@ -7,7 +7,7 @@ create table contact (
   name        text    not null,
   email       text    not null,
   email_key   text    not null unique,
-  state       text    not null check (state in ('pending', 'held', 'listed', 'invited')),
+  state       text    not null check (state in ('unconfirmed', 'pending', 'held', 'listed', 'invited')),
   created_at  integer not null, -- times are in milliseconds since 1970-01-01T00:00:00Z
   provider_id text,             -- the provider's id for the contact, if it gave one
   event_name  text,
@@ -19,20 +19,30 @@ create table contact (
   invite_name text,             -- the name of that event; null: nobody was told, as after an import
   code        text,             -- lets them in, and is nobody else's
   redeemed_at integer,          -- when the owner's app took the code
+  asked_at    integer,          -- when a mail last asked to confirm the address
+  asks        integer,          -- how many mails did
+  confirmed_at integer,         -- when it was confirmed; null: it never had to be
   check ((event_name is null) = (event_at is null)),
   check (event_at is null or state in ('listed', 'invited')),
   check ((reason is null) = (state <> 'held')),
   check ((invited_at is null) = (state <> 'invited')),
   check ((code is null) = (state <> 'invited')),
   check (state = 'invited' or (invite_name is null and redeemed_at is null)),
+  check ((asked_at is null) = (state <> 'unconfirmed')),
+  check ((asks is null) = (state <> 'unconfirmed')),
+  check (asks between 1 and 1000000),
+  check (confirmed_at is null or state <> 'unconfirmed'),
   -- What JavaScript can hold: a time that was written by hand in nanoseconds is refused, and not met by every claim.
   check (number between -9007199254740991 and 9007199254740991),
   check (created_at between -8640000000000000 and 8640000000000000),
   check (event_at between -8640000000000000 and 8640000000000000),
   check (invited_at between -8640000000000000 and 8640000000000000),
   check (redeemed_at between -8640000000000000 and 8640000000000000),
+  check (asked_at between -8640000000000000 and 8640000000000000),
+  check (confirmed_at between -8640000000000000 and 8640000000000000),
   check (json_valid(source))
 ) strict;
+create index contact_unconfirmed on contact (asked_at) where state = 'unconfirmed';
 create index contact_pending on contact (number) where state = 'pending';
 create index contact_held on contact (number) where state = 'held';
 create index contact_mailbox on contact (mailbox) where mailbox is not null;
@@ -46,7 +56,7 @@ create table delivery (
   number      integer primary key autoincrement,
   contact     integer not null references contact (number) on delete cascade,
   destination text    not null,
-  event       text    not null default 'joined' check (event in ('joined', 'invited')), -- a hand-over is a part of joining
+  event       text    not null default 'joined' check (event in ('joined', 'invited', 'asked')), -- a hand-over is a part of joining
   state       text    not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
   attempts    integer not null default 0,
   doubt       integer not null default 0, -- 1: an attempt that ended may have taken effect without our knowing

@@ -1,0 +1,77 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Purpose, readToken } from '../../links/links.ts'
+import type { Addressee } from '../../waitlist/ports/confirmations.ts'
+import type { Shown } from '../links/page.ts'
+import type { Languages } from '../messages/languages.ts'
+import type { HttpParts, HttpSettings, LinkParts, RouteParts } from '../settings.ts'
+import { type Answer, withFields } from '../wire/answer.ts'
+import { skipBody } from '../wire/body.ts'
+import { type Refusal, refuse } from '../wire/refusals.ts'
+import { networkOf } from './client-address.ts'
+
+interface Parts extends Pick<RouteParts, 'clientOf'>, Pick<HttpParts, 'documentLimiter'> {
+  readonly links: LinkParts
+  readonly languages: Languages
+  /** As of a signup. */
+  failed(error: unknown, reqId: number): Refusal
+}
+
+type Act<For extends Purpose> = (contact: Addressee) => Promise<Shown<For>>
+
+/** `POST /confirm` */
+export const confirmRoute = (settings: Pick<HttpSettings, 'service'>, parts: Parts) =>
+  linkRoute('confirm', settings, parts, async contact => {
+    const confirmed = await parts.links.confirm(contact)
+    return confirmed === null ? 'expired' : confirmed === 'now' ? 'done' : 'doneBefore'
+  })
+
+/** `POST /unsubscribe`: somebody who was erased before has left, too. */
+export const unsubscribeRoute = (settings: Pick<HttpSettings, 'service'>, parts: Parts) =>
+  linkRoute('unsubscribe', settings, parts, async ({ email }) => {
+    await parts.links.leave(email)
+    return 'done'
+  })
+
+/**
+ * The page behind a link in a mail. GET and HEAD change nothing and do not ask the store, since mail scanners follow links.
+ * POST acts, once or again: from the button of that page, or from a mail program (RFC 8058 §3.2), whose body says nothing
+ * that the address does not.
+ */
+function linkRoute<For extends Purpose>(
+  purpose: For,
+  { service }: Pick<HttpSettings, 'service'>,
+  { links, documentLimiter, clientOf, languages, failed }: Parts,
+  act: Act<For>,
+) {
+  async function answer(
+    request: IncomingMessage,
+    reqId: number,
+    use: (contact: Addressee) => Shown<For> | Refusal | Promise<Shown<For> | Refusal>,
+  ): Promise<Answer> {
+    const { linkPage } = await import('../links/page.ts')
+    const page = (shown: Shown<For>) =>
+      linkPage(purpose, shown, service, languages.of(request.headers['accept-language']))
+    try {
+      const read = readToken(purpose, tokenIn(request.url), links.secret, Date.now())
+      // Mail providers post for many from few addresses, so a good token is counted by its contact.
+      const client = read.is === 'good' ? read.contact.id : clientOf(request)
+      if (client === null) return page('failed')
+      const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
+      if (!admitted) return withFields(page('limited'), ['retry-after', String(seconds)])
+      if (read.is !== 'good') return page(read.is as Shown<For>)
+      const used = await use(read.contact)
+      return typeof used === 'object' ? refuse(used) : page(used)
+    } catch (error) {
+      failed(error, reqId)
+      return page('failed')
+    }
+  }
+
+  return {
+    GET: (request: IncomingMessage, _: ServerResponse, reqId: number) => answer(request, reqId, () => 'asks'),
+    POST: (request: IncomingMessage, response: ServerResponse, reqId: number) =>
+      answer(request, reqId, async contact => (await skipBody(request, response)) ?? act(contact)),
+  }
+}
+
+const tokenIn = (url = ''): string => URL.parse(url, 'http://localhost')?.searchParams.get('token') ?? ''

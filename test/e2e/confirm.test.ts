@@ -1,0 +1,138 @@
+/** `CONFIRM=mail`, from a signup to the list and out of it again, with a mail server and a mail scanner. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import PostalMime from 'postal-mime'
+import { ofLinks } from '../../src/http/messages/links.ts'
+import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
+import { clientOf } from '../harness/client.ts'
+import { withDatabase } from '../harness/database.ts'
+import { temporaryFolder } from '../harness/folder.ts'
+import { type ReceivedMail, startMailServer } from '../harness/mail-server.ts'
+import { until } from '../harness/program.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startService } from '../harness/service.ts'
+
+const BASE_URL = 'https://waitlist.acme.example'
+const ada = { name: 'Ada', email: 'Ada@example.com' }
+
+async function stage(t: TestContext, more: Record<string, string> = {}) {
+  const server = await startMailServer(t)
+  const receiver = await startReceiver(t, () => ({ status: 204 }))
+  const service = await startService(t, {
+    ...{ CONFIRM: 'mail', BASE_URL, TRUST_PROXY: '1', SERVICE_NAME: 'Acme', MAIL_RATE: '6000' },
+    ...{ SMTP_URL: `smtp://${server.host}:${server.port}`, MAIL_FROM: 'hello@acme.example' },
+    ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}` },
+    ...more,
+  })
+  const { request, signUp } = await clientOf({ baseUrl: service.origin })
+  /** All that is stored of contacts and their deliveries. */
+  const stored = () =>
+    withDatabase(service.databasePath, database =>
+      ['select * from contact order by number', 'select * from delivery order by number'].map(query =>
+        database.prepare(query).all(),
+      ),
+    )
+  const states = () =>
+    withDatabase(service.databasePath, database => database.prepare('select state, email from contact').all()).map(
+      ({ state, email }) => [state, email],
+    )
+  /** The addresses in a mail: in its text, in its HTML and in its head. */
+  async function linksIn({ source }: ReceivedMail) {
+    const { text = '', html = '', headers } = await PostalMime.parse(source)
+    const head = headers.filter(({ key }) => key.startsWith('list-')).map(({ value }) => value)
+    const all = [text, html, ...head].flatMap(part => part.match(/https:[^\s"<>]+/g) ?? [])
+    const here = [...new Set(all)].map(link => link.replace(BASE_URL, service.origin))
+    const to = (path: string) => here.find(link => link.startsWith(service.origin + path)) ?? ''
+    return { all: here, confirm: to('/confirm'), unsubscribe: to('/unsubscribe') }
+  }
+  /** What the page says after a press of its button. */
+  async function press(link: string, init: RequestInit = {}) {
+    const response = await fetch(link, { method: 'POST', ...init })
+    return [response.status, /<h1>(.*)<\/h1>/.exec(await response.text())?.[1]]
+  }
+  return { server, receiver, service, request, signUp, stored, states, linksIn, press }
+}
+
+test('who confirms is on the list, once; following links changes nothing; who leaves is gone', async t => {
+  const { server, receiver, request, signUp, stored, states, linksIn, press } = await stage(t)
+  const { status, json } = await signUp(ada)
+  assert.equal(status, 200)
+  const message = 'Please confirm the mail that we have sent you.'
+  assert.deepEqual(json, { success: true, message, alreadyExisted: false, automationTriggered: false })
+  const { json: api } = await request('/api/openapi.json')
+  const { content } = api.paths['/api/waitlist'].post.responses[200]
+  assert.deepEqual(content['application/json'].examples.new.value, json, 'what the document shows')
+  await until(() => server.mails.length === 1)
+  const asking = await linksIn(server.mails[0]!)
+  assert.ok(asking.confirm && asking.unsubscribe)
+  assert.equal(asking.all.length, 2)
+
+  // Once its mail is settled, only links could change anything.
+  await until(() => JSON.stringify(stored()).includes('"delivered"'))
+  const before = stored()
+  for (const link of asking.all) {
+    for (const method of ['GET', 'HEAD', 'GET']) assert.equal((await fetch(link, { method })).status, 200)
+  }
+  assert.deepEqual(stored(), before, 'what a scanner does')
+  assert.deepEqual(states(), [['unconfirmed', ada.email]])
+  assert.equal(receiver.received.length, 0)
+
+  const presses = await Promise.all(Array.from({ length: 5 }, () => press(asking.confirm)))
+  assert.deepEqual(
+    presses.map(([, heading]) => heading).toSorted(),
+    [ofLinks['confirm.done'], ...Array<string>(4).fill(ofLinks['confirm.doneBefore'])].toSorted(),
+  )
+  assert.deepEqual(states(), [['listed', ada.email]])
+  await until(() => server.mails.length === 2 && receiver.received.length === 1)
+  assert.equal((await signUp(ada)).json.alreadyExisted, true)
+
+  const welcome = await linksIn(server.mails[1]!)
+  assert.deepEqual(welcome.all, [asking.unsubscribe], 'one link to leave, in every mail')
+  const oneClick = { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }
+  const left = [200, ofLinks['unsubscribe.done']]
+  assert.deepEqual(await press(welcome.unsubscribe, oneClick), left)
+  assert.deepEqual(stored(), [[], []])
+  assert.deepEqual(await press(welcome.unsubscribe, oneClick), left)
+  assert.deepEqual(await press(asking.confirm), [410, ofLinks['confirm.expired']])
+
+  // Who signs up anew is not confirmed by an old link. Who leaves by one leaves.
+  assert.equal((await signUp(ada)).json.alreadyExisted, false)
+  await press(asking.confirm)
+  assert.deepEqual(states(), [['unconfirmed', ada.email]])
+  await until(() => server.mails.length === 3)
+  assert.equal(receiver.received.length, 1)
+  assert.deepEqual(await press(asking.unsubscribe), left)
+  assert.deepEqual(stored(), [[], []])
+})
+
+test('a link of one installation does nothing in another, and is good in a copy of its list', async t => {
+  const [one, other] = [await stage(t), await stage(t)]
+  for (const { signUp } of [one, other]) await signUp(ada)
+  await until(() => one.server.mails.length === 1)
+  const { confirm, unsubscribe } = await one.linksIn(one.server.mails[0]!)
+  for (const link of [confirm, unsubscribe]) {
+    const there = link.replace(one.service.origin, other.service.origin)
+    assert.deepEqual(await other.press(there), [404, ofLinks['link.invalid']])
+  }
+  assert.deepEqual(other.states(), [['unconfirmed', ada.email]])
+
+  const copy = join(temporaryFolder(t), 'copy.db')
+  await sqliteOperator(one.service.databasePath).backUp(copy)
+  const restored = await stage(t, { DATABASE_URL: `sqlite:${copy}` })
+  const there = confirm.replace(one.service.origin, restored.service.origin)
+  assert.deepEqual(await restored.press(there), [200, ofLinks['confirm.done']])
+})
+
+test('where membership is not disclosed, everybody hears one sentence, which is true for all', async t => {
+  const { server, signUp, linksIn, press } = await stage(t, { DISCLOSE_MEMBERSHIP: 'false' })
+  const asked = await signUp(ada)
+  await until(() => server.mails.length === 1)
+  const again = await signUp(ada)
+  await press((await linksIn(server.mails[0]!)).confirm)
+  const known = await signUp(ada)
+  for (const { status, json } of [asked, again, known]) {
+    const message = 'Your signup is recorded. If you receive a mail from us, please confirm it.'
+    assert.deepEqual([status, json], [200, { success: true, message }])
+  }
+})
