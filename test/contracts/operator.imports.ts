@@ -97,6 +97,21 @@ export function importContract(
       assert.deepEqual(await stored(desk.sql), after)
     })
 
+    test('an entry with the code of somebody else ends it with a sentence, and is not counted as one that is there', async t => {
+      const desk = await open(t)
+      const invitation = { code: 'c0deAbcdefgh-jklm_opqr', at: new Date('2026-01-02') }
+      const invited = (email: string) => entry('Ada', email, { state: 'invited', invitation })
+      const refused = /^bob@example\.com has the code of ada@example\.com, .*Give bob@example\.com another code/
+      const isRefused = (entries: readonly Entry[]) =>
+        assert.rejects(add(desk, entries), ({ message }: OperatorError) => refused.test(message))
+      await isRefused([invited('ada@example.com'), invited('bob@example.com')])
+      assert.deepEqual(await stored(desk.sql), [])
+      await add(desk, [invited('ada@example.com')])
+      await isRefused([entry('Cy', 'cy@example.com'), invited('bob@example.com')])
+      assert.equal((await stored(desk.sql)).length, 1)
+      assert.deepEqual(await add(desk, [invited('Ada@example.com')]), { added: 0, existing: 1, erased: 0 })
+    })
+
     test('an erased address stays away, unless its entry is certainly of a later time', async t => {
       const desk = await open(t)
       const at = Date.parse('2026-01-01T00:00:00Z')

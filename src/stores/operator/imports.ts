@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
+import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { ContactState, HoldReason, Invitation, Source } from '../../waitlist/rules/contact.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
@@ -115,16 +116,38 @@ async function add(sql: Sql, batch: readonly Entry[], wish: ImportWish): Promise
       // Unless it is announced, no mail is sent: the time is that from which a confirmation is waited for.
       ` case when state = 'unconfirmed' then ${now} end, case when state = 'unconfirmed' then 1 end` +
       ` from ${table('$1', { ...given, created_at })} as entry where true order by ord` +
-      // The address, or a code that a file has twice.
+      // The address of somebody who has just signed up, or a code.
       ' on conflict do nothing returning number, email_key, state',
     [JSON.stringify([...firsts.values()].map(entry => rowOf(entry, wish))), eventName],
   )
   const told = added.filter(({ state }) => state !== 'held' && state !== 'invited')
   if (destinations.length > 0) await addDeliveries(sql, told, event, destinations)
   const isAdded = new Set(added.map(({ email_key }) => email_key))
+  await requireOwnCodes(
+    sql,
+    [...firsts.values()].filter(entry => !isAdded.has(keyOf(entry))),
+  )
   return batch.map((entry, i) =>
     fates[i] === 'added' && !(firsts.get(keyOf(entry)) === entry && isAdded.has(keyOf(entry))) ? 'existing' : fates[i]!,
   )
+}
+
+/** @throws {OperatorError} if one of those who were not added has the code of somebody else, as only a file made by hand says. */
+async function requireOwnCodes(sql: Sql, entries: readonly Entry[]): Promise<void> {
+  const owners = new Map(entries.flatMap(({ signup, invitation }) => (invitation ? [[invitation.code, signup]] : [])))
+  if (owners.size === 0) return
+  const { among, elements } = sql.dialect
+  const rows = await sql.all<{ code: string; email: string }>(
+    `select code, email from contact where ${among('code', elements('$1', 'text'))}`,
+    [JSON.stringify([...owners.keys()])],
+  )
+  for (const { code, email } of rows) {
+    const other = owners.get(code)!.email
+    if (emailKey(email) === emailKey(other)) continue
+    throw new OperatorError(
+      `${other} has the code of ${email}, and only one of them can be invited with it. Give ${other} another code, and run it again: it goes on.`,
+    )
+  }
 }
 
 function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
