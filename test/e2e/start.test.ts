@@ -92,13 +92,13 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(await program.end('SIGTERM'), 0)
     const loaded = program.stderr().split('\n')
     const has = (part: RegExp) => loaded.some(name => part.test(name))
-    const isSeen = [/^NativeModule https$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
+    const isSeen = [/^NativeModule net$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
     assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
-    // HTTP/2; the client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines;
+    // HTTP/2, TLS and compression; the client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines;
     // what makes the documentation; what the operator watches; the log of a terminal; what switches against bots need; any
-    // email tool.
+    // email tool; translations, and the pages of links in mails.
     const parts = [
-      /^NativeModule http2$/,
+      /^NativeModule (http2|https|tls|zlib)$/,
       /deps\/undici/,
       /node_modules.(undici|pg|ioredis|marked|nodemailer|@prometheus-io)\b/,
       /discovery.docs.page\b/,
@@ -108,6 +108,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /src.(challenges|domains)\b/,
       /src.providers.(?!list\b|settings\b)/,
       /^NativeModule tty$/,
+      /http.(links.page|messages.file)\b/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
   })
