@@ -3,7 +3,7 @@ import { checkAll, checkMail } from '../app/checks.ts'
 import type { CheckResult } from '../app/public-address.ts'
 import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
-import { paint, toJson } from './print.ts'
+import { paint, print, toJson } from './print.ts'
 
 export interface CheckOptions {
   /** An address that a mail is sent to. */
@@ -28,11 +28,10 @@ export async function check(
   const kind = confirmation ? 'asked' : invitation ? 'invited' : 'joined'
   const checks = mail === undefined ? await checkAll(config) : [await checkMail(config, mail, kind)]
   const ok = checks.every(({ is }) => is !== 'wrong')
-  if (json) process.stdout.write(toJson({ ok, checks: [...notes, ...checks] }))
+  if (json) await print([toJson({ ok, checks: [...notes, ...checks] })])
   else {
     for (const { is, why } of notes) process.stderr.write(`${column(is, process.stderr)}${why}\n`)
-    for (const { what, is, why } of checks)
-      process.stdout.write(`${column(is, process.stdout)}${what}: ${plain(why)}\n`)
+    await print(checks.map(({ what, is, why }) => `${column(is, process.stdout)}${what}: ${plain(why)}\n`))
   }
   return ok
 }

@@ -44,7 +44,7 @@ export function mailWriter(
     const needed = known.filter(name => name === 'unsubscribe' || (kind === 'asked' && name === 'link'))
     const ours = ownLetter(kind, inviteLink !== null, links !== null)
     const read = (format: 'TEXT' | 'HTML', file: string) =>
-      readTemplate(`${SETTINGS[kind]}_${format}_FILE`, file, known, needed)
+      readTemplate(`${SETTINGS[kind]}_${format}_FILE`, file, kind, known, needed)
     const text = textFile === null ? ours.text : read('TEXT', textFile)
     const html = htmlFile !== null ? read('HTML', htmlFile) : textFile === null ? ours.html : null
     return { subject, text, html }
@@ -114,7 +114,13 @@ export function bytesOf({ id, from, to, subject, text, html, unsubscribe }: Cont
 }
 
 /** @throws {OperatorError} */
-function readTemplate(setting: string, path: string, known: readonly string[], needed: readonly string[]): string {
+function readTemplate(
+  setting: string,
+  path: string,
+  kind: EventKind,
+  known: readonly string[],
+  needed: readonly string[],
+): string {
   const wrong = (why: string) => new OperatorError(`${setting}: ${path} ${why}`)
   let bytes: Buffer
   try {
@@ -133,7 +139,7 @@ function readTemplate(setting: string, path: string, known: readonly string[], n
   }
   const unknown = unknownPlaceholder(text, known)
   if (unknown === '{unsubscribe}') throw wrong('has {unsubscribe}, but CONFIRM=mail is not set')
-  if (unknown === '{link}') throw wrong('has {link}, but INVITE_LINK is not set')
+  if (unknown === '{link}' && kind === 'invited') throw wrong('has {link}, but INVITE_LINK is not set')
   if (unknown !== undefined) throw wrong(`has ${unknown}, but the placeholders are ${listed(known)}`)
   if (text.trim() === '') throw wrong('is empty')
   const missing = needed.find(name => !text.includes(`{${name}}`))

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { pendingNow } from '../contracts/store.place.ts'
@@ -114,6 +116,14 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     )
     assert.match(told('abandoned')!.why!, /^1; npm run -s waitlist -- deliveries list --state abandoned says why/)
   })
+})
+
+test('a check whose reader is gone is no failure', t => {
+  const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const command = 'set -o pipefail; "$0" "$1" check | true'
+  const options = { cwd: temporaryFolder(t), encoding: 'utf8', timeout: 30_000 } as const
+  const { stderr, status } = spawnSync('bash', ['-c', command, process.execPath, entry], options)
+  assert.equal(status, 0, stderr)
 })
 
 test('what waits for the operator is told at the start', { timeout: 60_000 }, async t => {

@@ -341,6 +341,7 @@ describe('the configuration of mails', () => {
       ['asked', leaving, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{link\}, which this mail needs with CONFIRM=mail$/],
       ['asked', confirming, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{unsubscribe\}/],
       ['invited', both, linked, /^INVITE_TEXT_FILE: \S+ has \{link\}, but INVITE_LINK is not set$/],
+      ['joined', both, linked, /^MAIL_TEXT_FILE: \S+ has \{link\}, but the placeholders are \{name\}, \{email\}/],
     ] as const) {
       assert.throws(
         () => opened(kind, { textFile: file }, links),
