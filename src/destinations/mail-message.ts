@@ -38,7 +38,9 @@ export function mailWriter(
   const templates = { joined: readLetter('joined'), invited: readLetter('invited'), asked: readLetter('asked') }
 
   function readLetter(kind: EventKind) {
-    const { subject, textFile, htmlFile }: Letter = letters[kind]
+    const { subject, ...files }: Letter = letters[kind]
+    // Nobody is asked without links, so what was written for them may stay where it is.
+    const { textFile, htmlFile } = kind === 'asked' && links === null ? { textFile: null, htmlFile: null } : files
     const lacking = { link: kind === 'invited' && inviteLink === null, unsubscribe: links === null }
     const known = placeholders[kind].filter(name => !(isLink(name) && lacking[name]))
     const needed = known.filter(name => name === 'unsubscribe' || (kind === 'asked' && name === 'link'))

@@ -81,6 +81,17 @@ export function confirmingContract(name: string, make: MakeDesk): void {
       assert.ok(contact.confirmedAt !== undefined)
     })
 
+    test('once nobody has to confirm, who was asked goes on, and is not kept as confirmed', async t => {
+      const { store, place } = await openDesk(make, t, asking)
+      const { id } = await unconfirmed(store)
+      await store.close()
+      const later = await opened(place, t, { ...asking, asks: null })
+      assert.deepEqual(await unconfirmed(later), { id, asked: false })
+      assert.equal(await later.confirm({ id, email: 'ada@example.com' }), 'now')
+      const { contact } = await only(later, 'webhook')
+      assert.deepEqual([contact.state, contact.confirmedAt], ['listed', undefined])
+    })
+
     test('of many who type one address at once, one is new; those above the limit are held, and get no mail', async t => {
       const holds = { above: 2, window: 60_000, suspicious: false }
       const desk = await openDesk(make, t, { ...asking, holds })

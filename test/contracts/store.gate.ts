@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
+import { ASKED_DISTANCE } from '../../src/waitlist/rules/contact.ts'
 import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
 import type { Proof, Signup } from '../../src/waitlist/rules/signup.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -181,6 +182,39 @@ export function gateContract(name: string, place: MakePlace): void {
         if (syncsKnown) assert.ok(checks.includes(false), checks.join())
         await store.close()
       }
+    })
+
+    test('where known addresses cost a synced commit, one that is asked again costs no more of them', async t => {
+      const here = await place(t)
+      const { read: clock, pass } = handClock()
+      const store = await opened(here, t, { asks: 'mail', syncsKnown: true, clock })
+      const transactions = async () => {
+        const [row] = await here.sql!('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
+        return Number(row!.next)
+      }
+      if (here.sql === undefined || (await transactions().catch(() => null)) === null)
+        return t.skip('nobody can count what is written')
+      const cost = async (email: string, expected: object) => {
+        const before = await transactions()
+        const { is, asked } = { asked: null, ...(await store.admit(signup('Visitor', email))) }
+        assert.deepEqual({ is, asked }, expected)
+        return (await transactions()) - before
+      }
+      const again = 'again@example.com'
+      await store.admit(signup('Visitor', again))
+      const admission = await store.admit(signup('Visitor', 'listed@example.com'))
+      assert.ok(admission.is === 'unconfirmed')
+      await store.confirm({ id: admission.contactId, email: 'listed@example.com' })
+      for (const mail of await store.claim('mail', 10)) await store.settle(mail, { is: 'delivered' })
+      const early = await cost(again, { is: 'unconfirmed', asked: false })
+      pass(ASKED_DISTANCE)
+      const costs = [
+        early,
+        await cost(again, { is: 'unconfirmed', asked: true }),
+        await cost('listed@example.com', { is: 'already listed', asked: null }),
+        await cost('new@example.com', { is: 'unconfirmed', asked: true }),
+      ]
+      assert.deepEqual(costs, [2, 2, 2, 2])
     })
 
     test('a secret is random, and the same for all instances and after a restart', async t => {

@@ -351,5 +351,7 @@ describe('the configuration of mails', () => {
     }
     opened('joined', { htmlFile: leaving }, linked)
     opened('asked', { textFile: both, htmlFile: both }, linked)
+    // While nobody is asked, it is not read.
+    opened('asked', { textFile: both, htmlFile: both })
   })
 })

@@ -44,8 +44,7 @@ export function readJson(request: IncomingMessage, response: ServerResponse): Js
 }
 
 /**
- * Reads a request body that says nothing to its end, and keeps none of it. Null: it was read, whatever it is. The bounds are
- * those of a signup's.
+ * Reads a request body to its end and drops it. Null: it was read, whatever it was. The bounds are those of a signup's.
  */
 export async function skipBody(request: IncomingMessage, response: ServerResponse): Promise<Refusal | null> {
   const { headers } = request

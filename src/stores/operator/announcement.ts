@@ -35,7 +35,7 @@ export function initialState({ state }: { readonly state: ContactState }, news: 
 
 /**
  * Stores those who are in the state, of the numbers in a JSON array, like new signups, and returns how many there were.
- * Who was unconfirmed has confirmed, and is asked no more. `now`: null for the server's clock.
+ * Who was unconfirmed is asked no more: they have confirmed, or nobody has to any longer. `now`: null for the server's clock.
  */
 export async function goOn(
   sql: Sql,
@@ -45,21 +45,21 @@ export async function goOn(
   now: Date | null = null,
 ): Promise<number> {
   const { among, elements } = sql.dialect
-  const isConfirmed = from === 'unconfirmed'
-  const asked = isConfirmed ? { ...announcement, asks: null } : announcement
-  const { state, eventName, event, destinations } = initialState({ state: 'listed' }, asked)
+  const wasAsked = from === 'unconfirmed'
+  const news = wasAsked ? { ...announcement, asks: null } : announcement
+  const { state, eventName, event, destinations } = initialState({ state: 'listed' }, news)
   const time = `coalesce(cast($4 as timestamptz), ${sql.dialect.now})`
   const asking = state === 'unconfirmed'
   const gone = await sql.all<{ number: number }>(
     'update contact set state = $2, reason = null, event_name = $3,' +
       ` event_at = case when cast($3 as text) is not null then ${time} end,` +
       ` asked_at = ${asking ? time : 'null'}, asks = ${asking ? '1' : 'null'}` +
-      `${isConfirmed ? `, confirmed_at = ${time}` : ''}` +
+      `${wasAsked && announcement.asks !== null ? `, confirmed_at = ${time}` : ''}` +
       ` where ${among('number', stillIn(from, sql))} returning number`,
     [numbers, state, eventName, now],
   )
   if (gone.length === 0) return 0
-  if (isConfirmed) {
+  if (wasAsked) {
     await sql.all(`delete from delivery where ${among('contact', elements('$1', 'whole'))} and event = 'asked'`, [
       JSON.stringify(gone.map(({ number }) => number)),
     ])

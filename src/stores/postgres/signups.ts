@@ -101,9 +101,10 @@ select number from listed, durable`
 
 /**
  * Asks contacts again to confirm their address. Locked in the same order as by settlements: deliveries first. A clock that
- * was set back does not keep anybody from a mail for longer.
+ * was set back does not keep anybody from a mail for longer. Where known addresses cost a synced commit, this is one for
+ * everybody.
  */
-const ASK_AGAIN = `
+const askingAgain = ({ syncsKnown }: Kept) => `
 with mails as (
   select number from delivery where contact = any($2::bigint[]) and destination = $3 and event = 'asked' order by number for update
 ), due as (
@@ -118,7 +119,7 @@ with mails as (
   insert into delivery (contact, destination, event, due_at)
   select number, $3, 'asked', ${NOW} from again order by number ${IN_PLACE}
 ), ${DURABLE}
-select number from again, durable`
+select number from ${syncsKnown ? `(${BEAT} offset 0) as beat cross join durable left join again on true` : 'again, durable'}`
 
 /** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
@@ -336,9 +337,9 @@ export function postgresSignups(database: Postgres, options: Options) {
   }
 
   /** Asks those of them again who may be, and returns who they are. */
-  async function askAgain(numbers: readonly number[]): Promise<ReadonlySet<number>> {
+  async function askAgain(numbers: readonly number[]): Promise<ReadonlySet<number | null>> {
     if (asks === null) return new Set()
-    const rows = await database.run<{ number: number }>(ASK_AGAIN, [now(), numbers, asks])
+    const rows = await database.run<{ number: number | null }>(askingAgain(options), [now(), numbers, asks])
     return new Set(rows.map(({ number }) => number))
   }
 

@@ -7,8 +7,8 @@ export interface Addressee {
 /** What the links in mails ask of the store. */
 export interface Confirmations {
   /**
-   * Confirms a contact, which then goes on as a new signup does that needs no confirmation: `now`, once. `before`: it was
-   * confirmed, or need not be. Null: there is no such contact.
+   * Lets an unconfirmed contact go on as a new signup does that needs no confirmation: `now`, once. `before`: it had gone on
+   * already, or never had to wait. Null: there is no such contact. Only where new contacts are asked is it kept as confirmed.
    */
   confirm(contact: Addressee): Promise<'now' | 'before' | null>
 
