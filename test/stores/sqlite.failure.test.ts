@@ -222,6 +222,15 @@ describe('with too little free space', { timeout: 60_000 }, () => {
     assert.equal(contactsIn(path).length, 6)
     assert.equal(await hasFailed(store), false)
   })
+
+  test('a service has the secrets that it starts with', async t => {
+    const { store: before, path } = await openStore(t)
+    const known = await before.secret('links')
+    await before.close()
+    const { store } = await openStore(t, { path, minimumFree: Number.MAX_SAFE_INTEGER })
+    assert.equal(await store.secret('links'), known)
+    assert.match(await store.secret('challenge'), /^[0-9a-f]{64}$/)
+  })
 })
 
 for (const [what, begin, destination] of [

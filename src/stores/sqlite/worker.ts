@@ -60,6 +60,13 @@ const noRoom = (why: string): string => `the disk is full, or a quota is used up
 /** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
 const MERGED = 32
 
+/**
+ * An attempt is ended on a disk that is too full to begin another, whose end might not be stored. A service starts on such a
+ * disk, and goes on when there is room: the secrets that it starts with are few and small.
+ */
+const needsNoRoom = (step: Step): boolean =>
+  step.do === 'settle' || step.do === 'settle digest' || (step.do === 'upkeep' && step.call[0] === 'secret')
+
 interface Database {
   /** Answers requests, in their order, all in one transaction. */
   answer(requests: readonly Request[]): Promise<readonly Reply[]>
@@ -114,9 +121,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   /** Why a request must not be carried out; null: it may. */
   function refusal(request: Request): Reply | null {
     try {
-      // An attempt is ended on a disk that is too full to begin another, whose end might not be stored.
-      if (request.do === 'step' && request.steps.every(({ do: what }) => what === 'settle' || what === 'settle digest'))
-        disk?.requireFiles()
+      if (request.do === 'step' && request.steps.every(needsNoRoom)) disk?.requireFiles()
       else requireRoom()
       return null
     } catch (error) {
