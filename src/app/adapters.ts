@@ -4,7 +4,7 @@ import type { MailServer } from '../destinations/mail-server.ts'
 import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
-import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
+import type { Links } from '../links/links.ts'
 import type { Announcement } from '../stores/operator/announcement.ts'
 import type { InvitationNews } from '../stores/operator/invitations.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
@@ -82,6 +82,7 @@ export async function linkingOf(
   shared: Store['secret'],
 ): Promise<{ readonly secret: string; readonly links: Links } | null> {
   if (confirm === null) return null
+  const { LINKS_SECRET, linksOf } = await import('../links/links.ts')
   const secret = await shared(LINKS_SECRET).catch((error: Error) => {
     throw new OperatorError(`the key of the links in mails could not be kept in the database: ${error.message}`)
   })

@@ -108,7 +108,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /src.(challenges|domains)\b/,
       /src.providers.(?!list\b|settings\b)/,
       /^NativeModule tty$/,
-      /http.(links.page|messages.file)\b/,
+      /src.links.links\b|http.(links.page|messages.file)\b/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
   })
