@@ -7,7 +7,7 @@ export const ofLinks = {
   'confirm.doneBefore': 'Your email address was confirmed before',
   'confirm.doneText': 'Thank you. There is nothing else to do.',
   'confirm.expired': 'This link has expired',
-  'confirm.expiredText': 'Please sign up again, and we will send you a new one.',
+  'confirm.expiredText': 'If you still want to join, please sign up again.',
   'unsubscribe.ask': 'Leave the waitlist?',
   'unsubscribe.askText': 'Your name and email address will be deleted from this list.',
   'unsubscribe.button': 'Leave the waitlist',
