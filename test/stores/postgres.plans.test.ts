@@ -1,5 +1,6 @@
 /** Whatever is asked is found by an index among very many rows that are not asked for. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, describe, test } from 'node:test'
 import { postgresOperator } from '../../src/stores/postgres/engine.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
@@ -106,6 +107,9 @@ for (const programs of new Set([undefined, installedPostgres()])) {
         await store.settle(await only(store, 'provider', contact), { is: 'abandoned', why: 'given up' })
         // Of the deliveries that ended it looks at some, none of which is old.
         assert.deepEqual(await store.prune(DAY, 10_000, 500), { looked: 500, deleted: 0, abandoned: 0, last: 10_500 })
+        assert.equal(await store.expire(DAY, 500), 0)
+        assert.equal(await store.confirm({ id: randomUUID(), email: 'v3@example.com' }), null)
+        assert.equal(await store.leave('nobody@example.com'), false)
         assert.deepEqual(await store.fillMailboxes(20_000, 50), { filled: 50, last: 20_050 })
         assert.deepEqual(await store.fillMailboxes(20_000, 50), { filled: 0, last: 20_050 })
         await store.check()

@@ -32,9 +32,10 @@ export async function expire(sql: Sql, within: number, most: number, now: Date |
   const { after, among, unlocked } = sql.dialect
   const since = after(`coalesce(cast($1 as timestamptz), ${sql.dialect.now})`, 'cast($2 as double precision)')
   const late =
-    `select number from contact where state = 'unconfirmed' and asked_at < ${since} and not exists (` +
-    "select 1 from delivery where delivery.contact = contact.number and event = 'asked'" +
-    ` and (delivery.state = 'waiting' or settled_at >= ${since})) order by asked_at limit $3 ${unlocked}`
+    `select number from contact where state = 'unconfirmed' and asked_at < ${since}` +
+    // A count is looked up for each of them: PostgreSQL may read all deliveries for "not exists".
+    " and (select count(*) from delivery where delivery.contact = contact.number and event = 'asked'" +
+    ` and (delivery.state = 'waiting' or settled_at >= ${since})) = 0 order by asked_at limit $3 ${unlocked}`
   return (await sql.all(`delete from contact where ${among('number', late)} returning 1`, [now, -within, most])).length
 }
 
