@@ -1,57 +1,42 @@
-import { type Loop, loop } from '../delivery/loop.ts'
+import type { Loop } from '../delivery/loop.ts'
 import type { Log } from '../ports/log.ts'
 import type { Pruned, Upkeep } from '../ports/upkeep.ts'
 import { pause } from '../timers.ts'
+import { type HourlyParts, hourly } from './hourly.ts'
 
-export interface PruneParts {
-  readonly store: Pick<Upkeep, 'acquireInterval' | 'prune'>
+export interface PruneParts extends HourlyParts {
+  readonly store: HourlyParts['store'] & Pick<Upkeep, 'prune'>
   /** Milliseconds for which deliveries are kept that were delivered. */
   readonly keep: number
   readonly log: Log
   /** Milliseconds between two steps. */
   readonly rest?: number
-  /** Milliseconds since 1970, and on a monotonic clock. */
-  readonly clock?: () => number
-  readonly monotonic?: () => number
 }
 
 const DAY = 86_400_000
-/** Milliseconds between two runs, and at most for one: the next goes on where it ended. */
-const EVERY = 3_600_000
-/** Milliseconds. A little less, so that no instance comes too early for its own interval. */
-const DISTANCE = EVERY - 60_000
 /** Deliveries that one step looks at. Signups wait for it, and each claim takes far fewer. */
 const PAGE = 500
 /** Milliseconds: 2,500 deliveries a second, which costs next to nothing. Counting costs less. */
 const REST = 200
 const COUNTING_REST = 20
-/** Milliseconds by which the clock may be corrected during a run. */
-const LEAP = 60_000
 /** The log warns before more than a tenth of all deliveries, and this many, are deleted. */
 const FEW = 10
 
 /**
- * Deletes what was delivered long ago, once an hour. Of several instances one does it. A wrong clock must not delete
- * history: after a leap, or a time without any service, which looks the same, it waits for an hour, and for another one
- * after the log has warned of unusually many.
+ * Deletes what was delivered long ago, once an hour. A wrong clock must not delete history: it waits for another hour after
+ * the log has warned of unusually many.
  */
 export function pruning(parts: PruneParts): Loop {
-  const { store, keep, log, rest = REST, clock = Date.now, monotonic = () => performance.now() } = parts
+  const { store, keep, log, rest = REST } = parts
   const days = keep / DAY
   /** The last delivery that was looked at; 0: begin anew. */
   let cursor = 0
   /** How many the log warned of. */
   let warnedOf = 0
-  const offset = () => clock() - monotonic()
 
-  return loop<'all'>({
-    concurrency: 1,
-    timeout: EVERY,
-    rest: EVERY,
-    take: async () => ((await store.acquireInterval('prune', DISTANCE, EVERY)) ? ['all'] : []),
-    async do(_, signal) {
-      const began = offset()
-      const mayGoOn = () => !signal.aborted && Math.abs(offset() - began) <= LEAP
+  return hourly(parts, {
+    name: 'prune',
+    async run(mayGoOn, signal) {
       let [looked, old, deleted] = [0, 0, 0]
       for (let after: number | null = 0; after !== null; ) {
         if (!mayGoOn()) return
