@@ -120,10 +120,11 @@ export function writeAheadLog(
     helper = { thread, ended: new Promise(resolve => thread.on('exit', resolve)) }
   }
 
-  /** `most`: pages that are brought into the database here. */
-  function truncated(most: number): boolean {
+  /** `most`: pages that are brought into the database here. `look`: told how many the log has. */
+  function truncated(most: number, look = (_pages: number): void => {}): boolean {
     if (!mayRelease()) return false
     const { log, checkpointed } = state()
+    look(log)
     if (log - checkpointed >= most && !helpless) {
       if (!helping) help()
       return false
@@ -167,10 +168,7 @@ export function writeAheadLog(
       // It cannot keep up.
       else if (log - checkpointed > 4 * longest) checkpoint()
     },
-    release() {
-      watch(state().log, longest)
-      return truncated(longest)
-    },
+    release: () => truncated(longest, pages => watch(pages, longest)),
     empty: () => truncated(SHORT),
     async close() {
       helper?.thread.postMessage('close')
