@@ -22,7 +22,7 @@ interface Beginning {
   readonly destinations: readonly string[]
 }
 
-/** How a contact is stored at first. A null announcement: nobody is told of it. */
+/** How a contact is stored at first. `news`: null if nobody is to be told of it. */
 export function initialState({ state }: { readonly state: ContactState }, news: Announcement | null): Beginning {
   if (news === null || state === 'held' || state === 'invited')
     return { state, eventName: null, event: 'joined', destinations: [] }
