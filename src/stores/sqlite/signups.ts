@@ -108,7 +108,7 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
     `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
   )
   const unlisted = database.prepare(
-    "select number, id, state from contact where email_key = ? and state in ('unconfirmed', 'pending', 'held')",
+    "select number, id, state from contact where email_key = ? and state not in ('listed', 'invited')",
   )
   const ask = asks === null ? null : asking(database, asks)
   const announce = announcing(database, destinations)

@@ -1,13 +1,14 @@
 -- A person on the list, and the events "this contact joined" and "was invited": at most one of each, by construction. `number` grows
 -- with each row and is never reused: each insert gives one above the highest that there is or was. So rows are appended, and
 -- only the unique index on the address is written at random. With `autoincrement` SQLite would write for a known address too.
+-- States are compared one by one: for `in` with more than two values, SQLite makes a table of them for each row.
 create table contact (
   number      integer primary key,
   id          text    not null check (length(id) = 36),
   name        text    not null,
   email       text    not null,
   email_key   text    not null unique,
-  state       text    not null check (state in ('unconfirmed', 'pending', 'held', 'listed', 'invited')),
+  state       text    not null check (state = 'unconfirmed' or state = 'pending' or state = 'held' or state = 'listed' or state = 'invited'),
   created_at  integer not null, -- times are in milliseconds since 1970-01-01T00:00:00Z
   provider_id text,             -- the provider's id for the contact, if it gave one
   event_name  text,
@@ -56,8 +57,8 @@ create table delivery (
   number      integer primary key autoincrement,
   contact     integer not null references contact (number) on delete cascade,
   destination text    not null,
-  event       text    not null default 'joined' check (event in ('joined', 'invited', 'asked')), -- a hand-over is a part of joining
-  state       text    not null default 'waiting' check (state in ('waiting', 'delivered', 'abandoned')),
+  event       text    not null default 'joined' check (event = 'joined' or event = 'invited' or event = 'asked'), -- a hand-over is a part of joining
+  state       text    not null default 'waiting' check (state = 'waiting' or state = 'delivered' or state = 'abandoned'),
   attempts    integer not null default 0,
   doubt       integer not null default 0, -- 1: an attempt that ended may have taken effect without our knowing
   due_at      integer not null,           -- while leased, the end of the lease
