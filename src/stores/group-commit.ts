@@ -154,24 +154,13 @@ export function groupCommit<Item, Answer>(
     if (underWay.size > 0) return
     clearTimeout(timer)
     timer = undefined
-    if (drained !== undefined) answerSoon(drained)
+    drained?.()
   }
 
   /** Half as many after a long transaction, since who comes during one waits for it and for the next; twice as many after a short one. */
   function adapted({ items: size, took }: Transaction): number {
     if (took > LONG) return Math.max(Math.min(LEAST, bounds.batch), Math.floor(Math.min(most, size) / 2))
     return size >= most && took < LONG / 4 ? Math.min(bounds.batch, 2 * most) : most
-  }
-
-  /** Batches that are stored and not answered. The next is sent first: meanwhile the database would have nothing to do. */
-  const stored: (() => void)[] = []
-  function answerSoon(answer: () => void): void {
-    if (stored.push(answer) === 1) setImmediate(answerNext)
-  }
-  /** A few in each turn, so that what arrives meanwhile is sent to the database. */
-  function answerNext(): void {
-    for (const answer of stored.splice(0, Math.max(1, stored.length >> 1))) answer()
-    if (stored.length > 0) setImmediate(answerNext)
   }
 
   async function carryOut(one: Commit<Item, Answer>): Promise<void> {
@@ -190,12 +179,10 @@ export function groupCommit<Item, Answer>(
         most = adapted(transaction)
       }
       const { refused } = one
-      answerSoon(() => {
-        batch.forEach(({ item, resolve }, position) => {
-          const answer = answers[position] as Answer
-          if (position < refused) onLateResult(item, answer)
-          else resolve(answer)
-        })
+      batch.forEach(({ item, resolve }, position) => {
+        const answer = answers[position] as Answer
+        if (position < refused) onLateResult(item, answer)
+        else resolve(answer)
       })
     } catch (reason) {
       for (const { reject } of batch.slice(one.refused)) reject(reason)
@@ -231,8 +218,7 @@ export function groupCommit<Item, Answer>(
     drain() {
       return new Promise(resolve => {
         drained = resolve
-        // After the last answers, which may be about to be given.
-        if (refusing || (!scheduled && underWay.size === 0)) answerSoon(resolve)
+        if (refusing || (!scheduled && underWay.size === 0)) resolve()
       })
     },
 

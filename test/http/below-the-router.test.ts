@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
+import { TOGETHER } from '../../src/http/router.ts'
 import * as limits from '../../src/http/wire/limits.ts'
 import { expectationFailed, fieldsTooLarge, methodUnknown, noSingleHost } from '../../src/http/wire/refusals.ts'
 import { assertRefused } from '../harness/client.ts'
@@ -240,9 +241,14 @@ for (const [scheme, start] of [
 
 test('C-61: an answer whose head has left is taken to its end, then the connection ends', async t => {
   const { baseUrl } = await startTls(t)
-  const answers = readAnswers(await exchange(baseUrl, nowhere + nowhere, 20_000))
+  const clients = await Promise.all(Array.from({ length: TOGETHER }, () => open(t, baseUrl)))
+  const last = clients.pop()!
+  for (const { socket } of clients) socket.write(nowhere)
+  // The first of these has all answers sent at once, its own too.
+  last.socket.write(nowhere + nowhere)
+  await once(last.socket, 'end')
   assert.deepEqual(
-    answers.map(({ status, headers }) => [status, headers.get('connection')]),
+    readAnswers(last.received()).map(({ status, headers }) => [status, headers.get('connection')]),
     [[404, 'keep-alive']],
   )
 })

@@ -115,7 +115,7 @@ export function boundConnections({ all, share, clientOf, log, telemetry = null }
     if (connection === undefined || connection.isBusy) return
     connection.isBusy = true
     idle.delete(connection)
-    response.once('close', connection.answered)
+    response.on('close', connection.answered)
   }
 
   function requestEnded(connection: Connection): void {
