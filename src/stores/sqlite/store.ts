@@ -14,7 +14,7 @@ import { countIn, startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
 
 /** The thread commits all that it finds waiting at once, so neither side idles. */
-const AHEAD = { batches: 16, items: 24 }
+const AHEAD = { batches: 2, items: 32 }
 
 export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
   readonly destinations?: readonly string[]
