@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
@@ -77,7 +77,9 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
     await store.close()
     const database = lengthen(path)
     t.after(() => database.close())
-    const log = writeAheadLog(database, path, roomy, silent)
+    const descriptor = openSync(path, 'r+')
+    t.after(() => closeSync(descriptor))
+    const log = writeAheadLog({ database, path, descriptor }, roomy, silent)
     renameSync(path, `${path}.elsewhere`)
     log.shorten()
     await log.close()
@@ -117,10 +119,11 @@ const LONGEST = 50
 /** A database with a log that may have 50 pages, and what writes to it. */
 function opened(t: TestContext) {
   const path = join(temporaryFolder(t), 'waitlist.db')
-  const { database, close } = openSqliteFile({ path })
+  const file = openSqliteFile({ path })
+  const { database, close } = file
   const told: { readonly text: string; readonly readBy?: readonly string[] }[] = []
   const tell = (details: object, text: string) => void told.push({ ...details, text })
-  const log = writeAheadLog(database, path, roomy, { info: tell, warn: tell }, LONGEST)
+  const log = writeAheadLog(file, roomy, { info: tell, warn: tell }, LONGEST)
   t.after(async () => {
     await log.close()
     close()

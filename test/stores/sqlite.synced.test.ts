@@ -13,10 +13,10 @@ const skip = noStrace()
 const env = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', DATABASE_URL: 'sqlite:waitlist.db' }
 
 /** One after the other, so that each is a transaction of its own. Resolves with the acknowledged addresses. */
-async function signUpUntilItFails({ baseUrl }: Program, most: number): Promise<string[]> {
+async function signUpUntilItFails({ baseUrl }: Program, most: number, who = 'visitor'): Promise<string[]> {
   const acknowledged: string[] = []
   for (let i = 0; i < most; i++) {
-    const email = `visitor-${i}@example.com`
+    const email = `${who}-${i}@example.com`
     const answer = await fetch(`${baseUrl}/api/waitlist`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -73,6 +73,23 @@ describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 
     assert.equal(await program.exited, 1)
     assert.match(program.stdout(), /the store failed: nothing more is acknowledged/)
     assert.match(program.stdout(), /disk I\/O error \(SQLite 1034\)\. The kernel's log \(dmesg\) says/)
+    await restartFindsAll(t, cwd, acknowledged)
+  })
+
+  test('so does a sync of the database beside the commits', {
+    skip: skip || (!isSlow && 'it runs in .ci/run'),
+  }, async t => {
+    const cwd = temporaryFolder(t)
+    const inject = 'inject=fdatasync:error=EIO:when=1'
+    const through = ['strace', '-D', '-f', '-qq', '-e', 'trace=fdatasync', '-e', inject, '-o', join(cwd, 'trace')]
+    const program = await runProgram(t, { ...env, RATE_LIMIT_WINDOW: '1s' }, { cwd, through })
+    // Until the log is so long that it is brought into the database.
+    const acknowledged = (
+      await Promise.all(Array.from({ length: 32 }, (_, i) => signUpUntilItFails(program, 1_000, `visitor-${i}`)))
+    ).flat()
+    assert.ok(acknowledged.length < 32_000)
+    assert.equal(await program.exited, 1)
+    assert.match(program.stdout(), /waitlist\.db could not be synced: EIO/)
     await restartFindsAll(t, cwd, acknowledged)
   })
 

@@ -1,11 +1,10 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { throttle } from '../../waitlist/quiet-log.ts'
 import { type Disk, lostLog } from './disk.ts'
-import { BUSY_TIMEOUT } from './schema.ts'
+import { BUSY_TIMEOUT, type SqliteFile } from './schema.ts'
 
 /** Keeps the write-ahead log short. */
 export interface WriteAheadLog {
@@ -48,11 +47,11 @@ const WARN_EVERY = 60_000
 /**
  * A checkpoint of so many pages would stand in the way of commits for some tenths of a second. So a second connection, in
  * a thread of its own that is made when it is first needed, does most of it beside the commits, and the writer only the
- * short rest, after which SQLite begins the log anew.
+ * short rest, after which SQLite begins the log anew. Before that it syncs the database, with all that the thread has
+ * written, so the thread has synced it already: SQLite leaves that to whoever ends a checkpoint.
  */
 export function writeAheadLog(
-  database: DatabaseSync,
-  path: string,
+  { database, path, descriptor }: Pick<SqliteFile, 'database' | 'path' | 'descriptor'>,
   disk: Pick<Disk, 'isFull'>,
   news: Pick<Log, 'info' | 'warn'>,
   longest = LONGEST,
@@ -108,8 +107,10 @@ export function writeAheadLog(
       helper.thread.postMessage('again')
       return
     }
-    const thread = new Worker(CHECKPOINTER, { eval: true, workerData: existing(path) })
-    thread.on('message', () => {
+    const thread = new Worker(CHECKPOINTER, { eval: true, workerData: { path: existing(path), descriptor } })
+    thread.on('message', (why: string | null) => {
+      // What a failed sync has lost, the next one does not always tell.
+      if (why !== null) throw new Error(`${path} could not be synced: ${why}`)
       helping = false
       checkpoint()
     })
@@ -190,12 +191,16 @@ const existing = (path: string): string => `${pathToFileURL(path)}?mode=rw`
 
 const CHECKPOINTER = `
 const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+const { fdatasyncSync } = require('node:fs')
 const { parentPort, workerData } = require('node:worker_threads')
-const database = new DatabaseSync(workerData, { timeout: 5000 })
+const { path, descriptor } = workerData
+const database = new DatabaseSync(path, { timeout: 5000 })
 database.exec('pragma synchronous = full')
 const checkpoint = () => {
   try { database.exec('pragma wal_checkpoint(passive)') } catch {}
-  parentPort.postMessage('done')
+  let why = null
+  try { fdatasyncSync(descriptor) } catch (error) { why = error.message }
+  parentPort.postMessage(why)
 }
 checkpoint()
 parentPort.on('message', what => {

@@ -56,6 +56,11 @@ export interface SqliteFile {
   /** The file itself, if the configured path is a symbolic link. */
   readonly path: string
   readonly database: DatabaseSync
+  /**
+   * Of the same file, so that it can be synced; null: it is in memory. It is open for as long as the database is: closing one
+   * descriptor of a file frees all locks that a process has on it, SQLite's too (https://sqlite.org/howtocorrupt.html, 2.2).
+   */
+  readonly descriptor: number | null
   close(): void
 }
 
@@ -88,11 +93,14 @@ export function openSqliteFile({ path: given, maxPages }: OpenOptions, news?: Pi
       database.close()
       throw error
     }
+    const descriptor = inMemory ? null : openSync(path, 'r+')
     return {
       path,
       database,
+      descriptor,
       close() {
         database.close()
+        if (descriptor !== null) closeSync(descriptor)
         lock?.close()
       },
     }

@@ -86,7 +86,7 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   const pages = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size')
   const inMemory = options.path === ':memory:'
   const disk = inMemory ? null : diskUnder(file.path, options.minimumFree, () => pages.get()?.size as number)
-  const log = disk && writeAheadLog(database, file.path, disk, news)
+  const log = disk && writeAheadLog(file, disk, news)
 
   let logHoldsErased = false
 
