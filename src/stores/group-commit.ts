@@ -13,6 +13,15 @@ export interface Bounds {
 
 export const storeBounds: Bounds = { batch: 2_048, queue: 8_192, timeout: 5_000 }
 
+/** Batches that may be under way at once, and the items that are sent without waiting for the end of the turn. */
+export interface Ahead {
+  readonly batches: number
+  readonly items: number
+}
+
+/** One batch is stored while the next arrives. Smaller ones cost more, larger ones leave the store idle on 64 connections. */
+export const signupsAhead: Ahead = { batches: 2, items: 32 }
+
 /**
  * Milliseconds that the first in the queue may have waited. More than a commit takes on a slow disk, since what comes during
  * one waits for its end. At three times what a store can take, it lets a queue grow to 300 ms.
@@ -50,7 +59,7 @@ interface Commit<Item, Answer> {
   refused: number
 }
 
-/** A transaction of a store that merges what waits for it. */
+/** A transaction of a store, which may hold several batches. */
 export interface Transaction {
   readonly items: number
   /** Milliseconds that it took by the store's own clock. */
@@ -59,8 +68,8 @@ export interface Transaction {
 
 export interface BatchesOptions<Item, Answer> {
   readonly bounds?: Bounds | undefined
-  /** Where a store merges what waits for it: the batches that may be under way at once, and the items that are sent at once. */
-  readonly ahead?: { readonly batches: number; readonly items: number }
+  /** By default one batch after the other, each at the end of a turn. */
+  readonly ahead?: Ahead
   /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
   readonly onLateResult?: (item: Item, answer: Answer) => void
   /** The transaction that the last answers ended, the same for all its batches; null: it is not known, and nothing is adapted. */

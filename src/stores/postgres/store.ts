@@ -5,7 +5,7 @@ import { throttle } from '../../waitlist/quiet-log.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { checked } from '../check.ts'
-import { type Bounds, groupCommit } from '../group-commit.ts'
+import { type Bounds, groupCommit, signupsAhead } from '../group-commit.ts'
 import { storeName } from '../location.ts'
 import { givenBack } from '../rows.ts'
 import { oneAtATime, upkeepOn } from '../upkeep.ts'
@@ -67,6 +67,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
+    ahead: signupsAhead,
     measured: options.commits,
     onLateResult(_, admission) {
       // If that fails too, the lease ends by itself.

@@ -5,16 +5,13 @@ import { type Admission, type Store, StoreUnavailable } from '../../waitlist/por
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { checked } from '../check.ts'
-import { type Bounds, groupCommit, type Transaction } from '../group-commit.ts'
+import { type Bounds, groupCommit, signupsAhead, type Transaction } from '../group-commit.ts'
 import { givenBack } from '../rows.ts'
 import { oneAtATime, type UpkeepCall } from '../upkeep.ts'
 import { MINIMUM_FREE } from './disk.ts'
 import type { Result, Results, Step } from './outbox.ts'
 import { countIn, startThread } from './thread.ts'
 import type { Reply, SqliteOptions } from './worker.ts'
-
-/** The thread commits all that it finds waiting at once, so neither side idles. */
-const AHEAD = { batches: 2, items: 32 }
 
 export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventName' | 'maxPages'> {
   readonly destinations?: readonly string[]
@@ -90,7 +87,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
-    ahead: AHEAD,
+    ahead: signupsAhead,
     ended: () => ended,
     measured: commits,
     onLateResult(_, admission) {
