@@ -13,13 +13,16 @@ export interface Bounds {
 
 export const storeBounds: Bounds = { batch: 2_048, queue: 8_192, timeout: 5_000 }
 
-/** Batches that may be under way at once, and the items that are sent without waiting for the end of the turn. */
+/**
+ * Batches that may be under way at once, and the items that are sent without waiting for the end of the turn. A third batch is
+ * as large as the first two, and each further one as large as all before it.
+ */
 export interface Ahead {
   readonly batches: number
   readonly items: number
 }
 
-/** One batch is stored while the next arrives. Smaller ones cost more, larger ones leave the store idle on 64 connections. */
+/** One batch is stored while the next arrives. Smaller ones cost more; larger ones leave the store idle on 64 connections. */
 export const signupsAhead: Ahead = { batches: 2, items: 32 }
 
 /**
@@ -150,7 +153,7 @@ export function groupCommit<Item, Answer>(
   const wake = (oldest: number) => setTimeout(refuseLate, oldest + bounds.timeout - clock())
 
   /** Two commits of what one may hold, at most: nobody waits for more. */
-  const hasRoom = () => underWay.size < ahead.batches && sent < most
+  const hasRoom = () => underWay.size < ahead.batches && sent < most && (underWay.size < 2 || queue.length >= sent)
 
   function run(): void {
     scheduled = false

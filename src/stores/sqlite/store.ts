@@ -87,7 +87,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
-    ahead: signupsAhead,
+    // The thread commits all that it finds waiting at once: in a crowd, it has enough to do until the turn ends.
+    ahead: { ...signupsAhead, batches: 8 },
     ended: () => ended,
     measured: commits,
     onLateResult(_, admission) {
