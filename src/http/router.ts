@@ -34,8 +34,8 @@ export interface RouterParts extends HttpParts {
 }
 
 /**
- * Answers that are sent one after the other; fewer at the end of a turn of the event loop. Between the reads of other requests
- * each would wake its client by itself, and throw out of the processor's caches what the next request needs.
+ * Answers that are sent in a row; fewer at the end of a turn of the event loop. A write between two reads wakes its client by
+ * itself, and throws the code of the next read out of the processor's caches.
  */
 export const TOGETHER = 16
 

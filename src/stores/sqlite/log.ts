@@ -47,8 +47,8 @@ const WARN_EVERY = 60_000
 /**
  * A checkpoint of so many pages would stand in the way of commits for some tenths of a second. So a second connection, in
  * a thread of its own that is made when it is first needed, does most of it beside the commits, and the writer only the
- * short rest, after which SQLite begins the log anew. Before that it syncs the database, with all that the thread has
- * written, so the thread has synced it already: SQLite leaves that to whoever ends a checkpoint.
+ * short rest, after which SQLite begins the log anew. SQLite syncs the database only as it completes a checkpoint, and beside
+ * commits only the writer does, so the thread syncs what it has written itself.
  */
 export function writeAheadLog(
   { database, path, descriptor }: Pick<SqliteFile, 'database' | 'path' | 'descriptor'>,
@@ -109,7 +109,7 @@ export function writeAheadLog(
     }
     const thread = new Worker(CHECKPOINTER, { eval: true, workerData: { path: existing(path), descriptor } })
     thread.on('message', (why: string | null) => {
-      // What a failed sync has lost, the next one does not always tell.
+      // After a sync that failed, the next one may succeed although pages are lost.
       if (why !== null) throw new Error(`${path} could not be synced: ${why}`)
       helping = false
       checkpoint()
