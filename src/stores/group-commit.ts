@@ -15,7 +15,7 @@ export const storeBounds: Bounds = { batch: 2_048, queue: 8_192, timeout: 5_000 
 
 /**
  * Batches that may be under way at once, and the items that are sent without waiting for the end of the turn. A third batch is
- * as large as the first two, and each further one as large as all before it.
+ * at least as large as the first two, and each further one as all that are under way.
  */
 export interface Ahead {
   readonly batches: number

@@ -84,16 +84,17 @@ export function openSqliteFile({ path: given, maxPages }: OpenOptions, news?: Pi
       if (lost !== null) news?.warn({ folder: dirname(path) }, lost)
     }
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
+    let descriptor: number | null
     try {
       requireSqliteVersion(database)
       applySettings(database, inMemory)
       if (maxPages !== undefined) database.exec(`pragma max_page_count = ${maxPages}`)
       upgrade(database, path)
+      descriptor = inMemory ? null : openSync(path, 'r+')
     } catch (error) {
       database.close()
       throw error
     }
-    const descriptor = inMemory ? null : openSync(path, 'r+')
     return {
       path,
       database,
