@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { runCommand as run } from '../harness/program.ts'
+import { noTerminal, runCommand as run, spawnOnTerminal } from '../harness/program.ts'
 import { id, scene } from './contacts.scene.ts'
 
 describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
@@ -180,10 +178,10 @@ test('what strangers typed turns the order of no letters, and stays the same to 
     const contact = value.contact ?? value
     assert.deepEqual([contact.name, contact.source.utm_campaign], [name, campaign])
   }
-  if (process.platform !== 'linux') return t.diagnostic('no terminal is made here')
-  const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-  const command = `'${process.execPath}' '${entry}' export`
-  const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd, encoding: 'utf8', timeout: 30_000 })
+  if (noTerminal) return t.diagnostic(noTerminal)
+  const exported = spawnOnTerminal(t, {}, { cwd, args: ['export'] })
+  assert.equal(await exported.exited, 0)
+  const stdout = exported.stdout()
   assert.match(stdout, /,Cyd ev il 👩‍💻,cyd@example\.com,.*,spring gnp\.exe ,/)
   assert.doesNotMatch(stdout, CONTROLLING)
 })

@@ -4,12 +4,11 @@ import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { textOf } from '../../src/cli/log-text.ts'
 import { progressOn } from '../../src/cli/print.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { spawnProgram, until } from '../harness/program.ts'
+import { noTerminal, spawnOnTerminal, spawnProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0', TZ: 'UTC' }
 
@@ -87,34 +86,21 @@ describe('a line of the log as text', () => {
   })
 })
 
-const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
-const skip = !hasScript && 'it needs script(1) of util-linux'
-const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-
 const DATABASE_URL = 'sqlite::memory:'
 
-/** What somebody sees who starts the service on a terminal of 80 columns, and stops it with Ctrl-C. */
+/** What somebody sees who starts the service on a terminal, and stops it with Ctrl-C. */
 async function seen(t: TestContext, env: Record<string, string> = {}): Promise<string> {
-  const command = `stty cols 80 rows 24 && exec '${process.execPath}' '${entry}' serve`
-  const script = spawn('script', ['-qec', command, '/dev/null'], {
-    cwd: temporaryFolder(t),
-    // Some machines have folders in memory, of which the first line would speak.
-    env: { PATH: process.env.PATH, SHELL: '/bin/sh', TERM: 'xterm-256color', DATABASE_URL, ...common, ...env },
-  })
-  t.after(() => script.kill('SIGKILL'))
-  let text = ''
-  script.stdout.setEncoding('utf8').on('data', chunk => {
-    text += chunk
-  })
-  await until(() => text.includes('Signups travel in the clear'))
-  script.stdin.write('\x03')
-  const [code] = await once(script, 'close')
-  assert.equal(code, 0, text)
-  return text.replaceAll('\r\n', '\n')
+  // Some machines have folders in memory, of which the first line would speak.
+  const settings = { DATABASE_URL, ...common, ...env }
+  const { process, stdout, exited } = spawnOnTerminal(t, settings, { cwd: temporaryFolder(t), args: ['serve'] })
+  await until(() => stdout().includes('Signups travel in the clear'))
+  process.stdin!.write('\x03')
+  assert.equal(await exited, 0, stdout())
+  return stdout().replaceAll('\r\n', '\n')
 }
 
 describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
-  test('is text on a terminal: in colour, within its columns, and after the welcome', { skip }, async t => {
+  test('is text on a terminal: in colour, within its columns, and after the welcome', { skip: noTerminal }, async t => {
     const coloured = await seen(t)
     assert.match(coloured, /\x1b\[33mwarn/)
     const text = stripVTControlCharacters(coloured)
@@ -131,7 +117,7 @@ describe('the log of a service', { concurrency: true, timeout: 60_000 }, () => {
     )
   })
 
-  test('has no colour there with NO_COLOR', { skip }, async t => {
+  test('has no colour there with NO_COLOR', { skip: noTerminal }, async t => {
     const text = await seen(t, { NO_COLOR: '1' })
     assert.match(text, /^\d\d:\d\d:\d\d info {3}waitlist is ready/m)
     assert.ok(!text.includes('\x1b'))

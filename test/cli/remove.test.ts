@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.place.ts'
 import { CREATE } from '../e2e/provider.scene.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
-import { runCommand, runProgram, until } from '../harness/program.ts'
+import { noTerminal, runCommand, runProgram, spawnOnTerminal, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
@@ -55,29 +53,21 @@ describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
     assert.deepEqual(emails(), ['ada@example.com'])
   })
 
-  const noScript =
-    spawnSync('script', ['--version']).error === undefined ? false : 'script (util-linux) is not installed'
-  test('on a terminal it asks first: anything but yes is a no', { skip: noScript }, async t => {
+  test('on a terminal it asks first: anything but yes is a no', { skip: noTerminal }, async t => {
     const { cwd, emails } = await listed(t)
-    const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-    const answered = (answer: string) => {
-      const command = `'${process.execPath}' '${entry}' remove ada@example.com`
-      const { status, stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
-        cwd,
-        env: { PATH: process.env.PATH },
-        input: answer,
-        encoding: 'utf8',
-      })
-      return { status, stdout }
+    const answered = async (answer: string) => {
+      const remove = spawnOnTerminal(t, {}, { cwd, args: ['remove', 'ada@example.com'] })
+      remove.process.stdin!.end(answer)
+      return { status: await remove.exited, stdout: remove.stdout() }
     }
     for (const no of ['\n', 'yesterday\n']) {
-      const { status, stdout } = answered(no)
+      const { status, stdout } = await answered(no)
       assert.equal(status, 1)
       assert.match(stdout, /Erase ada@example\.com: listed, signed up \S+Z, 2 deliveries\? \[y\/N\] /)
       assert.match(stdout, /nothing was erased/)
       assert.deepEqual(emails(), ['ada@example.com'])
     }
-    const { status, stdout } = answered('y\n')
+    const { status, stdout } = await answered('y\n')
     assert.equal(status, 0, stdout)
     assert.match(stdout, /ada@example\.com was erased/)
     assert.deepEqual(emails(), [])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
@@ -72,8 +72,31 @@ export function spawnProgram(
   { cwd, args = [], through = [], entry = ours, executable }: RunOptions,
 ) {
   const program = executable === undefined ? [process.execPath, ...heapFlags, entry] : [executable]
-  const [command, ...rest] = [...through, ...program, ...args]
-  const child = spawn(command!, rest, { cwd, env: { PATH: process.env.PATH, PORT: '0', ...env } })
+  return spawned(test, [...through, ...program, ...args], { PORT: '0', ...env }, cwd)
+}
+
+/** Why nothing can be run on a terminal; the `script` of other systems takes other arguments. */
+export const noTerminal =
+  !spawnSync('script', ['--version']).stdout?.includes('util-linux') && 'it needs script(1) of util-linux'
+
+/** Runs the program on a terminal of 80 columns. */
+export function spawnOnTerminal(
+  test: Pick<TestContext, 'after'>,
+  env: Record<string, string>,
+  { cwd, args }: Required<Pick<RunOptions, 'cwd' | 'args'>>,
+) {
+  const command = `stty cols 80 rows 24 && exec '${process.execPath}' '${ours}' ${args.join(' ')}`
+  const script = ['script', '-qec', command, '/dev/null']
+  return spawned(test, script, { SHELL: '/bin/sh', TERM: 'xterm-256color', ...env }, cwd)
+}
+
+function spawned(
+  test: Pick<TestContext, 'after'>,
+  [command, ...args]: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+) {
+  const child = spawn(command!, args, { cwd, env: { PATH: process.env.PATH, ...env } })
   let out = ''
   let err = ''
   child.stdout.setEncoding('utf8').on('data', chunk => {
