@@ -91,7 +91,6 @@ export function createRouter(
     (route: (request: IncomingMessage) => Answer | Promise<Answer>): Route =>
     async request => {
       const client = clientOf(request)
-      if (client === null) return refuse(unavailable)
       const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
       return admitted ? route(request) : refuse(tooManyRequests(seconds))
     }
@@ -196,9 +195,9 @@ export function createRouter(
 
 /** Several lines of a field are joined by Node. */
 const requestClient =
-  (addressOf: ReturnType<typeof clientAddress>) =>
-  ({ socket, headers }: IncomingMessage): string | null =>
-    addressOf(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined)
+  <Address>(addressOf: (peer: string, forwardedFor: string | undefined) => Address) =>
+  ({ socket, headers }: IncomingMessage): Address =>
+    addressOf(socket.remoteAddress!, headers['x-forwarded-for'] as string | undefined)
 
 /** One line for each request, without anything that the visitor sent: only known paths are logged. */
 function logRequest(log: Logger, reqId: number, { method, url = '' }: IncomingMessage, response: ServerResponse): void {

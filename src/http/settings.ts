@@ -46,8 +46,8 @@ export interface HttpSettings {
 
 /** What the router tells its routes of a request. */
 export interface RouteParts {
-  /** The key under which a client's attempts are counted; null when its socket is gone. */
-  clientOf(request: IncomingMessage): string | null
+  /** The key under which a client's attempts are counted. */
+  clientOf(request: IncomingMessage): string
   /** The CORS fields of every answer. */
   corsFields(request: IncomingMessage): FieldList
 }

@@ -118,7 +118,7 @@ const expected = {
 /** What stands for a connection and for what it asks; a record of ours that outlives one keeps one of these. */
 const classes = ['node:net Socket', 'node:http IncomingMessage', 'node:http ServerResponse'] as const
 
-describe('C-100: connections that end', {
+describe('C-41, C-100: connections that end', {
   concurrency: true,
   timeout: 600_000,
   skip: !isSlow && 'it runs in .ci/run',

@@ -95,7 +95,6 @@ export function issueRoute({ issue, limiter, clientOf, corsFields }: IssueParts)
 
   async function issued(request: IncomingMessage): Promise<Answer> {
     const client = clientOf(request)
-    if (client === null) return refuse(unavailable)
     const { admitted, seconds } = await limiter.take(client, networkOf(client))
     if (!admitted) return refuse(tooManyChallenges(seconds))
     if (inFlight === ISSUING) return refuse(unavailable)

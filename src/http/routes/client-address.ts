@@ -23,37 +23,33 @@ export type ForwardingSign =
  * Makes the function that returns the key under which a client's attempts are counted.
  *
  * `peer` is the address of the socket, `forwardedFor` the value of X-Forwarded-For (several field lines joined by
- * commas). The key is an IPv4 address (also for IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network; null when the
- * socket no longer has an address.
+ * commas). The key is an IPv4 address (also for IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network.
  *
  * The list is read from the right, as long as each address is a trusted proxy. Everything further left may be forged.
  *
  * `notice` is called for each request that shows a sign. A visitor who comes through the right proxies can show none: what
  * they wrote themselves stands further left than anything that is judged, and a longer list alone is no sign.
  */
-export function clientAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf {
+export function clientAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf<string> {
   const addressOf = forwardedAddress(proxies, notice)
-  return (...request) => {
-    const address = addressOf(...request)
-    return address === null ? null : clientKey(address)
-  }
+  return (...request) => clientKey(addressOf(...request))
 }
 
-type AddressOf = (peer: string | undefined, forwardedFor: string | undefined) => string | null
+type AddressOf<Address> = (peer: string, forwardedFor: string | undefined) => Address
 
 /**
  * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
  * nothing to anybody else and may be that of a proxy.
  */
-export function visitorAddress(proxies: TrustedProxies): AddressOf {
+export function visitorAddress(proxies: TrustedProxies): AddressOf<string | null> {
   const addressOf = forwardedAddress(proxies)
   return (...request) => {
     const address = addressOf(...request)
-    return address === null || isPrivate(address) ? null : ipaddr.process(withoutZone(address)).toString()
+    return isPrivate(address) ? null : ipaddr.process(withoutZone(address)).toString()
   }
 }
 
-function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf {
+function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf<string> {
   const trusts = trustIn(proxies)
   const signOf = (address: string, hop: number, rest: string): ForwardingSign | null => {
     if (hop === 0 && trusts(address, 0)) return 'no address'
@@ -63,7 +59,6 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
     return hop === 0 ? 'not trusted' : 'one more'
   }
   return (peer, forwardedFor = '') => {
-    if (peer === undefined) return null
     let address = peer
     let rest = forwardedFor
     let hop = 0

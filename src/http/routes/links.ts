@@ -56,7 +56,6 @@ function linkRoute<For extends Purpose>(
       const read = readToken(purpose, tokenIn(request.url), links.secret, Date.now())
       // Mail providers post for many from few addresses, so a good token is counted by its contact.
       const client = read.is === 'good' ? read.contact.id : clientOf(request)
-      if (client === null) return page('failed')
       const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
       if (!admitted) return withFields(page('limited'), ['retry-after', String(seconds)])
       if (read.is !== 'good') return page(read.is as Shown<For>)

@@ -59,9 +59,8 @@ export function tellingSeen(
     let sign: ForwardingSign | null = null
     const client = clientAddress(proxies, each => {
       sign = each
-    })(socket.remoteAddress, forwarded)
-    const peer = clientAddress({ kind: 'none' })(socket.remoteAddress, '')
-    if (client === null || peer === null) return answer
+    })(socket.remoteAddress!, forwarded)
+    const peer = clientAddress({ kind: 'none' })(socket.remoteAddress!, '')
     const seen: Seen = { client, peer, proxies, forwarded, sign }
     return withFields(answer, fieldList({ [TELLS]: JSON.stringify(seen) }))
   }

@@ -85,7 +85,6 @@ export function signupRoute(
         return no('overloaded', failed(overloaded, reqId))
       }
       const client = clientOf(request)
-      if (client === null) return no('failed', unavailable)
       const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
       if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).

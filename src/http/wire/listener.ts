@@ -118,6 +118,8 @@ const responseInProgress = (socket: Socket): ServerResponse | null =>
 /** The checks before routing. */
 function checkRequest(next: Handler): Handler {
   return (request, response) => {
+    // Its client is gone. Over TLS Node can miss that, and an answer would be held until `UNREAD_TIMEOUT`.
+    if (request.socket.remoteAddress === undefined) return void request.socket.destroy()
     const refusal = whyNotRouted(request)
     if (refusal !== null) refuseUnrouted(response, refusal)
     else if (request.url === '*') send(response, asterisk)
