@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import parsers from '@stoplight/spectral-parsers'
+import { npmSettings } from './harness/npm-start.ts'
 import { cloned } from './harness/packed.ts'
 import { freePort } from './harness/port.ts'
 import { isSlow } from './harness/slow.ts'
@@ -74,7 +75,7 @@ describe('the workflows', () => {
     timeout: 300_000,
     skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
   }, async t => {
-    const env = { HOME: process.env.HOME, PATH: process.env.PATH, npm_config_prefer_offline: 'true' }
+    const env = { HOME: process.env.HOME, PATH: process.env.PATH, ...npmSettings }
     const script = ['scripts/readme.sh', String(await freePort())]
     const { stdout } = await promisify(execFile)('bash', script, { cwd: cloned(t), env })
     assert.equal(JSON.parse(stdout).alreadyExisted, false)

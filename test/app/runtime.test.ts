@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bundled, components, lacking, runtimeWarnings, securityReleases } from '../../src/app/runtime.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { npmSettings } from '../harness/npm-start.ts'
 import { complaintsIn, logOf, runProgram, spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -80,7 +81,9 @@ test('the start warns of a Node.js that lacks security fixes, once', {
   timeout: 120_000,
 }, async t => {
   const cwd = temporaryFolder(t)
-  execFileSync('npm', ['install', '--silent', '--no-save', '--prefix', cwd, 'node@26.5.0'])
+  execFileSync('npm', ['install', '--silent', '--no-save', '--prefix', cwd, 'node@26.5.0'], {
+    env: { ...process.env, ...npmSettings },
+  })
   const program = await runProgram(
     t,
     { DATABASE_URL: 'sqlite:list.db' },

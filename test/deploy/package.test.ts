@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { npmStart } from '../harness/npm-start.ts'
+import { npmSettings, npmStart } from '../harness/npm-start.ts'
 import { cloned } from '../harness/packed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { commandsUnder } from './commands.ts'
@@ -18,7 +18,7 @@ const { engines, devDependencies } = JSON.parse(readFileSync(join(root, 'package
 
 const here = { HOME: process.env.HOME!, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
 const run = (command: string, cwd: string, env = here) =>
-  promisify(execFile)('sh', ['-c', command], { cwd, env: { ...env, npm_config_prefer_offline: 'true' } })
+  promisify(execFile)('sh', ['-c', command], { cwd, env: { ...env, ...npmSettings } })
 
 /** The oldest Node.js that the package may run on, which npm brings. */
 async function oldestNode(t: TestContext): Promise<string> {

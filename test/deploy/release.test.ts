@@ -20,6 +20,7 @@ import { parts } from '../../scripts/release/changelog.ts'
 import { blocksOf } from '../documents.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { listening } from '../harness/listening.ts'
+import { npmSettings } from '../harness/npm-start.ts'
 import { cloned } from '../harness/packed.ts'
 import { isSlow } from '../harness/slow.ts'
 
@@ -264,7 +265,7 @@ test('a release, from its preparation to the second run of its workflow, with st
         ...env,
         PATH: `${bin}:${join(root, 'node_modules', '.bin')}:${env.PATH}`,
         STATE: state,
-        npm_config_prefer_offline: 'true',
+        ...npmSettings,
         npm_config_cache: execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim(),
         GITHUB_ACTOR: 'ada',
         GITHUB_OUTPUT: outputs,
