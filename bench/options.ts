@@ -5,7 +5,7 @@ import { scenarios } from './scenarios.ts'
 export const usage = `npm run bench -- [scenario …] [options]
 npm run bench -- against <folder> [scenario …] [options]
 
-Without a scenario it measures all but \`instances\`, in about fifteen minutes.
+Without a scenario it measures all but \`instances\`, in about 45 minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same
