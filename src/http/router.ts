@@ -34,8 +34,8 @@ export interface RouterParts extends HttpParts {
 }
 
 /**
- * Answers that are sent in a row; fewer at the end of a turn of the event loop. A write between two reads wakes its client by
- * itself, and throws the code of the next read out of the processor's caches.
+ * Answers wait until there are so many, or for the end of the turn of the event loop, and are then sent one after the other. A
+ * write between two reads wakes its client by itself, and leaves the processor's caches cold for the next read.
  */
 export const TOGETHER = 16
 
@@ -193,7 +193,7 @@ export function createRouter(
   }
 }
 
-/** Several lines of a field are joined by Node. */
+/** Several lines of a field are joined by Node. It keeps the address, which the listener has read. */
 const requestClient =
   <Address>(addressOf: (peer: string, forwardedFor: string | undefined) => Address) =>
   ({ socket, headers }: IncomingMessage): Address =>

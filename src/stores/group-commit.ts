@@ -22,7 +22,7 @@ export interface Ahead {
   readonly items: number
 }
 
-/** One batch is stored while the next arrives. Smaller ones cost more; larger ones leave the store idle on 64 connections. */
+/** One batch is stored while the next arrives. Smaller ones take more processor time, larger ones leave the store idle on 64 connections. */
 export const signupsAhead: Ahead = { batches: 2, items: 32 }
 
 /**
@@ -152,7 +152,7 @@ export function groupCommit<Item, Answer>(
   }
   const wake = (oldest: number) => setTimeout(refuseLate, oldest + bounds.timeout - clock())
 
-  /** Two commits of what one may hold, at most: nobody waits for more. */
+  /** Two commits of what one may hold, at most: nobody waits for more. Where many wait, few large batches cost less. */
   const hasRoom = () => underWay.size < ahead.batches && sent < most && (underWay.size < 2 || queue.length >= sent)
 
   function run(): void {

@@ -6,7 +6,7 @@ const SOON = 60_000
 // Loaded before each file (`--import`). What a failed test leaves open would keep the process alive, and the run with it.
 after(() =>
   setTimeout(() => {
-    process.stderr.write(`its tests are over, but it goes on: ${process.getActiveResourcesInfo()}\n`)
+    process.stderr.write(`the tests are over, but the process is kept alive by ${process.getActiveResourcesInfo()}\n`)
     process.exit(1)
   }, SOON).unref(),
 )

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 
 /**
- * For an npm that a test runs: nothing is fetched twice, and what a registry does not answer is asked for again soon, not after
- * npm's five minutes.
+ * For an npm that a test runs: nothing is fetched twice, and what the registry does not answer is asked for again after 20 s, not
+ * after npm's five minutes.
  */
 export const npmSettings = {
   npm_config_prefer_offline: 'true',

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { checkAll } from '../../src/app/checks.ts'
 import { type CertificateListener, firstCertificate, watchCertificate } from '../../src/http/wire/certificates.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
@@ -16,6 +17,7 @@ import { isSlow } from '../harness/slow.ts'
 import {
   assertModernOnly,
   assertNoRenegotiation,
+  ca,
   certificateOf,
   fixture,
   handshake,
@@ -74,6 +76,29 @@ describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
     await once(socket, 'close')
     assert.doesNotMatch(received, /HTTP|\{/)
     assert.equal((await http1(baseUrl, '/api/health')).status, 200)
+  })
+
+  test('clients that ask again as soon as they are answered get each answer, on one connection each', async t => {
+    const { env } = pairIn(t)
+    // Another process, which can be slower than its clients.
+    const { baseUrl } = await runProgram(t, { ...env, HOST: '127.0.0.1' }, { cwd: temporaryFolder(t) })
+    const asksAgain = async () => {
+      const socket = connectTls({ host: '127.0.0.1', port: Number(new URL(baseUrl).port), ca })
+      t.after(() => socket.destroy())
+      let [received, answers] = ['', 0]
+      const ask = () => socket.write('GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n')
+      socket.setEncoding('latin1').on('data', chunk => {
+        received += chunk
+        if (!received.endsWith('}')) return
+        received = ''
+        if (++answers === 200) socket.end()
+        else ask()
+      })
+      ask()
+      await once(socket, 'close')
+      return answers
+    }
+    assert.deepEqual(await Promise.all(Array.from({ length: 32 }, asksAgain)), Array(32).fill(200))
   })
 
   test('HSTS is on every answer over TLS, for this host alone, and on none in the clear', async t => {

@@ -49,14 +49,16 @@ export function createListener(handler: Handler, certificate: Certificate | null
   // One more than we accept, so that an excess is noticed: some releases of Node silently drop further lines.
   server.maxHeadersCount = limits.HEADER_COUNT + 1
 
-  const checked = oneAtATime(checkRequest(handler))
-  server.on('request', checked)
+  const on = (event: string, handle: Handler) =>
+    server.on(
+      event,
+      oneAtATime(handle, (...request) => server.emit(event, ...request)),
+    )
+  const checked = checkRequest(handler)
+  on('request', checked)
   // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
-  server.on('checkContinue', checked)
-  server.on(
-    'checkExpectation',
-    oneAtATime((_, response) => refuseUnrouted(response, expectationFailed)),
-  )
+  on('checkContinue', checked)
+  on('checkExpectation', (_, response) => refuseUnrouted(response, expectationFailed))
   server.on('clientError', answerClientError)
   return server
 }
@@ -100,12 +102,24 @@ export function useCertificate(server: NodeServer, certificate: Certificate): vo
   server.setTicketKeys(ticketKeys)
 }
 
-/** One request of a connection is handled at a time: none that comes while another one is, or after the last (RFC 9112 §9.6). */
-function oneAtATime(handle: Handler): Handler {
+/** Those with a request behind them that waits for their end. */
+const followed = new WeakSet<ServerResponse>()
+
+/**
+ * One request of a connection is handled at a time: none that comes while another one is, or after the last (RFC 9112 §9.6).
+ * `again` is called with a request that had to wait.
+ */
+function oneAtATime(handle: Handler, again: Handler): Handler {
   return (request, response) => {
     const { socket } = request
     const current = responseInProgress(socket)
     if (current === response && socket.writable) return handle(request, response)
+    // Over TLS, Node hears that an answer was sent a turn of the event loop later; its client may have asked again by then.
+    if (current?.writableEnded === true && !followed.has(current)) {
+      followed.add(current)
+      current.once('close', () => again(request, response))
+      return
+    }
     if (current !== null) dropBehind(current)
     holdRequest(socket)
   }

@@ -47,8 +47,8 @@ const WARN_EVERY = 60_000
 /**
  * A checkpoint of so many pages would stand in the way of commits for some tenths of a second. So a second connection, in
  * a thread of its own that is made when it is first needed, does most of it beside the commits, and the writer only the
- * short rest, after which SQLite begins the log anew. SQLite syncs the database only as it completes a checkpoint, and beside
- * commits only the writer does, so the thread syncs what it has written itself.
+ * short rest, after which SQLite begins the log anew. SQLite syncs the database only when a checkpoint reaches the end of
+ * the log. Beside commits only the writer's does, so the thread syncs what it has written itself.
  */
 export function writeAheadLog(
   { database, path, descriptor }: Pick<SqliteFile, 'database' | 'path' | 'descriptor'>,

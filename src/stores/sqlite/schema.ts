@@ -57,7 +57,7 @@ export interface SqliteFile {
   readonly path: string
   readonly database: DatabaseSync
   /**
-   * Of the same file, so that it can be synced; null: it is in memory. It is open for as long as the database is: closing one
+   * Of the same file, so that it can be synced; null: it is in memory. It is closed after the database: closing one
    * descriptor of a file frees all locks that a process has on it, SQLite's too (https://sqlite.org/howtocorrupt.html, 2.2).
    */
   readonly descriptor: number | null

@@ -87,7 +87,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const able = checked(admit, trial, { syncsKnown })
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
-    // The thread commits all that it finds waiting at once: in a crowd, it has enough to do until the turn ends.
+    // The thread commits all batches that wait at once, so more of them keep it busy while a long turn goes on.
     ahead: { ...signupsAhead, batches: 8 },
     ended: () => ended,
     measured: commits,

@@ -57,7 +57,7 @@ const CANNOT_WRITE = [10, 13, 14]
 
 const noRoom = (why: string): string => `the disk is full, or a quota is used up: ${why}`
 
-/** Requests in one transaction: what is on its way at most, so nobody waits for more than two commits. */
+/** Requests in one transaction. Fewer are on their way at any time, so nobody waits for more than two commits. */
 const MERGED = 32
 
 /**
