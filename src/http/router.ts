@@ -7,7 +7,7 @@ import { type Site, serve } from './discovery/site.ts'
 import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
-import { clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
+import { type AddressOf, clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
 import { cors } from './routes/cors.ts'
 import { healthRoute } from './routes/health.ts'
 import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
@@ -195,7 +195,7 @@ export function createRouter(
 
 /** Several lines of a field are joined by Node. It keeps the address, which the listener has read. */
 const requestClient =
-  <Address>(addressOf: (peer: string, forwardedFor: string | undefined) => Address) =>
+  <Address>(addressOf: AddressOf<Address>) =>
   ({ socket, headers }: IncomingMessage): Address =>
     addressOf(socket.remoteAddress!, headers['x-forwarded-for'] as string | undefined)
 

@@ -35,7 +35,7 @@ export function clientAddress(proxies: TrustedProxies, notice?: (sign: Forwardin
   return (...request) => clientKey(addressOf(...request))
 }
 
-type AddressOf<Address> = (peer: string, forwardedFor: string | undefined) => Address
+export type AddressOf<Address> = (peer: string, forwardedFor: string | undefined) => Address
 
 /**
  * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
