@@ -4,7 +4,7 @@ import { existsSync, globSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { drawn } from '../scripts/pictures.ts'
-import { anchorsOf, blocksOf, documents, linksIn, root, textOf, typedBy } from './documents.ts'
+import { anchorsOf, documents, linksIn, root, textOf } from './documents.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { noHaproxy } from './harness/haproxy.ts'
 import { commandsIn } from './harness/help.ts'
@@ -33,35 +33,6 @@ test('every page of docs/ is in the index of its folder', () => {
       if (dirname(path) !== folder || path.endsWith('README.md')) continue
       assert.ok(index.includes(`](${path.slice(folder.length + 1)})`), path)
     }
-  }
-})
-
-test('the commands of every document are typed by a test, which the table names', () => {
-  const used = new Set<string>()
-  const forgotten: string[] = []
-  for (const path of all) {
-    for (const { language, under } of blocksOf(textOf(path))) {
-      assert.doesNotMatch(
-        language,
-        /^(bash|shell|console|zsh|cmd)/,
-        `${path}: commands are in blocks of the language sh`,
-      )
-      if (language !== 'sh') continue
-      const part = [path, `${path}#${under}`].find(part => part in typedBy)
-      if (part === undefined) forgotten.push(`${path}#${under}`)
-      else used.add(part)
-    }
-  }
-  assert.deepEqual(forgotten, [], 'add a test that types these, and its line to test/documents.ts')
-  assert.deepEqual([...used].sort(), Object.keys(typedBy).sort(), 'the table has no other lines')
-})
-
-test('every test of that table reads the document', () => {
-  for (const [part, path] of Object.entries(typedBy)) {
-    if (path === 'test/docs.commands.test.ts') continue // It reads the table.
-    const [document] = part.split('#', 1)
-    const name = document!.split('/').at(-1)!
-    assert.ok(textOf(path).includes(name), `${path} does not read ${document}`)
   }
 })
 
@@ -114,65 +85,9 @@ test('the pictures are those that scripts/pictures.ts draws', () => {
   for (const [file, svg] of drawn) assert.equal(textOf(`docs/pictures/${file}`), svg, `run node scripts/pictures.ts`)
 })
 
-const conformance = textOf('docs/engineering/conformance.md')
-const rows = conformance.split('\n').filter(line => line.startsWith('| C-'))
-
-test('the conformance document has each item from C-1 to C-105 once, in order', () => {
-  const items = rows.map(row => Number(/^\| C-(\d+) \|/.exec(row)?.[1]))
-  assert.deepEqual(
-    items,
-    Array.from({ length: 105 }, (_, i) => i + 1),
-  )
-})
-
-test('every test that the conformance document names exists', () => {
-  const named = new Set(conformance.match(/test\/[\w./-]+/g))
-  assert.ok(named.size > 20)
-  for (const file of named) assert.ok(existsSync(join(root, file)), file)
-})
-
-test('an item without a test is one that we do nothing about', () => {
-  const untested = rows.filter(row => !row.includes('`test/')).map(row => /C-\d+/.exec(row)?.[0])
-  assert.deepEqual(untested, ['C-44'])
-})
-
-test('an item that a row gives to a test file is in that file, where it is named by number', () => {
-  // TLS, the store and the program's start and stop tell their promises in words.
-  const numbered = /^test\/(http\/(?!tls|slow|docs)|waitlist\/)/
-  const missing: string[] = []
-  for (const row of rows) {
-    const item = Number(/^\| C-(\d+) \|/.exec(row)?.[1])
-    for (const file of row.match(/test\/[\w./-]+\.ts/g) ?? []) {
-      if (numbered.test(file) && !itemsOf(file).has(item)) missing.push(`C-${item} in ${file}`)
-    }
-  }
-  assert.deepEqual(missing, [])
-})
-
-/** The items that a test file speaks of, ranges such as `C-72…C-74` included. */
-function itemsOf(file: string): Set<number> {
-  const source = textOf(file)
-  const items = new Set<number>()
-  for (const [, first, last] of source.matchAll(/C-(\d+)(?:…C-(\d+))?/g)) {
-    for (let item = Number(first); item <= Number(last ?? first); item++) items.add(item)
-  }
-  return items
-}
-
-const security = textOf('docs/engineering/security.md')
-
-test('every door of docs/engineering/security.md names a test, and each of them exists', () => {
-  const rows = security.split('\n').filter(line => /^\| (?!door|-)/.test(line) && !line.startsWith('|---'))
-  assert.ok(rows.length > 15)
-  for (const row of rows) {
-    const named = row.match(/test\/[\w./-]+/g) ?? []
-    assert.ok(named.length > 0, row)
-    for (const file of named) assert.ok(existsSync(join(root, file)), file)
-  }
-})
-
-test('the settings that it and the security policy name exist', () => {
+test('the settings that the security policy and docs/engineering/security.md name exist', () => {
   const settings = textOf('.env.example')
+  const security = textOf('docs/engineering/security.md')
   for (const name of (textOf('SECURITY.md') + security).match(/(?<=`)[A-Z]+_[A-Z_]+(?=`)/g) ?? [])
     assert.match(settings, new RegExp(`^#${name}=`, 'm'))
 })

@@ -4,47 +4,6 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/**
- * Which test types the commands of a document, or of one of its parts (`document#anchor` of a heading `##`). The lines of
- * those that are given to test/docs.commands.test.ts are typed there as they stand; the other tests have scenes of their own.
- */
-export const typedBy: Readonly<Record<string, string>> = {
-  'README.md': 'test/readme.test.ts',
-  'CONTRIBUTING.md': 'test/docs.commands.test.ts',
-  'docs/start.md#1-run-it': 'test/docs.commands.test.ts',
-  'docs/start.md#2-sign-somebody-up': 'test/docs.commands.test.ts',
-  'docs/start.md#3-see-your-list': 'test/docs.commands.test.ts',
-  'docs/start.md#4-put-a-form-on-your-page': 'test/form/start.test.ts',
-  'docs/deploy.md#which-way': 'test/docs.commands.test.ts',
-  'docs/deploy.md#with-docker': 'test/deploy/docker.test.ts',
-  'docs/deploy.md#with-systemd': 'test/deploy/commands.test.ts',
-  'docs/deploy.md#behind-caddy': 'test/deploy/commands.test.ts',
-  'docs/deploy.md#behind-nginx': 'test/deploy/commands.test.ts',
-  'docs/deploy.md#as-an-npm-package': 'test/deploy/package.test.ts',
-  'docs/deploy.md#from-a-clone': 'test/deploy/package.test.ts',
-  'docs/deploy.md#as-a-single-executable': 'test/deploy/executable.test.ts',
-  'docs/deploy.md#backups': 'test/docs.commands.test.ts',
-  'docs/deploy.md#upgrades': 'test/docs.commands.test.ts',
-  'docs/deploy.md#monitoring': 'test/docs.commands.test.ts',
-  'docs/platforms.md': 'test/deploy/platforms.test.ts',
-  'docs/commands.md': 'test/docs.commands.test.ts',
-  'docs/privacy.md': 'test/docs.commands.test.ts',
-  'docs/troubleshooting.md': 'test/docs.commands.test.ts',
-  'docs/bots.md': 'test/docs.scenes.test.ts',
-  'docs/importing.md': 'test/docs.scenes.test.ts',
-  'docs/confirming.md': 'test/docs.confirming.test.ts',
-  'docs/inviting.md': 'test/docs.inviting.test.ts',
-  'docs/moving.md': 'test/docs.scenes.test.ts',
-  'docs/providers.md': 'test/docs.providers.test.ts',
-  'docs/litestream.md': 'test/deploy/litestream.test.ts',
-  'docs/events.md': 'test/destinations/documentation.test.ts',
-  'docs/engineering/performance.md#how-to-measure': 'test/bench.test.ts',
-  'docs/engineering/performance.md#what-stands-in-the-way': 'test/docs.commands.test.ts',
-  'docs/engineering/releasing.md': 'test/deploy/release.test.ts',
-  'docs/engineering/scaling.md': 'test/bench.test.ts',
-  'torture/README.md': 'test/torture.test.ts',
-}
-
 /** Every Markdown file of the project, as a path from its root. */
 export function documents(folder = ''): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {

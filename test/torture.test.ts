@@ -4,10 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { withRun } from '../bench/report.ts'
 import { answersEarly, changedCopy } from '../torture/build.ts'
 import { readOptions } from '../torture/options.ts'
-import { textOf } from '../torture/report.ts'
 import { names } from '../torture/scenarios.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { isSlow } from './harness/slow.ts'
@@ -71,11 +69,4 @@ test('the command accepts what the pages show, and refuses what it does not know
   assert.throws(() => readOptions(['--only', 'sqlite.hug'], names), /there is no scenario sqlite\.hug/)
   assert.throws(() => readOptions(['--minutes', '0'], names), /--minutes must be a number above 0/)
   assert.throws(() => readOptions(['--seed', 'x'], names), /--seed must be a whole number/)
-})
-
-test('the page says what the record says, of scenarios that there are', () => {
-  const entries = JSON.parse(read('docs/engineering/reliability.json'))
-  for (const { name } of entries) assert.ok(names.includes(name), name)
-  const page = read('docs/engineering/reliability.md')
-  assert.equal(withRun(page, textOf(entries)), page)
 })
