@@ -1,12 +1,9 @@
 /**
- * Asks the registry for known vulnerabilities and wrong signatures, and our own list for those of Node.js; `.ci/run` calls it.
- * A vulnerability of high severity in what runs in production, a signature that is not the registry's, or a security release
- * that this Node.js or the oldest that is allowed lacks, ends it with 1. Mirrors may not answer: then it says so, and ends
- * with 0.
+ * Asks the registry for known vulnerabilities and wrong signatures; `.ci/run` calls it. A vulnerability of high severity in
+ * what runs in production, or a signature that is not the registry's, ends it with 1. Mirrors may not answer: then it says
+ * so, and ends with 0.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { bundled, components, lacking } from '../src/app/runtime.ts'
 
 /** Milliseconds. */
 const TIMEOUT = 30_000
@@ -47,14 +44,4 @@ const signatures = ask<{ invalid: readonly { name: string; version: string }[] }
 if (signatures !== undefined) {
   console.log(`signatures: ${signatures.invalid.length} are wrong`)
   complain(signatures.invalid.map(({ name, version }) => `${name}@${version} is not what its author published`))
-}
-
-const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-for (const versions of [bundled, { node: engines.node.slice(2) as string }]) {
-  const lacks = lacking(versions)
-  console.log(`Node.js ${versions.node}: lacks ${lacks.length} security releases`)
-  complain(lacks.map(({ of, date, ids }) => `the release of ${of} of ${date}: ${ids.join(', ')}`))
-}
-for (const [name, { readUntil }] of Object.entries(components)) {
-  console.log(`security releases of ${name}: read until ${readUntil}`)
 }

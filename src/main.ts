@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander'
 import { version } from './app/compose.ts'
-import { bundled, runtimeWarnings } from './app/runtime.ts'
 import {
   assignments,
   mailAddress,
@@ -339,7 +338,7 @@ async function configured(): Promise<{ config: Config; warnings: readonly string
     process.exit(1)
   }
   const { config } = result
-  return { config, warnings: [...config.warnings, ...misnamed, ...runtimeWarnings(bundled)], file }
+  return { config, warnings: [...config.warnings, ...misnamed], file }
 }
 
 /** All settings, a line each, with the providers' settings under their names. */

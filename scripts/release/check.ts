@@ -3,7 +3,6 @@
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { compareVersions } from '../../src/app/runtime.ts'
 import { parts } from './changelog.ts'
 import { addressOf, imageOf, onGitHub, outdated, repository, run, version } from './release.ts'
 import { changedSince, madeBy, migrations } from './schema.ts'
@@ -49,10 +48,10 @@ function* problems(): Generator<string> {
   }
   if (git('rev-parse', `${tag}^{commit}`) !== git('rev-parse', 'HEAD')) yield 'the tag is of another commit'
   if (!succeeds('merge-base', '--is-ancestor', 'HEAD', 'origin/main')) yield 'the commit is not on main'
-  const others = git('tag', '--list', 'v*')
+  const tags = git('tag', '--list', 'v*', '--sort=version:refname')
     .split('\n')
-    .filter(other => /^v\d+\.\d+\.\d+$/.test(other) && other !== tag)
-  const later = others.filter(other => compareVersions(other.slice(1), version) > 0)
+    .filter(other => /^v\d+\.\d+\.\d+$/.test(other))
+  const later = tags.slice(tags.indexOf(tag) + 1)
   if (later.length > 0) yield `there is a later version: ${later.join(', ')}`
 }
 

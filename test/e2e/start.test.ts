@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { complaintsIn, heapFlags, logOf, runProgram, until } from '../harness/program.ts'
+import { complaintsIn, heapFlags, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
 
@@ -111,6 +111,17 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /src.links.links\b|http.(links.page|messages.file)\b/,
     ]
     for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
+  })
+
+  test('a Node.js that is older than package.json allows is told so', async t => {
+    const cwd = temporaryFolder(t)
+    const entry = join(cwd, 'bin/waitlist.js')
+    mkdirSync(join(cwd, 'bin'))
+    copyFileSync(new URL('../../bin/waitlist.js', import.meta.url), entry)
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify({ type: 'module', engines: { node: '>=99.3.0' } }))
+    const { exited, stderr } = spawnProgram(t, {}, { cwd, entry })
+    assert.equal(await exited, 1)
+    assert.equal(stderr(), `waitlist: this is Node.js ${process.versions.node}; 99.3 or newer is needed\n`)
   })
 
   test('the curl line that it prints signs somebody up', { skip: noCurl }, async t => {
