@@ -33,13 +33,11 @@ export function blocksOf(text: string): { language: string; lines: string[]; und
   return blocks
 }
 
-/** A text without its code, of blocks and of lines. */
-export const proseOf = (text: string): string =>
-  text.replaceAll(/^\s*```.*?^\s*```$/gms, '').replaceAll(/`[^`\n]*`/g, '`')
+const withoutBlocks = (text: string): string => text.replaceAll(/^\s*```.*?^\s*```$/gms, '')
 
 /** The links and pictures of a document that are part of the project: as they stand there, and the file from its root. */
 export function linksIn(path: string): { target: string; found: string; anchor: string | undefined }[] {
-  const prose = proseOf(textOf(path))
+  const prose = withoutBlocks(textOf(path)).replaceAll(/`[^`\n]*`/g, '`')
   const targets = [
     ...prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g),
     ...prose.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g),
@@ -53,7 +51,7 @@ export function linksIn(path: string): { target: string; found: string; anchor: 
 }
 
 /** The anchor that GitHub gives a heading. */
-export const anchorOf = (heading: string): string =>
+const anchorOf = (heading: string): string =>
   heading
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .toLowerCase()
@@ -61,14 +59,5 @@ export const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(' ', '-')
 
-/** The anchors of a document. A heading that is there before gets a number. */
-export function anchorsOf(text: string): Set<string> {
-  const anchors = new Set<string>()
-  for (const [, heading] of text.replaceAll(/^\s*```.*?^\s*```$/gms, '').matchAll(/^#{1,6} (.*)$/gm)) {
-    const anchor = anchorOf(heading!)
-    let unique = anchor
-    for (let i = 1; anchors.has(unique); i++) unique = `${anchor}-${i}`
-    anchors.add(unique)
-  }
-  return anchors
-}
+export const anchorsOf = (text: string): Set<string> =>
+  new Set([...withoutBlocks(text).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading]) => anchorOf(heading!)))
