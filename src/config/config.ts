@@ -135,7 +135,6 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     trackSources: values.TRACK_SOURCES,
     disclosesMembership: values.DISCLOSE_MEMBERSHIP,
     holds: holdsOf(values, challenge !== null),
-    securityContacts: values.SECURITY_CONTACT ?? [],
     messagesFile: values.MESSAGES_FILE ?? null,
     service: values.SERVICE_NAME,
     description: values.SERVICE_DESCRIPTION,

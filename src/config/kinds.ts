@@ -231,16 +231,6 @@ export const address: Kind<string> = {
   },
 }
 
-/** How a person is reached: an email address, a page or a telephone number with its country (RFC 6068, RFC 3966), as a URI. */
-export const contact: Kind<string> = {
-  allowed: 'must be mailto:, https: or tel: with what belongs behind it',
-  read(text) {
-    if (/^mailto:[\w.!#$&'*+/=^`{|}~-]{1,64}@(?:[a-z\d-]{1,63}\.)+[a-z][a-z\d-]{0,62}$/i.test(text)) return text
-    if (/^tel:\+\d[\d.-]{1,30}$/.test(text)) return text
-    return text.startsWith('https:') ? httpUrl(text)?.href : undefined
-  },
-}
-
 /** The items between commas, if each is allowed. */
 export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string, maximum = Infinity) {
   const values = text.split(',').map(item => read(item.trim()))
@@ -293,7 +283,6 @@ const hints: readonly Hint[] = [
     belongs(pattern, 'a host', 'ADMIN_HOST', /^ADMIN_PORT$/),
   ]),
   { pattern: NAME, sentence: 'its https:// is missing', of: /^(?:(?!SMTP|REDIS|DATABASE)\w+_URL|CORS_ORIGINS)$/ },
-  { pattern: /^[^\s:/]+@[^\s:/]+$/, sentence: 'its mailto: is missing', of: /^SECURITY_CONTACT$/ },
   { pattern: /^-----BEGIN /, sentence: 'it looks like what is in the file', of: /_FILE$/ },
   { pattern: /^(?:true|yes|on)$/i, sentence: 'for a single proxy set 1', of: /^TRUST_PROXY$/ },
   { pattern: /^\*$/, sentence: 'name each one that may send signups', of: /^CORS_ORIGINS$/ },

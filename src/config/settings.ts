@@ -16,7 +16,6 @@ import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../stores/location.ts'
 import {
   address,
-  contact,
   duration,
   file,
   host,
@@ -380,13 +379,6 @@ export const settings = {
     meaning: 'One sentence about the service, shown beside its name.',
     default: 'Early-access waitlist',
     ...line(500),
-  },
-  SECURITY_CONTACT: {
-    meaning:
-      'Where a vulnerability is reported, told in /.well-known/security.txt (RFC 9116): up to five, separated by commas.',
-    allowed:
-      'must be a list of at most five such as mailto:security@example.com,https://example.com/security,tel:+1-201-555-0123',
-    read: (text: string) => listOf(contact, text, 5),
   },
   SHUTDOWN_DELAY: {
     meaning: 'Time between the first 503 of the health report and the end of listening when stopped.',

@@ -12,5 +12,4 @@ export const paths = {
   openapi: '/api/openapi.json',
   docs: '/docs/api',
   catalog: '/.well-known/api-catalog', // RFC 9727 §2, RFC 8615 §3
-  security: '/.well-known/security.txt', // only with SECURITY_CONTACT; RFC 9116 §3
 } as const

@@ -59,7 +59,7 @@ export function createRouter(
   const { store, challenge, documentLimiter, challengeLimiter, links, signal, log, pages, languages, isDraining } =
     parts
   const { telemetry } = parts
-  const { proxies, corsOrigins, securityContacts, tls } = settings
+  const { proxies, corsOrigins, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
   const clientOf = requestClient(clientAddress(proxies))
@@ -124,9 +124,6 @@ export function createRouter(
     const ofLinks = { links, documentLimiter, clientOf, languages, failed }
     resources.set(paths.confirm, confirmRoute(settings, ofLinks))
     resources.set(paths.unsubscribe, unsubscribeRoute(settings, ofLinks))
-  }
-  if (securityContacts.length > 0) {
-    resources.set(paths.security, { GET: limited(request => serve(request, pages().security())) })
   }
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')

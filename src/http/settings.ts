@@ -34,8 +34,6 @@ export interface HttpSettings {
   readonly holds: HoldRules | null
   /** `within`: milliseconds that a new contact has to confirm its address by mail; null: nobody has to. */
   readonly confirm: { readonly within: number } | null
-  /** URIs in order of preference; none: there is no security.txt. */
-  readonly securityContacts: readonly string[]
   /** Sentences in other languages; null: every visitor reads English. */
   readonly messagesFile: string | null
   readonly service: string

@@ -236,14 +236,6 @@ export function openapi(installation: Installation) {
           },
         },
       ),
-      ...(installation.securityContacts.length > 0 && {
-        [paths.security]: discovery(
-          'getSecurityContact',
-          'Report a vulnerability',
-          'Where a vulnerability of this service is reported (RFC 9116).',
-          { 'text/plain': { schema: { type: 'string', description: 'Lines of a name, a colon and a value.' } } },
-        ),
-      }),
       [paths.openapi]: discovery('getOpenapi', 'Describe this API for programs', 'The OpenAPI document itself.', {
         'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
       }),

@@ -8,7 +8,6 @@ import { type Answer, contentFields, fieldList, publicFields, readableAnywhere, 
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { descriptionOf, type Installation, type OpenapiDocument, openapi } from './openapi.ts'
-import { dayOf, securityTxt } from './security-txt.ts'
 
 const HOUR = 'public, max-age=3600'
 /** A page that is opened again within a day has the form at once, even if the service is away (RFC 5861 §3). */
@@ -19,13 +18,12 @@ const JAVASCRIPT = 'text/javascript; charset=utf-8'
 
 export type Site = ReturnType<typeof site>
 
-/** Every document of one installation. Each is made once, since only the configuration changes them, but for one. */
+/** Every document of one installation. Each is made once, since only the configuration changes them. */
 export function site(installation: Installation) {
-  const { base, challenge, languages, securityContacts } = installation
+  const { base, challenge, languages } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
   const documents = onDemand(() => documentation(api, base, challenge, { ...discovery, vary: 'Accept' }))
-  let security: { readonly day: number; readonly text: Document } | undefined
 
   return {
     description: document('application/json', JSON.stringify(descriptionOf(installation)), {
@@ -57,15 +55,6 @@ export function site(installation: Installation) {
     async docs(accept: string | undefined): Promise<Document> {
       const { markdown, html } = await documents()
       return prefersMarkdown(accept) ? markdown : html
-    },
-    /** Says when it expires, so each day has its own. */
-    security(): Document {
-      const day = dayOf(Date.now())
-      if (security?.day !== day) {
-        const text = securityTxt(securityContacts, base, day)
-        security = { day, text: document('text/plain; charset=utf-8', text, discovery) }
-      }
-      return security.text
     },
     /** The answer to `/`. */
     redirect: {
