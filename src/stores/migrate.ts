@@ -42,11 +42,3 @@ export function pendingMigrations(
   }
   return migrations.slice(current)
 }
-
-/** For a store that a development version made. Nothing was released before today's first migration. */
-export const unreleased = (store: string): OperatorError =>
-  new OperatorError(
-    `${store} was made by a development version of Waitlist, which this one cannot upgrade. The list can cross, and waiting ` +
-      'events do not cross, so let that version deliver them first. Then type "waitlist export > contacts.csv" with that ' +
-      'version, give this one another DATABASE_URL, start it, and type "waitlist import contacts.csv".',
-  )

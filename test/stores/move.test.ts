@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { StoreLocation } from '../../src/stores/location.ts'
 import type { Moved, MoveOptions, Row } from '../../src/stores/operator/move.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import type { Table } from '../../src/stores/rows.ts'
@@ -517,24 +516,6 @@ describe('what cannot be moved', { timeout: 120_000 }, () => {
     const memory = sqlite(':memory:')
     await assert.rejects(moved(memory, to), cannot(/one process only/))
     await assert.rejects(moved(from, memory), cannot(/one process only/))
-  })
-
-  test('what a development version made, on either side', async t => {
-    const { from, to, folder, url } = await scene(t, 1)
-    const old = join(folder, 'old.db')
-    writeList(old, {})
-    withDatabase(old, database => database.exec('drop table arrival'))
-    const oldServer = await server.database()
-    await (await open(oldServer)).close()
-    await server.run(oldServer, 'drop table arrival')
-    const ways: readonly (readonly [StoreLocation, StoreLocation])[] = [
-      [sqlite(old), to],
-      [from, sqlite(old)],
-      [postgres(oldServer), to],
-      [from, postgres(oldServer)],
-    ]
-    for (const [one, other] of ways) await assert.rejects(moved(one, other), cannot(/made by a development version/))
-    assert.deepEqual(await tablesOn(url), [])
   })
 
   test('a server that is away, a wrong password, a database of somebody else', async t => {

@@ -124,48 +124,27 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
   })
 })
 
-async function refusesAll(t: TestContext, path: string, sentence: RegExp): Promise<void> {
-  const before = readFileSync(path)
-  await assert.rejects(openStore(t, { path }), refused(sentence))
-  const { contacts, backlog, look, deliveries, delivery, replay, backUp } = sqliteOperator(path)
-  const copy = join(dirname(path), 'copy.db')
-  const asked = [contacts, backlog, look, () => deliveries({ limit: 1 }), () => delivery(1), () => backUp(copy)]
-  for (const ask of [...asked, () => replay({ abandoned: true }), () => replay({ numbers: [1] })]) {
-    await assert.rejects(ask, refused(sentence))
-  }
-  assert.ok(readFileSync(path).equals(before), 'it is not touched')
-  assert.equal(existsSync(copy), false)
-  assert.deepEqual(
-    readdirSync(dirname(path)).filter(name => name.endsWith('-wal')),
-    [],
-  )
-}
-
 describe('a file of another version', { timeout: 60_000 }, () => {
-  for (const [what, edit, sentence] of [
-    [
-      'a development version, which had not all of these tables,',
-      'drop table arrival',
-      /waitlist\.db was made by a development version of Waitlist, .*waiting events do not cross.*export.*start.*import/,
-    ],
-    [
-      'a development version, which had another name for a column,',
-      'alter table contact rename column reason to held_for',
-      /waitlist\.db was made by a development version of Waitlist/,
-    ],
-    [
-      'a newer program',
-      'pragma user_version = 2',
-      /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/,
-    ],
-  ] as const) {
-    test(`of ${what} is refused with what to do, and not touched`, async t => {
-      const path = newFile(t)
-      await (await openStore(t, { path })).store.close()
-      withDatabase(path, database => database.exec(`${edit}; pragma journal_mode = delete`))
-      await refusesAll(t, path, sentence)
-    })
-  }
+  test('of a newer program is refused with what to do, and not touched', async t => {
+    const path = newFile(t)
+    await (await openStore(t, { path })).store.close()
+    withDatabase(path, database => database.exec('pragma user_version = 2; pragma journal_mode = delete'))
+    const sentence = /was written by a newer Waitlist \(its schema has version 2, this program knows 1\)/
+    const before = readFileSync(path)
+    await assert.rejects(openStore(t, { path }), refused(sentence))
+    const { contacts, backlog, look, deliveries, delivery, replay, backUp } = sqliteOperator(path)
+    const copy = join(dirname(path), 'copy.db')
+    const asked = [contacts, backlog, look, () => deliveries({ limit: 1 }), () => delivery(1), () => backUp(copy)]
+    for (const ask of [...asked, () => replay({ abandoned: true }), () => replay({ numbers: [1] })]) {
+      await assert.rejects(ask, refused(sentence))
+    }
+    assert.ok(readFileSync(path).equals(before), 'it is not touched')
+    assert.equal(existsSync(copy), false)
+    assert.deepEqual(
+      readdirSync(dirname(path)).filter(name => name.endsWith('-wal')),
+      [],
+    )
+  })
 
   test('is left as it was when its tables cannot all be made', async t => {
     // The last statement of the first migration fails: there is an index of this name.

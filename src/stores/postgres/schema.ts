@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import { pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
+import { pendingMigrations, readMigrations } from '../migrate.ts'
 import { passes } from './errors.ts'
 
 const released = new URL('./migrations/', import.meta.url)
@@ -46,7 +46,7 @@ export async function upgradeWithin(client: pg.ClientBase, database: string, mig
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT}`)
     await client.query('create table if not exists waitlist_schema (version integer not null)')
     const known = readMigrations(migrations)
-    for (const { sql } of pendingMigrations(known, await version(client, database), database)) await long(client, sql)
+    for (const { sql } of pendingMigrations(known, await version(client), database)) await long(client, sql)
     await client.query('delete from waitlist_schema')
     await client.query(`insert into waitlist_schema (version) values (${known.length})`)
   } catch (error) {
@@ -59,20 +59,13 @@ const long = (client: pg.ClientBase, text: string) => client.query({ text, query
 
 /** @throws {OperatorError} when the schema is newer than this program. False: it has to be made or upgraded. */
 export const isCurrent = async (client: pg.ClientBase, database: string, migrations = released): Promise<boolean> =>
-  pendingMigrations(readMigrations(migrations), await version(client, database), database).length === 0
+  pendingMigrations(readMigrations(migrations), await version(client), database).length === 0
 
-/** @throws {OperatorError} when a development version before the first release made the tables. */
-async function version(client: pg.ClientBase, database: string): Promise<number> {
-  const { rows } = await client.query(
-    "select to_regclass('waitlist_schema') is not null as made, to_regclass('arrival') is null or not exists" +
-      " (select from pg_attribute where attrelid = to_regclass('contact') and attname = 'reason') as unreleased",
-  )
-  const { made, unreleased: isUnreleased } = rows[0]
-  if (!made) return 0
+async function version(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query("select to_regclass('waitlist_schema') is not null as made")
+  if (!rows[0].made) return 0
   const { rows: versions } = await client.query('select version from waitlist_schema')
-  const current = versions[0]?.version ?? 0
-  if (current > 0 && isUnreleased) throw unreleased(database)
-  return current
+  return versions[0]?.version ?? 0
 }
 
 /** The facts about a server, a database and a role that the store depends on. */

@@ -6,7 +6,7 @@ import { type Movable, notEmpty, readRows, type Source, type Target } from '../o
 import { tableNames, tables } from '../rows.ts'
 import type { Sql } from '../sql.ts'
 import { publish, requireNoLog } from './backup.ts'
-import { holdPlace, openForReading, openSqliteFile, requireReleased, upgrade } from './schema.ts'
+import { holdPlace, openForReading, openSqliteFile, requireKnown, upgrade } from './schema.ts'
 import { sqliteSql } from './sql.ts'
 
 /** A file that a move begins or ends with. */
@@ -144,7 +144,7 @@ const replace = (path: string, name: string, put: () => void): void =>
 function withEmpty(path: string, name: string, use: (database: DatabaseSync) => void): void {
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
-    requireReleased(database, path)
+    requireKnown(database, path)
     requireEmpty(database, name)
     use(database)
   } finally {

@@ -13,7 +13,7 @@ import {
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
-import { type Migration, pendingMigrations, readMigrations, unreleased } from '../migrate.ts'
+import { type Migration, pendingMigrations, readMigrations } from '../migrate.ts'
 import { whyEphemeral } from './ephemeral.ts'
 import { reasonOf } from './rights.ts'
 
@@ -117,7 +117,7 @@ export function openForReading(path: string): DatabaseSync {
   try {
     statSync(path)
     database = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
-    requireReleased(database, path)
+    requireKnown(database, path)
     return database
   } catch (error) {
     database?.close()
@@ -146,7 +146,7 @@ export function holdPlace(given: string, { anyState = false } = {}): SqlitePlace
   if (!existsSync(above)) throw new OperatorError(`There is no folder ${above}. Make it, or correct the path.`)
   const path = realPath(given)
   try {
-    requireOurs(path, anyState ? requireOwn : requireReleased)
+    requireOurs(path, anyState ? requireOwn : requireKnown)
   } catch (error) {
     if (!anyState || !isDamage(error)) throw error
   }
@@ -190,7 +190,7 @@ function requireSqliteVersion(database: DatabaseSync): void {
 }
 
 /** Checked before the lock and all settings: a file that is not ours, or not for this program, stays as it is. */
-function requireOurs(path: string, judge: typeof requireOwn = requireReleased): void {
+function requireOurs(path: string, judge: typeof requireOwn = requireKnown): void {
   if (!existsSync(path)) return
   const file = statSync(path)
   if (file.isDirectory()) throw isFolder(path)
@@ -226,7 +226,7 @@ export function applySettings(database: DatabaseSync, inMemory: boolean): void {
 
 /** Creates the tables, or upgrades them. */
 export function upgrade(database: DatabaseSync, path: string): void {
-  for (const { number, sql } of requireReleased(database, path)) {
+  for (const { number, sql } of requireKnown(database, path)) {
     database.exec(
       `begin immediate; ${sql}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${number}; commit`,
     )
@@ -235,16 +235,11 @@ export function upgrade(database: DatabaseSync, path: string): void {
 
 /**
  * @returns what the file still needs.
- * @throws {OperatorError} when another program made the file, a newer one, or a development version before the first
- * release.
+ * @throws {OperatorError} when another program made the file, or a newer one.
  */
-export function requireReleased(database: DatabaseSync, path: string): readonly Migration[] {
+export function requireKnown(database: DatabaseSync, path: string): readonly Migration[] {
   requireOwn(database, path)
   const version = read(database, 'pragma user_version') as number
-  const newest =
-    "select count(*) from sqlite_schema where name = 'arrival' and" +
-    " exists (select 1 from pragma_table_info('contact') where name = 'reason')"
-  if (version > 0 && read(database, newest) === 0) throw unreleased(path)
   return pendingMigrations(readMigrations(migrations), version, path)
 }
 
