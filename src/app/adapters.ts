@@ -20,12 +20,12 @@ import type { NewsKind } from '../waitlist/rules/contact.ts'
 
 /** The returned function opens the store. */
 export async function storeOf(
-  { store, storeConnections: connections, eventName, trackSources, holds, disclosesMembership }: Config,
+  { store, storeConnections: connections, eventName, trackSources, holds }: Config,
   log: Log,
   commits: Commits | null,
   outside: Omit<Announcement, 'eventName'>,
 ): Promise<() => Promise<Store>> {
-  const options = { eventName, trackSources, holds, syncsKnown: !disclosesMembership, log, commits, ...outside }
+  const options = { eventName, trackSources, holds, log, commits, ...outside }
   if (store.kind === 'sqlite') {
     const { sqliteStore } = await import('../stores/sqlite/store.ts')
     return () => sqliteStore({ path: store.path, ...options })

@@ -13,13 +13,6 @@ type Admit = (signups: readonly Signup[]) => Promise<readonly Admission[]>
 const stores = (admission: Admission): boolean =>
   ['listed now', 'pending now', 'held now'].includes(admission.is) || ('asked' in admission && admission.asked)
 
-interface CheckedOptions {
-  /** Whether a known address costs a synced commit too. */
-  readonly syncsKnown?: boolean
-  /** A monotonic clock, in milliseconds. */
-  readonly clock?: () => number
-}
-
 /**
  * Whether a store could commit a signup now. What became of the last one tells; when there was none lately, `trial` commits
  * one that leaves nothing behind. So a busy store pays nothing for its health checks.
@@ -27,7 +20,8 @@ interface CheckedOptions {
 export function checked(
   admit: Admit,
   trial: () => Promise<void>,
-  { syncsKnown = false, clock = () => performance.now() }: CheckedOptions = {},
+  /** Monotonic, in milliseconds. */
+  clock = () => performance.now(),
 ) {
   /** Only the last signup counts, so there is one of them at most. */
   let storedAt = NEVER
@@ -38,8 +32,8 @@ export function checked(
     async admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
       try {
         const admissions = await admit(signups)
-        // Otherwise nothing is written for a known address. Where it is, the time of a check must not tell the two apart.
-        if (syncsKnown || admissions.some(stores)) {
+        // Nothing is written for a known address.
+        if (admissions.some(stores)) {
           storedAt = clock()
           refused = null
         }

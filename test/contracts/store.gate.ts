@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
-import { ASKED_DISTANCE } from '../../src/waitlist/rules/contact.ts'
 import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
 import type { Proof, Signup } from '../../src/waitlist/rules/signup.ts'
 import { isSlow } from '../harness/slow.ts'
@@ -148,73 +147,6 @@ export function gateContract(name: string, place: MakePlace): void {
       assert.deepEqual(await store!.admit({ ...visitor(99), proof: proof('two') }).then(({ is }) => is), 'listed now')
       // Nobody learns with one proof who is on the list.
       assert.deepEqual(await store!.admit({ ...visitor(99), proof: proof('one') }), { is: 'spent' })
-    })
-
-    test('a known address costs a synced commit where that is wanted, and nothing where it is not', async t => {
-      const here = await place(t)
-      if (here.sql === undefined) return t.skip('nobody can see what is written')
-      const { sql } = here
-      // Where nothing but the log is written, and in the row that is written for the commit's sake.
-      const position = async () => {
-        const rows = await sql('select pg_current_wal_flush_lsn()::text as position').catch(() =>
-          sql("select token from turn where name = 'answers'"),
-        )
-        return JSON.stringify(rows)
-      }
-      const first = await opened(here, t)
-      await first.admit(visitor(1))
-      await first.close()
-      for (const syncsKnown of [true, false]) {
-        const store = await opened(here, t, { syncsKnown, holds: rules() })
-        const writes: boolean[] = []
-        const checks: boolean[] = []
-        for (let i = 0; i < 5; i++) {
-          const before = await position()
-          assert.deepEqual(await store.admit(visitor(1)), { is: 'already listed' })
-          const after = await position()
-          writes.push(after !== before)
-          await store.check()
-          checks.push((await position()) !== after)
-        }
-        // The server itself may write at any moment, but not each time.
-        assert.ok(syncsKnown ? writes.every(Boolean) : writes.includes(false), writes.join())
-        // Nor does the time of a check tell who was known: none has to find out by a commit of its own.
-        if (syncsKnown) assert.ok(checks.includes(false), checks.join())
-        await store.close()
-      }
-    })
-
-    test('where known addresses cost a synced commit, one that is asked again costs no more of them', async t => {
-      const here = await place(t)
-      const { read: clock, pass } = handClock()
-      const store = await opened(here, t, { asks: 'mail', syncsKnown: true, clock })
-      const transactions = async () => {
-        const [row] = await here.sql!('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
-        return Number(row!.next)
-      }
-      if (here.sql === undefined || (await transactions().catch(() => null)) === null)
-        return t.skip('nobody can count what is written')
-      const cost = async (email: string, expected: object) => {
-        const before = await transactions()
-        const { is, asked } = { asked: null, ...(await store.admit(signup('Visitor', email))) }
-        assert.deepEqual({ is, asked }, expected)
-        return (await transactions()) - before
-      }
-      const again = 'again@example.com'
-      await store.admit(signup('Visitor', again))
-      const admission = await store.admit(signup('Visitor', 'listed@example.com'))
-      assert.ok(admission.is === 'unconfirmed')
-      await store.confirm({ id: admission.contactId, email: 'listed@example.com' })
-      for (const mail of await store.claim('mail', 10)) await store.settle(mail, { is: 'delivered' })
-      const early = await cost(again, { is: 'unconfirmed', asked: false })
-      pass(ASKED_DISTANCE)
-      const costs = [
-        early,
-        await cost(again, { is: 'unconfirmed', asked: true }),
-        await cost('listed@example.com', { is: 'already listed', asked: null }),
-        await cost('new@example.com', { is: 'unconfirmed', asked: true }),
-      ]
-      assert.deepEqual(costs, [2, 2, 2, 2])
     })
 
     test('a secret is random, and the same for all instances and after a restart', async t => {

@@ -25,7 +25,6 @@ export interface PlaceOptions {
   readonly asks?: string | null
   readonly trackSources?: boolean
   readonly holds?: HoldRules | null
-  readonly syncsKnown?: boolean
   /** Milliseconds since 1970. */
   readonly clock?: () => number
 }

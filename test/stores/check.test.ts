@@ -8,7 +8,7 @@ const known: Admission = { is: 'already listed' }
 const full = new StoreUnavailable('full')
 
 /** A store that answers signups and trials as told, and a clock that stands until it is moved. */
-function stage(syncsKnown = false) {
+function stage() {
   const here = { now: 1_000_000, answer: (): readonly Admission[] => [listed], trials: 0, trial: async () => {} }
   const { admit, check } = checked(
     async () => here.answer(),
@@ -16,7 +16,7 @@ function stage(syncsKnown = false) {
       here.trials++
       return here.trial()
     },
-    { syncsKnown, clock: () => here.now },
+    () => here.now,
   )
   const refused = () =>
     admit([]).then(
@@ -55,17 +55,6 @@ test('a known address shows nothing: nothing was written for it', async () => {
   await admit([])
   await check()
   assert.equal(here.trials, 1)
-})
-
-test('where a known address costs a commit too, no check tells whether one was known', async () => {
-  const { here, admit, check } = stage(true)
-  for (const answer of [known, listed, known]) {
-    here.now += 1_000
-    here.answer = () => [answer]
-    await admit([])
-    await check()
-  }
-  assert.equal(here.trials, 0)
 })
 
 test('for two seconds after a signup was refused, a trial is not believed, nor made', async () => {

@@ -22,7 +22,6 @@ const surroundings = {
   asks: null,
   trackSources: false,
   holds: null,
-  syncsKnown: false,
 }
 
 /** Runs `use` and gives every statement that it prepared on any connection of this thread. */
@@ -72,7 +71,6 @@ describe('with a million rows', () => {
         admitting(file.database, {
           ...surroundings,
           provider,
-          syncsKnown: true,
           holds: { above: 10, window: 60_000, suspicious: true },
         })
       })

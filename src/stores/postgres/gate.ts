@@ -84,13 +84,11 @@ export type Gate<Item extends Entrant> = (
 
 interface GateOptions {
   readonly rules: HoldRules
-  /** Whether as much is asked about a known address as about a new one. */
-  readonly syncsKnown: boolean
   /** Null: the server's clock is used. */
   now(): Date | null
 }
 
-export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOptions): Gate<Item> {
+export function gating<Item extends Entrant>({ rules, now }: GateOptions): Gate<Item> {
   const { above, window, suspicious } = rules
   const counts = above !== null || suspicious
 
@@ -123,8 +121,7 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
       known.add(item.key)
       candidates.set(item, candidateOf(item.signup, rules))
     }
-    const asked = syncsKnown ? items.map(({ signup }) => candidateOf(signup, rules)) : [...candidates.values()]
-    const window = await windowOf(asked, query, time)
+    const window = await windowOf([...candidates.values()], query, time)
     const entries = new Map<Item, Entry>()
     for (const [item, candidate] of candidates) {
       const reason = holdReasonOf(candidate, window)
@@ -165,7 +162,7 @@ export function gating<Item extends Entrant>({ rules, syncsKnown, now }: GateOpt
         }
       },
       async save(added: number) {
-        if (taken.length > 0 || (syncsKnown && wishes.size > 0)) {
+        if (taken.length > 0) {
           await query(ARRIVE, [time, taken.map(({ scope }) => scope), taken.map(({ number }) => number)])
         }
         if (counts) await query(SWEEP_ARRIVALS, [time, -window, added + SWEPT])

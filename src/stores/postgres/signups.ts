@@ -48,11 +48,6 @@ with input as (
 }
 
 const REASON = ({ holds }: Kept) => (holds === null ? '' : ', reason')
-/** Writes to the log of the server and nowhere else, so that the commit is synced whatever the statement stored. */
-const BEAT = "select pg_logical_emit_message(true, 'waitlist', '')"
-/** What was added, or a row of nulls where nothing was. */
-const ADDED = ({ syncsKnown }: Kept) =>
-  syncsKnown ? `(${BEAT} offset 0) as beat cross join durable left join added on true` : 'added cross join durable'
 const LET_IN = ({ holds }: Kept) => (holds === null ? '' : " where state <> 'held'")
 
 /** Lists contacts at once, with their events and deliveries. */
@@ -60,7 +55,7 @@ const admitListed = (kept: Kept) => `${admitting('listed', kept)}, announced as 
   insert into delivery (contact, destination, due_at)
   select number, destination, created_at from added cross join unnest($7::text[]) as destination${LET_IN(kept)} ${IN_PLACE}
 )
-select id, state${REASON(kept)} from ${ADDED(kept)}`
+select id, state${REASON(kept)} from added cross join durable`
 
 /** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
 const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
@@ -68,14 +63,14 @@ const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
   select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added${LET_IN(kept)} ${IN_PLACE}
   returning number, token
 )
-select id, created_at, state${REASON(kept)}, leased.number as delivery from ${ADDED(kept)} left join leased on token = id`
+select id, created_at, state${REASON(kept)}, leased.number as delivery from added cross join durable left join leased on token = id`
 
 /** Adds unconfirmed contacts, with the deliveries that ask them for a confirmation. */
 const admitUnconfirmed = (kept: Kept) => `${admitting('unconfirmed', kept)}, asked as (
   insert into delivery (contact, destination, event, due_at)
   select number, $6, 'asked', created_at from added${LET_IN(kept)} ${IN_PLACE}
 )
-select id, state${REASON(kept)} from ${ADDED(kept)}`
+select id, state${REASON(kept)} from added cross join durable`
 
 /** The contacts of addresses that were not added just now. */
 const KNOWN = `
@@ -101,10 +96,9 @@ select number from listed, durable`
 
 /**
  * Asks contacts again to confirm their address. Locked in the same order as by settlements: deliveries first. A clock that
- * was set back does not keep anybody from a mail for longer. Where known addresses cost a synced commit, this is one for
- * everybody.
+ * was set back does not keep anybody from a mail for longer.
  */
-const askingAgain = ({ syncsKnown }: Kept) => `
+const ASK_AGAIN = `
 with mails as (
   select number from delivery where contact = any($2::bigint[]) and destination = $3 and event = 'asked' order by number for update
 ), due as (
@@ -119,7 +113,7 @@ with mails as (
   insert into delivery (contact, destination, event, due_at)
   select number, $3, 'asked', ${NOW} from again order by number ${IN_PLACE}
 ), ${DURABLE}
-select number from ${syncsKnown ? `(${BEAT} offset 0) as beat cross join durable left join again on true` : 'again, durable'}`
+select number from again, durable`
 
 /** A row may come and go between two statements, but not this often. */
 const ROUNDS = 4
@@ -158,8 +152,6 @@ interface Kept {
   readonly trackSources: boolean
   /** Null: no signup is held, and none has a proof. */
   readonly holds: HoldRules | null
-  /** Whether a signup with a known address costs a synced commit, as a new one does, and as many statements. */
-  readonly syncsKnown: boolean
 }
 
 interface Options extends Kept {
@@ -182,9 +174,9 @@ const END_TRIAL = 'rollback to savepoint trial; commit'
 
 /** The signups of a PostgreSQL store. */
 export function postgresSignups(database: Postgres, options: Options) {
-  const { eventName, destinations, provider, asks, trackSources, holds, syncsKnown, now, leased, lost } = options
+  const { eventName, destinations, provider, asks, trackSources, holds, now, leased, lost } = options
   const text = (asks !== null ? admitUnconfirmed : provider === null ? admitListed : admitPending)(options)
-  const gate = holds === null ? null : gating<Item>({ rules: holds, syncsKnown, now })
+  const gate = holds === null ? null : gating<Item>({ rules: holds, now })
 
   /** Records a batch. */
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
@@ -213,9 +205,9 @@ export function postgresSignups(database: Postgres, options: Options) {
   /** Finds answers, and returns the items that have none yet. */
   async function decide(items: readonly Item[], answers: Map<Item, Admission>): Promise<readonly Item[]> {
     const others = await addNew(items, answers)
-    if (others.length === 0 && !syncsKnown) return others
+    if (others.length === 0) return others
     // The insert cannot see a row that another transaction has just committed, so a second statement looks it up.
-    const found = await database.run<Known>(KNOWN, [(syncsKnown ? items : others).map(({ key }) => key)])
+    const found = await database.run<Known>(KNOWN, [others.map(({ key }) => key)])
     return answerKnown(others, new Map(found.map(row => [row.email_key, row])), answers)
   }
 
@@ -255,7 +247,7 @@ export function postgresSignups(database: Postgres, options: Options) {
       else if (waiting.has(row.number)) left.push(item)
       else waiting.set(row.number, item)
     }
-    if (unconfirmed.size > 0 || (syncsKnown && asks !== null)) {
+    if (unconfirmed.size > 0) {
       const asked = await askAgain([...unconfirmed.values()].map(({ number }) => number))
       for (const [item, { number, id: contactId }] of unconfirmed) {
         answers.set(item, { is: 'unconfirmed', contactId, asked: asked.has(number) })
@@ -292,7 +284,6 @@ export function postgresSignups(database: Postgres, options: Options) {
       await query(BEGIN)
       const { entries, spent } = await gate(items, query)
       const rows = entries.size === 0 ? [] : await insert([...entries.keys()], query, entries)
-      if (entries.size === 0 && syncsKnown) await query(BEAT)
       await query('commit')
       return { rows, spent }
     })
@@ -337,9 +328,9 @@ export function postgresSignups(database: Postgres, options: Options) {
   }
 
   /** Asks those of them again who may be, and returns who they are. */
-  async function askAgain(numbers: readonly number[]): Promise<ReadonlySet<number | null>> {
+  async function askAgain(numbers: readonly number[]): Promise<ReadonlySet<number>> {
     if (asks === null) return new Set()
-    const rows = await database.run<{ number: number | null }>(askingAgain(options), [now(), numbers, asks])
+    const rows = await database.run<{ number: number }>(ASK_AGAIN, [now(), numbers, asks])
     return new Set(rows.map(({ number }) => number))
   }
 

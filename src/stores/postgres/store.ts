@@ -30,8 +30,6 @@ export interface PostgresStoreOptions {
   readonly trackSources?: boolean
   /** Whom the store holds; null: no signup is held, and none has a proof. */
   readonly holds?: HoldRules | null
-  /** Whether a signup with a known address takes as long as a new one. */
-  readonly syncsKnown?: boolean
   readonly log: Log
   readonly bounds?: Bounds
   readonly connections?: number
@@ -62,9 +60,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const outbox = postgresOutbox(database, { ...common, bounds })
   const { claim, settle, claimDigest, settleDigest, acquireInterval, leased, lost } = outbox
   const upkeep = upkeepOn(postgresSql(database), { eventName, destinations, provider, asks }, now)
-  const { trackSources = false, holds = null, syncsKnown = false } = options
-  const { admit, trial } = postgresSignups(database, { ...common, asks, trackSources, holds, syncsKnown, leased, lost })
-  const able = checked(admit, trial, { syncsKnown })
+  const { trackSources = false, holds = null } = options
+  const { admit, trial } = postgresSignups(database, { ...common, asks, trackSources, holds, leased, lost })
+  const able = checked(admit, trial)
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     ahead: signupsAhead,

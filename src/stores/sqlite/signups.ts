@@ -31,8 +31,6 @@ export interface SignupOptions {
   readonly trackSources: boolean
   /** Null: no signup is held, and none has a proof. */
   readonly holds: HoldRules | null
-  /** Whether a signup with a known address costs a synced commit, as a new one does. */
-  readonly syncsKnown: boolean
 }
 
 /** Adds the deliveries of a contact that was just listed. */
@@ -114,9 +112,6 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   const announce = announcing(database, destinations)
   const list = listing(database, options)
   const gate = holds === null ? null : gating(database, holds)
-  const beat = options.syncsKnown
-    ? database.prepare("insert or replace into turn (name, token, next_at) values ('answers', ?, ?)")
-    : null
 
   /** A pending contact waits for the provider. Without one, as after another setting or an import, the next signup lists it. */
   function known(key: string, now: number): Admission {
@@ -177,9 +172,7 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   return (signups: readonly Given[], now: number, trial?: 'trial'): readonly Admission[] => {
     gate?.sweep(signups.length, now)
     number = (highest.get() as { number: number }).number
-    const admissions = signups.map(each => admit(each, now, trial !== undefined))
-    beat?.run(randomUUID(), now)
-    return admissions
+    return signups.map(each => admit(each, now, trial !== undefined))
   }
 }
 

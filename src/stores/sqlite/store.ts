@@ -19,7 +19,6 @@ export interface SqliteStoreOptions extends Pick<SqliteOptions, 'path' | 'eventN
   readonly asks?: string | null
   readonly trackSources?: boolean
   readonly holds?: HoldRules | null
-  readonly syncsKnown?: boolean
   readonly minimumFree?: number
   readonly bounds?: Bounds | undefined
   /** Milliseconds since 1970. */
@@ -43,12 +42,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     asks = null,
     trackSources = false,
     holds = null,
-    syncsKnown = false,
     commits,
     ...rest
   } = options
   const defaults = { minimumFree: MINIMUM_FREE, destinations: [] }
-  const thread = await startThread({ ...defaults, provider, asks, trackSources, holds, syncsKnown, ...rest }, log)
+  const thread = await startThread({ ...defaults, provider, asks, trackSources, holds, ...rest }, log)
 
   const step = async (steps: readonly Step[]): Promise<readonly Result[]> => {
     const reply = await thread.ask({ do: 'step', steps, now: clock() })
@@ -84,7 +82,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const reply = await thread.ask({ do: 'try', now: clock() })
     if (reply.is !== 'done') throw unavailable(reply)
   }
-  const able = checked(admit, trial, { syncsKnown })
+  const able = checked(admit, trial)
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     // The thread commits all batches that wait at once, so more of them keep it busy while a long turn goes on.
