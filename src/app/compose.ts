@@ -17,7 +17,6 @@ import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { expiring } from '../waitlist/upkeep/expire.ts'
-import { fillingMailboxes } from '../waitlist/upkeep/fill-mailboxes.ts'
 import { pruning } from '../waitlist/upkeep/prune.ts'
 import {
   challengeLimiter,
@@ -121,7 +120,6 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const upkeep = [
       ...(keep === null ? [] : [pruning({ store, keep, log })]),
       ...(confirm === null ? [] : [expiring({ store, within: confirm.within, log })]),
-      ...(holds?.suspicious ? [fillingMailboxes({ store, log })] : []),
     ]
     const visits = inFlight(
       {

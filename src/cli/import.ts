@@ -57,7 +57,6 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     const total = await rowsOf(file, records.format === 'csv' ? 1 : 0)
     const show = bar.of('importing')
     const progress = (soFar: Imported) => show(rowsIn(soFar, report!), total)
-    const keepsMailboxes = config.holds?.suspicious === true
     const dryRun = options.dryRun === true
     const made = (store: string) =>
       process.stderr.write(
@@ -65,7 +64,7 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
           ? `There is no database at ${store} yet: it would be made.\n`
           : `There was no database at ${store}: it is made.\n`,
       )
-    const wish = { announcement, keepsMailboxes, dryRun, made, progress, signal }
+    const wish = { announcement, dryRun, made, progress, signal }
     const imported = await operator.importContacts(entries, wish)
     bar.end()
     await tell(imported, report, options)

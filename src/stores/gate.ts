@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { HoldReason } from '../waitlist/rules/contact.ts'
 import { emailKey, type Signup } from '../waitlist/rules/signup.ts'
 
 /** The gate through which new contacts pass, where some may be held. Both engines have one. */
@@ -22,13 +21,6 @@ export function credentialsOf({
     .update(`${nonce}\n${emailKey(email)}`)
     .digest('base64url')
   return { proof: { nonce, claimant, expires: expires.getTime() }, unverified }
-}
-
-/** How a new contact is stored. */
-export interface Entry {
-  /** Null: it is let in. */
-  readonly reason: HoldReason | null
-  readonly mailbox: string | null
 }
 
 /** Milliseconds for which a spent nonce is kept after it has expired: clocks of instances are a little apart. */

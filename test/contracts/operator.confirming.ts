@@ -120,7 +120,7 @@ export function confirmingContract(name: string, make: MakeDesk): void {
       }
       const add = async (announcement: typeof news | null) => {
         await sql('delete from contact')
-        const wish = { announcement, keepsMailboxes: false, dryRun: false, made() {}, ...course }
+        const wish = { announcement, dryRun: false, made() {}, ...course }
         assert.equal((await operator.importContacts(batches(), wish)).added, 2)
       }
       const news = { eventName: 'waitlist.joined', ...asking }

@@ -182,7 +182,6 @@ export function storeContract(name: string, place: MakePlace): void {
         store.claimDigest('webhook', 10, 1),
         store.settleDigest(digest, { is: 'delivered' }, 1),
         store.acquireInterval('chat', 1),
-        store.fillMailboxes(0, 1),
         store.countListed(),
         store.counts(),
       ]

@@ -175,7 +175,7 @@ describe('what an operator does with PostgreSQL alone', { timeout: 60_000 }, () 
     const entries = (async function* () {
       yield [{ signup: signup('Ada', 'ada@example.com'), state: 'listed' } as const]
     })()
-    const wish = { ...course, announcement: null, keepsMailboxes: false, dryRun: false, made() {} }
+    const wish = { ...course, announcement: null, dryRun: false, made() {} }
     const importing = postgresOperator(url).importContacts(entries, wish)
     await wait(300)
     await removal.query('commit')

@@ -50,7 +50,7 @@ describe('with a million rows', () => {
   test('no step of the service reads a whole table, nor sorts what it reads', async t => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())
-    // One contact, so that there is something to fill and to delete.
+    // One contact, so that there is something to delete.
     file.database.exec(
       "insert into contact (id, name, email, email_key, state, created_at) values (hex(randomblob(18)), 'Ada', 'a@gmail.com', 'a@gmail.com', 'listed', 0);" +
         "insert into delivery (contact, destination, state, due_at, settled_at) values (1, 'webhook', 'delivered', 0, 0)",
@@ -59,9 +59,8 @@ describe('with a million rows', () => {
       const statements = await prepared(async () => {
         stepping(file.database, { ...surroundings, provider })
         const upkeep = upkeepOn(sqliteSql(file.database), surroundings, () => new Date())
-        const { prune, fillMailboxes, secret, confirm, expire } = upkeep
+        const { prune, secret, confirm, expire } = upkeep
         assert.equal((await prune(0, 0, 10)).deleted, provider === null ? 0 : 1)
-        assert.equal((await fillMailboxes(0, 10)).filled, provider === null ? 0 : 1)
         await secret('check')
         assert.equal(await confirm({ id: 'nobody', email: 'a@gmail.com' }), null)
         assert.equal(await expire(0, 10), 0)
@@ -79,7 +78,7 @@ describe('with a million rows', () => {
         for (const detail of planOf(file.database, sql)) {
           // Without a provider it is asked once, at the opening, whether anybody is pending.
           const one = sql.startsWith('select 1 from contact') && detail.includes('USING COVERING INDEX contact_pending')
-          // The numbers of a digest, what is filled, and the highest numbers: a row for each table.
+          // The numbers of a digest, and the highest numbers: a row for each table.
           const given = /^SCAN (?:json_each VIRTUAL TABLE|CONSTANT ROW|sqlite_sequence)/.test(detail)
           assert.ok(one || given || !/^SCAN|TEMP B-TREE/.test(detail), `${sql}\n${detail}`)
         }
@@ -91,15 +90,10 @@ describe('with a million rows', () => {
     const file = openSqliteFile({ path: join(temporaryFolder(t), 'waitlist.db') })
     t.after(() => file.close())
     const of = (holds: HoldRules | null) => prepared(() => admitting(file.database, { ...surroundings, holds }))
-    const gate = /\b(?:spent|arrival|mailbox|reason)\b/
+    const gate = /\b(?:spent|arrival|reason)\b/
     const [off, on] = [await of(null), await of({ above: null, window: 60_000, suspicious: false })]
     assert.deepEqual(
       off.filter(sql => gate.test(sql)),
-      [],
-    )
-    const steps = await prepared(() => stepping(file.database, surroundings))
-    assert.deepEqual(
-      steps.filter(sql => sql.includes('mailbox')),
       [],
     )
     assert.ok(off.length > 3 && on.filter(sql => gate.test(sql)).length > 3)
@@ -164,17 +158,14 @@ describe('with a million rows', () => {
   })
 })
 
-test('a known address is no write, nor is a mailbox that is stored: the log does not grow, so nothing is synced', async t => {
+test('a known address is no write: the log does not grow, so nothing is synced', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'] })
   t.after(() => store.close())
   const ada = signup('Ada Lovelace', 'ada@example.com')
   assert.equal((await store.admit(ada)).is, 'listed now')
-  await store.admit(signup('Ada Lovelace', 'ada.lovelace@gmail.com'))
-  assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 1, last: null })
   const { size, mtimeNs } = statSync(`${path}-wal`, { bigint: true })
   for (let i = 0; i < 10; i++) assert.equal((await store.admit(ada)).is, 'already listed')
-  for (let i = 0; i < 10; i++) assert.deepEqual(await store.fillMailboxes(0, 10), { filled: 0, last: null })
   const after = statSync(`${path}-wal`, { bigint: true })
   assert.deepEqual([after.size, after.mtimeNs], [size, mtimeNs])
 })

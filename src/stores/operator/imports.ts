@@ -29,8 +29,6 @@ export interface Entry {
 export interface ImportWish {
   /** Null: nobody is told of the contacts. Otherwise they are stored like new signups, unless they are held or invited. */
   readonly announcement: Announcement | null
-  /** Whether the mailboxes behind their addresses are stored: further spellings are held then, they themselves are not. */
-  readonly keepsMailboxes: boolean
   /** Only looks what would become of the entries. */
   readonly dryRun: boolean
   /** Called with its name if there was no store: it is made now (SQLite), or would be without the dry run. */
@@ -150,7 +148,7 @@ async function requireOwnCodes(sql: Sql, entries: readonly Entry[]): Promise<voi
   }
 }
 
-function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Record<string, unknown> {
+function rowOf(entry: Entry, { announcement }: ImportWish): Record<string, unknown> {
   const { id, signup, createdAt, source, reason, invitation, confirmedAt } = entry
   const { state } = initialState(entry, announcement)
   return {
@@ -162,7 +160,7 @@ function rowOf(entry: Entry, { announcement, keepsMailboxes }: ImportWish): Reco
     reason: reason ?? null,
     created_at: createdAt?.getTime() ?? null,
     source: source === undefined ? null : JSON.stringify(source),
-    mailbox: keepsMailboxes ? mailboxOf(keyOf(entry)) : null,
+    mailbox: mailboxOf(keyOf(entry)),
     invited_at: invitation?.at.getTime() ?? null,
     code: invitation?.code ?? null,
     redeemed_at: invitation?.redeemedAt?.getTime() ?? null,

@@ -1,6 +1,7 @@
+import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { type Candidate, candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
-import { credentialsOf, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
+import { credentialsOf, SPENT_AFTER, SWEPT } from '../gate.ts'
 import type { Query } from './client.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
@@ -76,11 +77,11 @@ interface Entrant {
   readonly key: string
 }
 
-/** Decides about a batch, inside the transaction that stores it. Who is in neither result is known already. */
+/** Decides about a batch, inside the transaction that stores it. Who is in neither result is known already. Null: let in. */
 export type Gate<Item extends Entrant> = (
   items: readonly Item[],
   query: Query,
-) => Promise<{ readonly entries: ReadonlyMap<Item, Entry>; readonly spent: ReadonlySet<Item> }>
+) => Promise<{ readonly reasons: ReadonlyMap<Item, HoldReason | null>; readonly spent: ReadonlySet<Item> }>
 
 interface GateOptions {
   readonly rules: HoldRules
@@ -122,14 +123,14 @@ export function gating<Item extends Entrant>({ rules, now }: GateOptions): Gate<
       candidates.set(item, candidateOf(item.signup, rules))
     }
     const window = await windowOf([...candidates.values()], query, time)
-    const entries = new Map<Item, Entry>()
+    const reasons = new Map<Item, HoldReason | null>()
     for (const [item, candidate] of candidates) {
       const reason = holdReasonOf(candidate, window)
       window.enter(candidate, reason === null)
-      entries.set(item, { reason, mailbox: candidate.mailbox })
+      reasons.set(item, reason)
     }
     await window.save(items.length)
-    return { entries, spent }
+    return { reasons, spent }
   }
 
   /**

@@ -3,8 +3,8 @@ import { type Delivery, LEASE } from '../../waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { ASKED_DISTANCE, ASKED_MOST, type ContactState, type HoldReason } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
+import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
-import type { Entry } from '../gate.ts'
 import { IN_PLACE } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
 import { BEGIN, type Gate, gating } from './gate.ts'
@@ -16,10 +16,11 @@ import { DURABLE, NOW } from './sql.ts'
  * different orders would deadlock. If a batch has an address twice, the first signup counts.
  */
 const admitting = (state: 'listed' | 'pending' | 'unconfirmed', { trackSources, holds }: Kept) => {
-  /** What is only stored where it is wanted. */
+  /** The mailbox, and what is only stored where it is wanted. */
   const more = [
+    { column: 'mailbox', type: 'text' },
     ...(trackSources ? [{ column: 'source', type: 'json' }] : []),
-    ...(holds === null ? [] : ['reason', 'mailbox'].map(column => ({ column, type: 'text' }))),
+    ...(holds === null ? [] : [{ column: 'reason', type: 'text' }]),
   ]
   const first = state === 'unconfirmed' ? 7 : 8
   const moreParameters = more.map(({ type }, i) => `, $${i + first}::${type}[]`).join('')
@@ -282,8 +283,8 @@ export function postgresSignups(database: Postgres, options: Options) {
   function letIn(items: readonly Item[], gate: Gate<Item>) {
     return database.attempt(async query => {
       await query(BEGIN)
-      const { entries, spent } = await gate(items, query)
-      const rows = entries.size === 0 ? [] : await insert([...entries.keys()], query, entries)
+      const { reasons, spent } = await gate(items, query)
+      const rows = reasons.size === 0 ? [] : await insert([...reasons.keys()], query, reasons)
       await query('commit')
       return { rows, spent }
     })
@@ -292,7 +293,7 @@ export function postgresSignups(database: Postgres, options: Options) {
   function insert(
     items: readonly Insertable[],
     query: Query = database.run,
-    entries?: ReadonlyMap<Insertable, Entry>,
+    reasons?: ReadonlyMap<Insertable, HoldReason | null>,
   ): Promise<readonly Added[]> {
     const values: unknown[] = [
       now(),
@@ -302,15 +303,11 @@ export function postgresSignups(database: Postgres, options: Options) {
       items.map(({ key }) => key),
       ...(asks !== null ? [asks] : provider === null ? [eventName, destinations] : [provider, LEASE]),
     ]
+    values.push(items.map(({ key }) => mailboxOf(key)))
     if (trackSources) {
       values.push(items.map(({ signup: { source } }) => (source === undefined ? null : JSON.stringify(source))))
     }
-    if (holds !== null) {
-      values.push(
-        items.map(item => entries?.get(item)?.reason ?? null),
-        items.map(item => entries?.get(item)?.mailbox ?? null),
-      )
-    }
+    if (holds !== null) values.push(items.map(item => reasons?.get(item) ?? null))
     return query(text, values, { prepared: true })
   }
 

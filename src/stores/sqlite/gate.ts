@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { candidateOf, type HoldRules, holdReasonOf } from '../../waitlist/rules/hold.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
-import { type Credentials, type Entry, SPENT_AFTER, SWEPT } from '../gate.ts'
+import { type Credentials, SPENT_AFTER, SWEPT } from '../gate.ts'
 
 /** Prepares the statements of the gate, all for use inside an open transaction. */
 export function gating(database: DatabaseSync, rules: HoldRules) {
@@ -44,23 +45,27 @@ export function gating(database: DatabaseSync, rules: HoldRules) {
       sweepSpent.run(now - SPENT_AFTER, added + SWEPT)
       sweepArrivals.run(now - window, added + SWEPT)
     },
-    /** How a signup is stored, if it is new. Claims its proof; `spent`: somebody else did. */
-    entryOf(name: string, email: string, credentials: Credentials | null | undefined, now: number): Entry | 'spent' {
+    /** Why a signup is held, if it is new; null: it is let in. Claims its proof; `spent`: somebody else did. */
+    reasonOf(
+      name: string,
+      email: string,
+      credentials: Credentials | null | undefined,
+      now: number,
+    ): HoldReason | null | 'spent' {
       const { proof, unverified } = credentials ?? {}
       if (proof !== undefined && claim.run(proof.nonce, proof.claimant, proof.expires).changes === 0) {
         if (claimantOf.get(proof.nonce)?.claimant !== proof.claimant) return 'spent'
       }
       const candidate = candidateOf({ name, email, unverified }, rules)
-      const { mailbox, scopes } = candidate
-      if (isKnown.get(emailKey(email)) !== undefined) return { reason: null, mailbox }
+      if (isKnown.get(emailKey(email)) !== undefined) return null
       const reason = holdReasonOf(candidate, {
         knows: mailbox => hasMailbox.get(mailbox) !== undefined,
         hasRoom: (scope, most) => roomIn(scope, most, now) !== undefined,
       })
       if (reason === null) {
-        for (const [scope, most] of scopes) arrive.run(scope, roomIn(scope, most, now)!, now)
+        for (const [scope, most] of candidate.scopes) arrive.run(scope, roomIn(scope, most, now)!, now)
       }
-      return { reason, mailbox }
+      return reason
     },
   }
 }

@@ -11,6 +11,7 @@ import {
   sourceParameters,
 } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
+import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { credentialsOf } from '../gate.ts'
 import { IN_PLACE } from '../rows.ts'
@@ -91,10 +92,10 @@ type Given = Pick<Signup, 'name' | 'email' | 'source' | 'proof' | 'unverified'>
 export function admitting(database: DatabaseSync, options: SignupOptions) {
   const { provider, eventName, destinations, asks, trackSources, holds } = options
   const columns = [
-    ...['number', 'id', 'name', 'email', 'email_key', 'created_at', 'state', 'event_name', 'event_at'],
+    ...['number', 'id', 'name', 'email', 'email_key', 'mailbox', 'created_at', 'state', 'event_name', 'event_at'],
     ...(asks === null ? [] : ['asked_at', 'asks']),
     ...(trackSources ? ['source'] : []),
-    ...(holds === null ? [] : ['reason', 'mailbox']),
+    ...(holds === null ? [] : ['reason']),
   ]
   const insert = database.prepare(
     `insert into contact (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})` +
@@ -129,9 +130,9 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   function admit({ name, email, source, proof, unverified }: Given, now: number, isTrial: boolean): Admission {
     const id = randomUUIDv7()
     const key = emailKey(email)
-    const entry = isTrial ? undefined : gate?.entryOf(name, email, credentialsOf({ email, proof, unverified }), now)
-    if (entry === 'spent') return { is: 'spent' }
-    const { reason = null, mailbox = null } = entry ?? {}
+    const reason =
+      isTrial || gate === null ? null : gate.reasonOf(name, email, credentialsOf({ email, proof, unverified }), now)
+    if (reason === 'spent') return { is: 'spent' }
     const letIn = asks !== null ? 'unconfirmed' : provider === null ? 'listed' : 'pending'
     const state = reason === null ? letIn : 'held'
     const isAsked = state === 'unconfirmed'
@@ -141,13 +142,14 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
       name,
       email,
       key,
+      mailboxOf(key),
       now,
       state,
       state === 'listed' ? eventName : null,
       state === 'listed' ? now : null,
       ...(asks === null ? [] : [isAsked ? now : null, isAsked ? 1 : null]),
       ...(trackSources ? [source === undefined ? null : JSON.stringify(source)] : []),
-      ...(gate === null ? [] : [reason, mailbox]),
+      ...(gate === null ? [] : [reason]),
     )
     if (changes === 0) return known(key, now)
     number++

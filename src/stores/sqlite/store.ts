@@ -128,7 +128,6 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
       claims.submit({ do: 'acquire interval', name, distance, latest }) as Promise<boolean>,
     prune: (...how) => upkeep('prune', ...how),
-    fillMailboxes: (...how) => upkeep('fillMailboxes', ...how),
     secret: name => upkeep('secret', name),
     invitation: code => upkeep('invitation', code),
     redeem: code => upkeep('redeem', code),

@@ -15,13 +15,6 @@ export interface Upkeep {
    */
   prune(age: number, after: number, most: number, counting?: boolean): Promise<Pruned>
 
-  /**
-   * Looks at the next `most` contacts after number `after`, and stores the mailbox behind each address (`mailboxOf`) where
-   * another one is stored, or none. It waits for no signup, and signups hardly for it: a contact that is just being changed
-   * is left as it is.
-   */
-  fillMailboxes(after: number, most: number): Promise<Filled>
-
   /** A random value that all instances share, 64 hexadecimal digits, made when it is first asked for. */
   secret(name: string): Promise<string>
 
@@ -38,14 +31,6 @@ export interface Pruned {
   readonly deleted: number
   /** How many of them were abandoned. */
   readonly abandoned: number
-  /** The number of the last that was looked at; null: there are no more. */
-  readonly last: number | null
-}
-
-/** What was found of some contacts. */
-export interface Filled {
-  /** Contacts that have another mailbox now. */
-  readonly filled: number
   /** The number of the last that was looked at; null: there are no more. */
   readonly last: number | null
 }

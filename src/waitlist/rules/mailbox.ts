@@ -2,7 +2,7 @@
  * Mailboxes behind addresses: which spellings a well-known provider delivers to one mailbox, as it documents. Of other
  * domains nothing is known, so no two of their addresses are taken for one. Addresses are keys: in ASCII lower case.
  *
- * A rule may be changed at any time: what was stored by the old one is corrected after the next start (`fill-mailboxes.ts`).
+ * Each contact is stored with its mailbox, so a rule that changes needs a migration.
  */
 
 interface Spelling {

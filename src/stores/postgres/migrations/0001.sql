@@ -13,7 +13,7 @@ create table contact (
   event_at    timestamptz,
   source      json, -- where the signup came from; null: not known
   reason      text, -- why it is held
-  mailbox     text collate "C", -- the one behind all spellings of the address, where those are watched
+  mailbox     text collate "C", -- the one behind all spellings of the address; null: none is known
   invited_at  timestamptz,
   invite_name text, -- the name of that event; null: nobody was told, as after an import
   code        text collate "C", -- lets them in, and is nobody else's

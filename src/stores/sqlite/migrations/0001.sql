@@ -15,7 +15,7 @@ create table contact (
   event_at    integer,
   source      text,             -- where the signup came from, as JSON; null: not known
   reason      text,             -- why it is held
-  mailbox     text,             -- the one behind all spellings of the address, where those are watched
+  mailbox     text,             -- the one behind all spellings of the address; null: none is known
   invited_at  integer,
   invite_name text,             -- the name of that event; null: nobody was told, as after an import
   code        text,             -- lets them in, and is nobody else's
