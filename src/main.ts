@@ -294,11 +294,15 @@ program
   .description(
     "try the database, the public address, the provider's key and everything else that is set, and say what is wrong; exit code 1 if anything is",
   )
-  .option('--mail <address>', 'instead, send one welcome mail there', mailAddress)
-  .option('--invitation', 'with --mail: an invitation, with a code that is nobody’s')
-  .option('--confirmation', 'with --mail: the mail that asks for a confirmation, with links that are nobody’s')
+  .option('--send-test', 'send the webhook, the chats and OWNER_MAIL a test message, too')
+  .option('--mail <address>', 'instead, send one mail there, with a dummy code and dummy links', mailAddress)
+  .addOption(
+    new Option('--letter <letter>', 'with --mail: which one')
+      .choices(['welcome', 'invite', 'confirm'])
+      .default('welcome'),
+  )
   .option('--json', 'one JSON object')
-  .addHelpText('after', examples('check', 'check --mail you@example.com', 'check --json'))
+  .addHelpText('after', examples('check', 'check --send-test', 'check --mail you@example.com --letter invite'))
   .action(async (options: CheckOptions) => {
     const { config, warnings } = await configured()
     if (!(await (await import('./cli/check.ts')).check(config, warnings, options))) process.exitCode = 1

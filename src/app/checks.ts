@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { DomainFiles, DomainList } from '../domains/list.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
-import { SEEN_SECRET } from '../http/routes/seen.ts'
+import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
 import { typed } from '../invocation.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
@@ -13,24 +13,37 @@ import type { EventKind } from '../waitlist/rules/contact.ts'
 import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
 import { lateness } from './compose.ts'
 import { type Integrity, type Operator, operatorOf } from './database.ts'
-import type { CheckResult } from './public-address.ts'
-import { checkPublicAddress } from './public-address.ts'
+
+/** The result of trying one part of the configuration. */
+export interface CheckResult {
+  readonly what: string
+  /** `note`: it works, and its owner should know. */
+  readonly is: 'ok' | 'note' | 'wrong'
+  readonly why: string
+}
 
 const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: CheckResult = { what: 'destinations', is: 'ok', why: 'none' }
+const NOT_TRIED = { is: 'ok', why: 'not tried; --send-test sends a test message' } as const
 
 /** Stands in for what all instances share, which is in the store. Nothing that it makes is given to anybody. */
 const UNSHARED = '0'.repeat(64)
 const silent: Log = { info() {}, warn() {}, error() {} }
 
-/** Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the destinations, and changes none of them. */
-export async function checkAll(config: Config): Promise<readonly CheckResult[]> {
+/**
+ * Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the mail server,
+ * and changes none of them. With `sendTest` the webhook, the chats and the owner are sent a test message too; nobody is
+ * sent anything otherwise.
+ */
+export async function checkAll(config: Config, sendTest = false): Promise<readonly CheckResult[]> {
   const { redis, store, tls } = config
   const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
   const operator = await operatorOf(config)
   const destinations = await openDestinations(config)
   const { provider, own, channels, names } = destinations
+  const receivers = [...own.filter(({ name }) => name !== 'mail'), ...channels]
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
+  const server = config.mail && (await import('../destinations/mail-server.ts')).mailServer(config.mail)
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
     // Each check has its own timeout.
@@ -38,9 +51,9 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
   }
   try {
-    const [reached, database, ...others] = await Promise.all([
-      checkPublicAddress(config, () => operator.secret(SEEN_SECRET).catch(() => null)),
+    const [database, ...others] = await Promise.all([
       tried('database', operator.look),
+      ...(config.baseUrl === null ? [] : [reached(config.baseUrl)]),
       ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
       tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
@@ -53,16 +66,16 @@ export async function checkAll(config: Config): Promise<readonly CheckResult[]> 
         ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
         : NO_PROVIDER,
       ...(own.length + channels.length === 0 ? [NO_DESTINATION] : []),
-      ...own.map(({ name, check }) =>
-        resultOf(name, name === 'mail' ? mailGood : 'the receiver accepts what is sent', check),
+      ...(server === null ? [] : [resultOf('mail', mailGood, server.check)]),
+      ...receivers.map(({ name, check }) =>
+        sendTest ? resultOf(name, 'it took a test message', check) : { ...NOT_TRIED, what: name },
       ),
-      ...channels.map(({ name, check }) => resultOf(name, 'a test message was posted', check)),
     ])
     const set = [provider?.name, ...names]
-    const results = [database, ...others, ...reached]
+    const results = [database, ...others]
     return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(channels)))] : results
   } finally {
-    await Promise.all([challenge?.close(), destinations.close()])
+    await Promise.all([challenge?.close(), destinations.close(), server?.close()])
   }
 }
 
@@ -198,6 +211,24 @@ async function tried(what: string, look: () => Promise<string>): Promise<CheckRe
     return { what, is: 'ok', why: await look() }
   } catch (error) {
     return wrong(what, error)
+  }
+}
+
+/** Milliseconds. */
+const ANSWER = 5_000
+
+/** Whether a visitor reaches the service through its public address. A redirect would make a GET of a signup. */
+async function reached(baseUrl: string): Promise<CheckResult> {
+  const what = 'public address'
+  try {
+    const signal = AbortSignal.timeout(ANSWER)
+    const answer = await fetch(baseUrl + paths.health, { redirect: 'manual', signal })
+    const isHealthy = answer.status === 200 && (await answer.text()).includes('"status":"ok"')
+    if (isHealthy) return { what, is: 'ok', why: `${baseUrl} is reached` }
+    return { what, is: 'wrong', why: `${baseUrl} answers ${answer.status}, and not as a healthy service does` }
+  } catch (error) {
+    const { message, cause = error } = error as Error
+    return { what, is: 'wrong', why: `${baseUrl} is not reached: ${(cause as Error).message || message}` }
   }
 }
 

@@ -1,19 +1,20 @@
 import type { WriteStream } from 'node:tty'
-import { checkAll, checkMail } from '../app/checks.ts'
-import type { CheckResult } from '../app/public-address.ts'
+import { type CheckResult, checkAll, checkMail } from '../app/checks.ts'
 import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { paint, print, toJson } from './print.ts'
 
 export interface CheckOptions {
+  /** Whether the webhook, the chats and the owner are sent a test message. */
+  readonly sendTest?: true
   /** An address that a mail is sent to. */
   readonly mail?: string
-  /** Whether it is an invitation. */
-  readonly invitation?: true
-  /** Whether it asks for a confirmation. */
-  readonly confirmation?: true
+  readonly letter: keyof typeof letters
   readonly json?: true
 }
+
+/** The event of which each mail tells. */
+export const letters = { welcome: 'joined', invite: 'invited', confirm: 'asked' } as const
 
 /**
  * Tries everything outside that the settings name, and what is stored, and says what is wrong: a line each, or as
@@ -22,11 +23,11 @@ export interface CheckOptions {
 export async function check(
   config: Config,
   warnings: readonly string[],
-  { mail, invitation, confirmation, json }: CheckOptions,
+  { sendTest, mail, letter, json }: CheckOptions,
 ): Promise<boolean> {
   const notes = warnings.map((why): CheckResult => ({ what: 'settings', is: 'note', why }))
-  const kind = confirmation ? 'asked' : invitation ? 'invited' : 'joined'
-  const checks = mail === undefined ? await checkAll(config) : [await checkMail(config, mail, kind)]
+  const checks =
+    mail === undefined ? await checkAll(config, sendTest) : [await checkMail(config, mail, letters[letter])]
   const ok = checks.every(({ is }) => is !== 'wrong')
   if (json) await print([toJson({ ok, checks: [...notes, ...checks] })])
   else {

@@ -11,7 +11,6 @@ import { type AddressOf, clientAddress, forwardingLog, networkOf, visitorAddress
 import { cors } from './routes/cors.ts'
 import { healthRoute } from './routes/health.ts'
 import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
-import { tellingSeen } from './routes/seen.ts'
 import { signupRoute } from './routes/signup.ts'
 import type { HttpParts, HttpSettings } from './settings.ts'
 import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './wire/answer.ts'
@@ -104,10 +103,7 @@ export function createRouter(
   const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
     [paths.waitlist, { GET: limited(request => serve(request, pages().description)), POST: signup }],
-    [
-      paths.health,
-      { GET: tellingSeen(healthRoute(settings, { store, isDraining }), { proxies, secret: store.secret }) },
-    ],
+    [paths.health, { GET: healthRoute(settings, { store, isDraining }) }],
     [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
     [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
     [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +10,10 @@ import { SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { webhookSecret } from '../harness/instances.ts'
+import { listening } from '../harness/listening.ts'
 import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { say, startReceiver } from '../harness/receiver.ts'
 
 const HOUR = 3_600_000
 /** Bytes. */
@@ -83,6 +87,44 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
       (await check()).told('what is stored')!.why!,
       /^it is damaged: .*\. Stop the service and restore a backup/s,
     )
+  })
+
+  test('sends the webhook, the chats and the owner something with --send-test alone', async t => {
+    const { cwd, env } = await listed(t)
+    const receiver = await startReceiver(t, () => say({ status: 204 }))
+    const set = {
+      ...{ ...env, WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret },
+      ...{ SLACK_WEBHOOK_URL: `${receiver.url}/slack`, DISCORD_WEBHOOK_URL: `${receiver.url}/discord` },
+    }
+    for (const [args, sent] of [
+      [['check'], 0],
+      [['check', '--send-test'], 3],
+    ] as const) {
+      const { stdout, exited } = spawnProgram(t, set, { cwd, args: [...args] })
+      await exited
+      for (const name of ['webhook', 'slack', 'discord'])
+        assert.match(stdout(), new RegExp(`^(ok|wrong) +${name}: `, 'm'))
+      assert.equal(receiver.received.length, sent)
+    }
+  })
+
+  test('goes to the public address as a visitor does', async t => {
+    const { cwd, env, check } = await listed(t)
+    const program = await runProgram(t, { ...env, HOST: '127.0.0.1', PORT: '0' }, { cwd })
+    const trial = async (BASE_URL: string) => {
+      const { ok, told } = await check({ BASE_URL })
+      const { is, why } = told('public address')!
+      assert.equal(ok, is === 'ok')
+      return `${is}: ${why}`
+    }
+    assert.equal(await trial(program.baseUrl), `ok: ${program.baseUrl} is reached`)
+    const other = await listening(
+      t,
+      createServer((_, response) => void response.end('<!doctype html>')),
+    )
+    assert.match(await trial(other), /^wrong: .* answers 200, and not as a healthy service does$/)
+    assert.equal(await program.end('SIGTERM'), 0)
+    assert.match(await trial(program.baseUrl), /^wrong: .* is not reached: connect ECONNREFUSED/)
   })
 
   test('tries the secret of a challenge', async t => {

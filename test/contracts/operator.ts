@@ -300,7 +300,6 @@ export function operatorContract(
         () => operator.countHeld({}),
         () => operator.release({}, announcement, course),
         () => operator.discard({}, course),
-        () => operator.secret('check'),
       ]) {
         await assert.rejects(asked(), OperatorError, String(asked))
       }
@@ -331,13 +330,6 @@ export function operatorContract(
       )
       const { orphans, unrecognised, staleLeases } = (await operator.checkIntegrity())!
       assert.deepEqual({ orphans, unrecognised, staleLeases }, { orphans: 1, unrecognised: 1, staleLeases: 3 })
-    })
-
-    test('a secret of the services is read, once they have made it', async t => {
-      const { store, operator } = await openDesk(make, t)
-      assert.equal(await operator.secret('check'), null)
-      const made = await store.secret('check')
-      assert.equal(await operator.secret('check'), made)
     })
   })
   confirmingContract(name, make)

@@ -151,10 +151,14 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     assert.equal(server.mails.length, 0)
   })
 
-  test('it sends one to the owner, if there is to be any', async t => {
+  test('with --send-test it sends one to the owner, and nothing to anybody otherwise', async t => {
     const { folder, env, server } = await stage(t)
-    const { code, stdout } = await run(t, { ...env, OWNER_MAIL: 'you@example.com' }, folder, 'check')
-    assert.match(stdout, /^ok {6}mail: the server accepts the login\nok {6}owner-mail: a test message was posted$/m)
+    const owned = { ...env, OWNER_MAIL: 'you@example.com' }
+    const untried = await run(t, owned, folder, 'check')
+    assert.match(untried.stdout, /^ok {6}owner-mail: not tried; --send-test sends a test message$/m)
+    assert.equal(server.mails.length, 0)
+    const { code, stdout } = await run(t, owned, folder, 'check', '--send-test')
+    assert.match(stdout, /^ok {6}mail: the server accepts the login\nok {6}owner-mail: it took a test message$/m)
     assert.equal(code, 0)
     assert.deepEqual(
       server.mails.map(({ to }) => to),
@@ -189,7 +193,7 @@ describe('waitlist check', { timeout: 120_000 }, () => {
     const { code, stderr } = await run(t, off, folder, 'check', '--mail', 'you@example.com')
     assert.equal(code, 1)
     assert.match(stderr, /SMTP_URL is not set: no mail can be sent/)
-    const asking = await run(t, env, folder, 'check', '--mail', 'you@example.com', '--confirmation')
+    const asking = await run(t, env, folder, 'check', '--mail', 'you@example.com', '--letter', 'confirm')
     assert.equal(asking.code, 1)
     assert.match(asking.stderr, /CONFIRM=mail is not set: nobody is asked to confirm an address/)
     assert.equal(server.connections.all, 0)

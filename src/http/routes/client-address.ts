@@ -156,7 +156,7 @@ export function forwardingLog(log: Logger): (sign: ForwardingSign) => void {
 }
 
 /** What each sign means, and what helps. */
-export const forwardingAdvice: Readonly<Record<ForwardingSign, string>> = {
+const forwardingAdvice: Readonly<Record<ForwardingSign, string>> = {
   'no address':
     'A request came without an address in X-Forwarded-For, where TRUST_PROXY expects one. If it came through a proxy, all ' +
     'visitors share one rate limit, or choose the address that their attempts count for: let the proxy add the ' +

@@ -1,5 +1,4 @@
 import { LEASE } from '../../waitlist/ports/outbox.ts'
-import { secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 
 /** Whether a store can be trusted, and whether somebody works on what it keeps. */
@@ -44,6 +43,4 @@ export const integrity = (engine: Engine, condition: Condition) => ({
       }
     })
   },
-  /** A value that all instances share; null: none of them has made it yet. */
-  secret: (name: string) => lend(engine, 'reading', async sql => (await secretOf(sql, name)) ?? null),
 })
