@@ -4,7 +4,7 @@
 # The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell, in
 # which you can look after the list.
 
-# The digest is that of the index of all architectures; `node scripts/images.ts` compares it with the registry's.
+# The digest is that of the index of all architectures.
 FROM node:26.10.0-trixie-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1 AS node
 
 FROM node AS build
