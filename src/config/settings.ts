@@ -176,7 +176,7 @@ export const settings = {
   HOLD_WINDOW: {
     meaning: 'Length of the window.',
     default: '1h',
-    needs: ['HOLD_ABOVE', 'HOLD_SUSPICIOUS'],
+    needs: ['HOLD_ABOVE'],
     ...duration('1s', '1d'),
   },
   HOLD_SUSPICIOUS: {

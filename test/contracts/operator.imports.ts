@@ -169,16 +169,16 @@ export function importContract(
     test('who is held comes back held with the reason, also announced, and nobody is told', async t => {
       const desk = await open(t)
       const announcement = { eventName: 'joined', provider: null, destinations: ['webhook'], asks: null }
-      const held = { state: 'held', reason: 'domain-burst' } as const
+      const held = { state: 'held', reason: 'same-mailbox' } as const
       await add(desk, [entry('Eve', 'eve@example.com', held), entry('Bob', 'bob@example.com')], { announcement })
       await add(desk, [entry('Mal', 'mal@example.com', held)])
       const contacts = await Array.fromAsync(await desk.operator.contacts())
       assert.deepEqual(
         contacts.map(({ name, state, reason, event }) => [name, state, reason, event?.name]),
         [
-          ['Eve', 'held', 'domain-burst', undefined],
+          ['Eve', 'held', 'same-mailbox', undefined],
           ['Bob', 'listed', undefined, 'joined'],
-          ['Mal', 'held', 'domain-burst', undefined],
+          ['Mal', 'held', 'same-mailbox', undefined],
         ],
       )
       assert.deepEqual(

@@ -128,13 +128,12 @@ function attack(share = 1): Visit[] {
   return shuffled(visits, below)
 }
 
-/** People are not all alike: 25 colleagues, two with a second address, three with a site in the name, two who hide theirs. */
+/** People are not all alike: two have a second address, three a site in their name, two hide theirs. */
 function person(i: number, name: string, word: string): Pick<Visit, 'name' | 'email'> {
   if (i < 4) return { name, email: ['eva.lund@gmail.com', 'evalund+work@gmail.com', 'omar@pm.me', 'o.mar@pm.me'][i]! }
   if (i < 7)
     return { name: `${name} (${['www.shop.example', 'studio.example/me', 'mine.io'][i - 4]})`, email: `${word}@gmx.de` }
   if (i < 9) return { name, email: `${word}@${throwaway(i)}` }
-  if (i < 34) return { name, email: `${word}@bigcompany.example` }
   return { name, email: i % 3 ? `${word}@${mailboxProviders[i % 7]}` : `me@${word}.example` }
 }
 

@@ -15,7 +15,7 @@ const skip = !isSlow && 'it runs in .ci/run'
 
 const rules = { above: 100_000, window: 3_600_000, suspicious: true }
 const arrivals = async (url: string) =>
-  (await rowsIn<{ count: number }>(url, "select count(*)::int from arrival where scope = ''"))[0]!.count
+  (await rowsIn<{ count: number }>(url, 'select count(*)::int from arrival'))[0]!.count
 
 describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
   for (const [answer, again, above, reason] of [
@@ -77,9 +77,7 @@ describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
       `insert into contact (id, name, email, email_key, state, created_at, event_name, event_at, mailbox)
         select gen_random_uuid(), 'Visitor', 'v' || i || '@gmail.com', 'v' || i || '@gmail.com', 'listed', now(),
           'waitlist.joined', now(), 'v' || i || '@gmail.com' from generate_series(1, 200000) as i`,
-      "insert into arrival (scope, number, at) select '', i, now() - interval '1 second' from generate_series(0, 99999) as i",
-      `insert into arrival (scope, number, at) select 'd' || i || '.example', 0, now() - (i % 2) * interval '1 day'
-        from generate_series(1, 100000) as i`,
+      "insert into arrival (number, at) select i, now() - (i < 50000)::int * interval '1 day' - interval '1 second' from generate_series(0, 149999) as i",
       `insert into spent (nonce, claimant, expires_at) select 'n' || i, 'c', now() + (i % 2 - 0.5) * interval '1 hour'
         from generate_series(1, 100000) as i`,
       'analyze',
@@ -110,7 +108,7 @@ describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
     const answers = await Promise.all(
       Array.from({ length: 400 }, (_, i) =>
         store.admit({
-          ...signup('Ada', `v.${i}@${['gmail.com', `d${i}.example`][i % 2]}`),
+          ...signup('Ada', `v.${i}@${['gmail.com', 'example.com'][i % 2]}`),
           proof: { nonce: `p${i}`, expires },
         }),
       ),
@@ -123,10 +121,10 @@ describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
     assert.ok(opening.contact! - before.contact! <= 2, `${opening.contact! - before.contact!} times contact`)
     const [left] = await rowsIn<{ arrivals: number; proofs: number }>(
       url,
-      "select (select count(*)::int from arrival where scope <> '') as arrivals, (select count(*)::int from spent) as proofs",
+      'select (select count(*)::int from arrival) as arrivals, (select count(*)::int from spent) as proofs',
     )
     // It swept as many as came, and some more for each batch.
-    assert.ok(left!.arrivals <= 100_000 - 400 && left!.proofs <= 100_000, JSON.stringify(left))
+    assert.ok(left!.arrivals <= 150_000 - 400 && left!.proofs <= 100_000, JSON.stringify(left))
   })
 
   test('what others stored while it waited for them is seen, whatever the database says about isolation', async t => {

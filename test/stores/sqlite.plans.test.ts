@@ -106,7 +106,7 @@ describe('with a million rows', () => {
     await (await open()).close()
     const database = new DatabaseSync(path)
     const numbers = 'with recursive n(i) as (select 0 union all select i + 1 from n where i < 199999)'
-    database.exec(`${numbers} insert into arrival (scope, number, at) select '', i, i from n`)
+    database.exec(`${numbers} insert into arrival (number, at) select i, i from n`)
     database.close()
     const store = await open()
     t.after(() => store.close())

@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import {
-  ALL,
-  candidateOf,
-  DOMAIN_MOST,
-  hasLink,
-  holdReasonOf,
-  registeredDomainOf,
-} from '../../src/waitlist/rules/hold.ts'
+import { candidateOf, hasLink, holdReasonOf } from '../../src/waitlist/rules/hold.ts'
 
 const names = `
 Ada Lovelace|J.R. Smith|J.R.R. Tolkien|Dr.Who|Dr. Who|Dr.Müller|Prof.Dr. Anna Schmidt|Anna-Lena O'Neil|Jean.Pierre|jean.pierre
@@ -73,47 +66,17 @@ describe('an address or a link in a name', () => {
   })
 })
 
-test('a domain is counted by the name it was registered by', () => {
-  for (const [domain, registered] of [
-    ['example.com', 'example.com'],
-    ['a.b.example.com', 'example.com'],
-    ['x.example.co.uk', 'example.co.uk'],
-    ['example.co.uk', 'example.co.uk'],
-    ['example.com.br', 'example.com.br'],
-    ['mail.example.ne.jp', 'example.ne.jp'],
-    ['x.example.de', 'example.de'],
-    ['x.co.de', 'x.co.de'],
-    ['x.gmail.com', 'gmail.com'],
-    ['co.uk', 'co.uk'],
-    ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
-  ] as const) {
-    assert.equal(registeredDomainOf(domain), registered, domain)
-  }
-})
-
 describe('the reason to hold', () => {
   const rules = { above: 5, window: 1_000, suspicious: true }
   const open = { knows: () => false, hasRoom: () => true }
   const who = { name: 'Ada', email: 'Ada@X.Example.com', unverified: undefined }
-
-  test('a candidate is counted in its domain before all', () => {
-    assert.deepEqual(
-      [...candidateOf(who, rules).scopes],
-      [
-        ['example.com', DOMAIN_MOST],
-        [ALL, 5],
-      ],
-    )
-    assert.deepEqual([...candidateOf({ ...who, email: 'ada@gmail.com' }, rules).scopes], [[ALL, 5]])
-    assert.deepEqual([...candidateOf(who, { ...rules, suspicious: false, above: null }).scopes], [])
-  })
 
   test('each rule alone', () => {
     const reason = (signup: Partial<typeof who> | { unverified: true }, window = {}, given = {}) => {
       const all = { ...rules, ...given }
       return holdReasonOf(candidateOf({ ...who, ...signup }, all), { ...open, ...window })
     }
-    const full = (full: string) => ({ hasRoom: (scope: string) => scope !== full })
+    const full = { hasRoom: () => false }
     const known = { knows: () => true }
     assert.equal(reason({}), null)
     assert.equal(reason({ unverified: true }, {}, { suspicious: false }), 'unverified')
@@ -122,9 +85,7 @@ describe('the reason to hold', () => {
     assert.equal(reason({ email: 'a.da@gmail.com' }, known), 'same-mailbox')
     assert.equal(reason({ email: 'a.da@gmail.com' }, known, { suspicious: false }), null)
     assert.equal(reason({}, known), null)
-    assert.equal(reason({}, full('example.com')), 'domain-burst')
-    assert.equal(reason({}, full(ALL)), 'above-limit')
-    assert.equal(reason({}, full(ALL), { above: null }), null)
+    assert.equal(reason({}, full), 'above-limit')
   })
 
   test('of several the worst: who is released after an outage of the verifier has no link', () => {
@@ -132,8 +93,6 @@ describe('the reason to hold', () => {
       holdReasonOf(candidateOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
     assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
     assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, knows: () => true }), 'same-mailbox')
-    const full = { ...open, hasRoom: () => false }
-    assert.equal(reason({}, full), 'domain-burst')
-    assert.equal(reason({ email: 'ada@gmail.com' }, full), 'unverified')
+    assert.equal(reason({}, { ...open, hasRoom: () => false }), 'unverified')
   })
 })

@@ -39,38 +39,27 @@ delete from spent where nonce = any(array(
 const KNOWN = 'select email_key from contact where email_key = any($1::text[])'
 const MAILBOXES = 'select distinct mailbox from contact where mailbox = any($1::text[])'
 /**
- * The number of the last arrival in each scope, and how many more may be let in. Numbers have no gaps, so the difference of
- * two counts those between. What lies ahead was stored before the clock was set back, and is written over.
+ * The number of the last arrival, and how many more may be let in. Numbers have no gaps, so the difference of two counts
+ * those between. What lies ahead was stored before the clock was set back, and is written over.
  */
 const ROOM = `
-select scope, last, most - (last - before) as free
-from unnest($3::text[], $4::int[]) as wish (scope, most), lateral (
+select last, $3::int - (last - before) as free
+from (
   select coalesce(
-    (select number from arrival where arrival.scope = wish.scope and at <= ${inMilliseconds('$2')}
-      order by at desc, number desc limit 1),
-    (select number - 1 from arrival where arrival.scope = wish.scope order by number limit 1),
+    (select number from arrival where at <= ${inMilliseconds('$2')} order by at desc, number desc limit 1),
+    (select number - 1 from arrival order by number limit 1),
     -1
   ) as before
 ) as edge, lateral (
-  select coalesce(
-    (select number from arrival where arrival.scope = wish.scope and at <= ${NOW} order by at desc, number desc limit 1),
-    before
-  ) as last
+  select coalesce((select number from arrival where at <= ${NOW} order by at desc, number desc limit 1), before) as last
 ) as newest`
 const ARRIVE = `
-insert into arrival (scope, number, at) select scope, number, ${NOW} from unnest($2::text[], $3::bigint[]) as t (scope, number)
-on conflict (scope, number) do update set at = excluded.at`
+insert into arrival (number, at) select number, ${NOW} from unnest($2::bigint[]) as t (number)
+on conflict (number) do update set at = excluded.at`
 const SWEEP_ARRIVALS = `
-delete from arrival using (
-  select scope, number from arrival where at <= ${inMilliseconds('$2')} order by at, scope, number limit $3
-) as old where arrival.scope = old.scope and arrival.number = old.number`
-
-interface Room {
-  /** The number of the last arrival. */
-  last: number
-  /** How many more may be let in. */
-  free: number
-}
+delete from arrival where number = any(array(
+  select number from arrival where at <= ${inMilliseconds('$2')} order by at, number limit $3
+))`
 
 interface Entrant {
   readonly signup: Signup
@@ -142,31 +131,22 @@ export function gating<Item extends Entrant>({ rules, now }: GateOptions): Gate<
     const mailboxes = new Set(
       wanted.length === 0 ? [] : (await query<{ mailbox: string }>(MAILBOXES, [wanted])).map(({ mailbox }) => mailbox),
     )
-    const wishes = new Map(candidates.flatMap(({ scopes }) => [...scopes]))
-    const rooms = new Map<string, Room>()
-    if (wishes.size > 0) {
-      const values = [time, -window, [...wishes.keys()], [...wishes.values()]]
-      const found = await query<{ scope: string; last: number; free: number }>(ROOM, values)
-      for (const { scope, last, free } of found) rooms.set(scope, { last, free })
-    }
-    const taken: { readonly scope: string; readonly number: number }[] = []
+    const isLimited = above !== null && candidates.length > 0
+    const [room] = isLimited ? await query<{ last: number; free: number }>(ROOM, [time, -window, above]) : []
+    let { last, free } = room ?? { last: -1, free: Number.POSITIVE_INFINITY }
+    const taken: number[] = []
     return {
       knows: (mailbox: string) => mailboxes.has(mailbox),
-      hasRoom: (scope: string) => rooms.get(scope)!.free > 0,
-      enter({ mailbox, scopes }: Candidate, letIn: boolean) {
+      hasRoom: () => free > 0,
+      enter({ mailbox }: Candidate, letIn: boolean) {
         if (mailbox !== null) mailboxes.add(mailbox)
-        if (!letIn) return
-        for (const scope of scopes.keys()) {
-          const room = rooms.get(scope)!
-          room.free--
-          taken.push({ scope, number: ++room.last })
-        }
+        if (!letIn || !isLimited) return
+        free--
+        taken.push(++last)
       },
       async save(added: number) {
-        if (taken.length > 0) {
-          await query(ARRIVE, [time, taken.map(({ scope }) => scope), taken.map(({ number }) => number)])
-        }
-        if (counts) await query(SWEEP_ARRIVALS, [time, -window, added + SWEPT])
+        if (taken.length > 0) await query(ARRIVE, [time, taken])
+        if (above !== null) await query(SWEEP_ARRIVALS, [time, -window, added + SWEPT])
       },
     }
   }

@@ -6,36 +6,33 @@ import { type Credentials, SPENT_AFTER, SWEPT } from '../gate.ts'
 
 /** Prepares the statements of the gate, all for use inside an open transaction. */
 export function gating(database: DatabaseSync, rules: HoldRules) {
-  const { window } = rules
+  const { above, window } = rules
   const claim = database.prepare(
     'insert into spent (nonce, claimant, expires_at) values (?, ?, ?) on conflict do nothing',
   )
   const claimantOf = database.prepare('select claimant from spent where nonce = ?')
   const isKnown = database.prepare('select 1 from contact where email_key = ?')
   const hasMailbox = database.prepare('select 1 from contact where mailbox = ? limit 1')
-  const first = database.prepare('select number from arrival where scope = ? order by number limit 1')
-  const lastUntil = database.prepare(
-    'select number from arrival where scope = ? and at <= ? order by at desc, number desc limit 1',
-  )
+  const first = database.prepare('select min(number) as number from arrival')
+  const lastUntil = database.prepare('select number from arrival where at <= ? order by at desc, number desc limit 1')
   const arrive = database.prepare(
-    'insert into arrival (scope, number, at) values (?, ?, ?) on conflict (scope, number) do update set at = excluded.at',
+    'insert into arrival (number, at) values (?, ?) on conflict (number) do update set at = excluded.at',
   )
   const sweepSpent = database.prepare(
     'delete from spent where nonce in (select nonce from spent where expires_at < ? order by expires_at limit ?)',
   )
   const sweepArrivals = database.prepare(
-    'delete from arrival where (scope, number) in' +
-      ' (select scope, number from arrival where at <= ? order by at, scope, number limit ?)',
+    'delete from arrival where number in (select number from arrival where at <= ? order by at, number limit ?)',
   )
 
   /**
    * The number of the next arrival; undefined: too many were let in. Numbers have no gaps, so the difference of two counts
    * those between. What lies ahead was stored before the clock was set back, and is written over.
    */
-  function roomIn(scope: string, most: number, now: number): number | undefined {
-    const numberIn = (row: ReturnType<typeof first.get>) => row?.number as number | undefined
-    const before = numberIn(lastUntil.get(scope, now - window)) ?? (numberIn(first.get(scope)) ?? 0) - 1
-    const last = numberIn(lastUntil.get(scope, now)) ?? before
+  function nextNumber(most: number, now: number): number | undefined {
+    const numberIn = (row: ReturnType<typeof first.get>) => row?.number as number | null | undefined
+    const before = numberIn(lastUntil.get(now - window)) ?? (numberIn(first.get()) ?? 0) - 1
+    const last = numberIn(lastUntil.get(now)) ?? before
     return last - before < most ? last + 1 : undefined
   }
 
@@ -58,13 +55,12 @@ export function gating(database: DatabaseSync, rules: HoldRules) {
       }
       const candidate = candidateOf({ name, email, unverified }, rules)
       if (isKnown.get(emailKey(email)) !== undefined) return null
+      const next = above === null ? null : nextNumber(above, now)
       const reason = holdReasonOf(candidate, {
         knows: mailbox => hasMailbox.get(mailbox) !== undefined,
-        hasRoom: (scope, most) => roomIn(scope, most, now) !== undefined,
+        hasRoom: () => next !== undefined,
       })
-      if (reason === null) {
-        for (const [scope, most] of candidate.scopes) arrive.run(scope, roomIn(scope, most, now)!, now)
-      }
+      if (reason === null && next != null) arrive.run(next, now)
       return reason
     },
   }

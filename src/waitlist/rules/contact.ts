@@ -14,11 +14,10 @@ export type ContactState = (typeof contactStates)[number]
  *
  * - `link-in-name`: its name has an address, a link or an encoded word in it, which a mail would carry to a stranger.
  * - `same-mailbox`: another spelling of an address that is known already, with dots or after a plus.
- * - `domain-burst`: `DOMAIN_MOST` were let in from its domain within the window.
  * - `unverified`: the verifier of its challenge could not be asked.
  * - `above-limit`: as many as the operator's limit were let in within the window.
  */
-export const holdReasons = ['link-in-name', 'same-mailbox', 'domain-burst', 'unverified', 'above-limit'] as const
+export const holdReasons = ['link-in-name', 'same-mailbox', 'unverified', 'above-limit'] as const
 export type HoldReason = (typeof holdReasons)[number]
 
 /** A person on the list. */

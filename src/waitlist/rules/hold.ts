@@ -1,5 +1,5 @@
 import { type HoldReason, holdReasons } from './contact.ts'
-import { isMailProvider, mailboxOf } from './mailbox.ts'
+import { mailboxOf } from './mailbox.ts'
 import { emailKey, type Signup } from './signup.ts'
 
 /** What is held. */
@@ -12,18 +12,12 @@ export interface HoldRules {
   readonly suspicious: boolean
 }
 
-/** New contacts of one domain that are let in within a window, unless strangers to each other have mailboxes there. */
-export const DOMAIN_MOST = 20
-
-/** The scope of all arrivals; that of a domain is the name it was registered by. */
-export const ALL = ''
-
 /** What a store remembers of those who came before, while it decides about a candidate. */
 export interface AdmissionWindow {
   /** Whether a contact has this mailbox. */
   knows(mailbox: string): boolean
-  /** Whether fewer than `most` were let in within the window. */
-  hasRoom(scope: string, most: number): boolean
+  /** Whether fewer than the limit were let in within the window. */
+  hasRoom(): boolean
 }
 
 /** What is looked up for a candidate. */
@@ -33,17 +27,10 @@ export interface Candidate {
   readonly watched: boolean
   /** Null: not known to have other spellings, or not watched. */
   readonly mailbox: string | null
-  /** The limits that it counts against: how many may be let in, by scope. */
-  readonly scopes: ReadonlyMap<string, number>
 }
 
-export function candidateOf(signup: Candidate['signup'], { above, suspicious }: HoldRules): Candidate {
-  const key = emailKey(signup.email)
-  const domain = domainOf(key)
-  const scopes = new Map<string, number>()
-  if (suspicious && !isMailProvider(domain)) scopes.set(registeredDomainOf(domain), DOMAIN_MOST)
-  if (above !== null) scopes.set(ALL, above)
-  return { signup, watched: suspicious, mailbox: suspicious ? mailboxOf(key) : null, scopes }
+export function candidateOf(signup: Candidate['signup'], { suspicious }: HoldRules): Candidate {
+  return { signup, watched: suspicious, mailbox: suspicious ? mailboxOf(emailKey(signup.email)) : null }
 }
 
 type Rule = (candidate: Candidate, window: AdmissionWindow) => boolean
@@ -52,30 +39,13 @@ type Rule = (candidate: Candidate, window: AdmissionWindow) => boolean
 const rules: Readonly<Record<HoldReason, Rule>> = {
   'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
   'same-mailbox': ({ mailbox }, { knows }) => mailbox !== null && knows(mailbox),
-  'domain-burst': ({ scopes }, { hasRoom }) =>
-    [...scopes].some(([scope, most]) => scope !== ALL && !hasRoom(scope, most)),
   unverified: ({ signup }) => signup.unverified === true,
-  'above-limit': ({ scopes }, { hasRoom }) => scopes.has(ALL) && !hasRoom(ALL, scopes.get(ALL)!),
+  'above-limit': (_, { hasRoom }) => !hasRoom(),
 }
 
-/** Null: the candidate is let in, and takes a place in each of its scopes. */
+/** Null: the candidate is let in. */
 export const holdReasonOf = (candidate: Candidate, window: AdmissionWindow): HoldReason | null =>
   holdReasons.find(reason => rules[reason](candidate, window)) ?? null
-
-/** Second labels under which a country registers names, as "co" in co.uk. */
-const REGISTRIES =
-  /^(?:co|com|net|org|edu|ac|gov|gob|gouv|govt|mil|or|ne|go|gr|ad|ed|sch|school|ltd|plc|me|nom|nic|id|web|in|firm|gen|ind|info|biz|name|asso)$/
-
-/**
- * The last two labels, or three under a country's "co" and its like: a bot makes up as many subdomains as it likes. The
- * public suffix list is not asked, which is large and changes weekly. So those who share a suffix that is not in the
- * expression (a city's, a host's) share its places: some of them are held that need not be.
- */
-export function registeredDomainOf(domain: string): string {
-  const labels = domain.split('.')
-  const inCountry = labels.at(-1)!.length === 2 && REGISTRIES.test(labels.at(-2) ?? '')
-  return labels.slice(inCountry ? -3 : -2).join('.')
-}
 
 // Each begins where a word does: a long name would otherwise be tried from every letter, for a millisecond in all.
 

@@ -63,57 +63,6 @@ const spellings = new Map<string, Spelling>(
   ).flatMap(([spelling, domains]) => words(domains).map(domain => [domain, spelling] as const)),
 )
 
-/**
- * Domains in which strangers to each other have mailboxes: those of npm's `email-providers` (`common.json`) that give any
- * out today, with the regional ones that it lacks. Not complete, and it need not be: somebody in another domain is held
- * after many others, and lost never.
- */
-const others: ReadonlySet<string> = new Set(
-  words(`
-    aol.com aol.co.uk aol.fr aol.de aim.com verizon.net netscape.net gmx.com gmx.de gmx.net gmx.at gmx.ch gmx.fr gmx.us
-    gmx.co.uk mail.com email.com usa.com doctor.com lawyer.com web.de t-online.de freenet.de arcor.de online.de 1und1.de
-    posteo.de posteo.net mailbox.org tutanota.com tutanota.de tuta.com tuta.io tutamail.com keemail.me hushmail.com
-    hey.com zoho.com zohomail.com zohomail.eu runbox.com mailfence.com disroot.org riseup.net pobox.com startmail.com
-    migadu.com privaterelay.appleid.com duck.com mozmail.com simplelogin.com anonaddy.me addy.io passmail.net passinbox.com
-
-    orange.fr wanadoo.fr free.fr sfr.fr neuf.fr laposte.net bbox.fr numericable.fr aliceadsl.fr cegetel.net
-    club-internet.fr libero.it virgilio.it alice.it tin.it tim.it tiscali.it tiscali.co.uk poste.it iol.it inwind.it
-    blu.it fastwebnet.it email.it terra.es telefonica.net movistar.es wanadoo.es sapo.pt iol.pt clix.pt
-    telenet.be skynet.be proximus.be scarlet.be ziggo.nl kpnmail.nl kpnplanet.nl planet.nl home.nl hetnet.nl chello.nl
-    xs4all.nl upcmail.nl bluewin.ch hispeed.ch sunrise.ch aon.at chello.at a1.net
-    btinternet.com btopenworld.com btconnect.com bt.com sky.com talktalk.net talktalk.co.uk virginmedia.com virgin.net
-    ntlworld.com blueyonder.co.uk freeserve.co.uk o2.co.uk eircom.net
-    telia.com spray.se bredband.net comhem.se online.no getmail.no c2i.net mail.dk tdcadsl.dk stofanet.dk luukku.com
-    saunalahti.fi kolumbus.fi suomi24.fi hot.ee mail.ee inbox.lv inbox.lt apollo.lv one.lt
-    wp.pl o2.pl interia.pl interia.eu onet.pl onet.eu op.pl vp.pl poczta.onet.pl poczta.fm gazeta.pl tlen.pl
-    seznam.cz email.cz post.cz centrum.cz atlas.cz volny.cz azet.sk zoznam.sk centrum.sk post.sk
-    freemail.hu citromail.hu indamail.hu t-online.hu abv.bg mail.bg dir.bg otenet.gr forthnet.gr
-    mail.ru inbox.ru list.ru bk.ru internet.ru rambler.ru lenta.ru autorambler.ru myrambler.ru ro.ru yandex.com.tr
-    ukr.net i.ua meta.ua bigmir.net tut.by mail.kz mynet.com
-
-    comcast.net att.net sbcglobal.net bellsouth.net pacbell.net swbell.net ameritech.net charter.net spectrum.net rr.com
-    roadrunner.com twc.com cox.net earthlink.net mindspring.com juno.com netzero.net frontier.com frontiernet.net
-    optimum.net optonline.net centurylink.net centurytel.net windstream.net embarqmail.com q.com qwest.net
-    cableone.net suddenlink.net wowway.com tds.net mchsi.com ptd.net prodigy.net rcn.com excite.com lycos.com
-    shaw.ca rogers.com sympatico.ca bell.net telus.net videotron.ca cogeco.ca eastlink.ca sasktel.net mts.net
-    uol.com.br bol.com.br terra.com.br ig.com.br globo.com globomail.com r7.com zipmail.com.br oi.com.br
-    prodigy.net.mx fibertel.com.ar ciudad.com.ar arnet.com.ar speedy.com.ar terra.cl terra.com vtr.net
-    montevideo.com.uy adinet.com.uy
-
-    qq.com vip.qq.com foxmail.com 163.com 126.com yeah.net 188.com vip.163.com vip.126.com 139.com 189.cn wo.cn sina.com
-    sina.cn vip.sina.com sohu.com tom.com 21cn.com aliyun.com yahoo.com.cn yahoo.cn
-    naver.com daum.net hanmail.net nate.com kakao.com yahoo.co.jp docomo.ne.jp ezweb.ne.jp au.com softbank.ne.jp
-    i.softbank.jp nifty.com biglobe.ne.jp ocn.ne.jp so-net.ne.jp excite.co.jp goo.jp
-    hinet.net seed.net.tw pchome.com.tw yam.com netvigator.com singnet.com.sg sanook.com
-    rediffmail.com indiatimes.com sify.com in.com bsnl.in walla.co.il walla.com 012.net.il netvision.net.il bezeqint.net
-    bigpond.com bigpond.net.au optusnet.com.au tpg.com.au iinet.net.au iprimus.com.au westnet.com.au ozemail.com.au
-    telstra.com internode.on.net xtra.co.nz slingshot.co.nz webmail.co.za mweb.co.za telkomsa.net vodamail.co.za ananzi.co.za
-  `),
-)
-
-/** Whether a domain has so many users that a burst of them says nothing. */
-export const isMailProvider = (domain: string): boolean => spellings.has(domain) || others.has(domain)
-
 /** The mailbox that an address ends in; null: not known to have other spellings. */
 export function mailboxOf(key: string): string | null {
   const at = key.indexOf('@')

@@ -96,13 +96,10 @@ create index spent_expiry on spent (expires_at);
 
 -- When new contacts were let in. Numbers grow with time, so those between two moments need not be counted one by one.
 create table arrival (
-  scope  text        collate "C", -- a domain; empty: all
-  number bigint,
-  at     timestamptz not null,
-  primary key (scope, number)
+  number bigint primary key,
+  at     timestamptz not null
 );
-create index arrival_at on arrival (scope, at, number);
-create index arrival_age on arrival (at, scope, number);
+create index arrival_at on arrival (at, number);
 
 -- Random values that all instances share, each made when it is first needed.
 create table secret (

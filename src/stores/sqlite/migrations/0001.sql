@@ -107,13 +107,10 @@ create index spent_expiry on spent (expires_at);
 
 -- When new contacts were let in. Numbers grow with time, so those between two moments need not be counted one by one.
 create table arrival (
-  scope  text    not null, -- a domain; empty: all
-  number integer not null,
-  at     integer not null,
-  primary key (scope, number)
-) strict, without rowid;
-create index arrival_at on arrival (scope, at);
-create index arrival_age on arrival (at);
+  number integer primary key,
+  at     integer not null
+) strict;
+create index arrival_at on arrival (at);
 
 -- Random values that all instances share, each made when it is first needed.
 create table secret (
