@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import type { MailServer } from '../destinations/mail-server.ts'
-import { DOCUMENTS_PER_MINUTE } from '../http/wire/limits.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
 import type { Links } from '../links/links.ts'
@@ -48,17 +47,11 @@ export async function openLimiter(
   return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
-/** Clients that are remembered; 1.5 MB at most. Redis is never asked: a document is cheaper than the question. */
-const READERS = 10_000
-
-export const documentLimiter = (): Limiter =>
-  memoryLimiter({ limit: DOCUMENTS_PER_MINUTE, window: 60, clients: READERS })
-
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3
 
 export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
-  memoryLimiter({ limit: CHALLENGES * limit, window, clients: READERS })
+  memoryLimiter({ limit: CHALLENGES * limit, window, clients: 10_000 })
 
 /** `shared` returns a random value that is the same for all instances. */
 export async function challengeOf(

@@ -18,15 +18,7 @@ import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { expiring } from '../waitlist/upkeep/expire.ts'
 import { pruning } from '../waitlist/upkeep/prune.ts'
-import {
-  challengeLimiter,
-  challengeOf,
-  documentLimiter,
-  linkingOf,
-  openDestinations,
-  openLimiter,
-  storeOf,
-} from './adapters.ts'
+import { challengeLimiter, challengeOf, linkingOf, openDestinations, openLimiter, storeOf } from './adapters.ts'
 import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
 
@@ -163,7 +155,6 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       store,
       join: visits.join,
       limiter,
-      documentLimiter: documentLimiter(),
       challengeLimiter: challengeLimiter(config),
       challenge,
       links: linking && {

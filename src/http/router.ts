@@ -7,7 +7,7 @@ import { type Site, serve } from './discovery/site.ts'
 import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
-import { type AddressOf, clientAddress, forwardingLog, networkOf, visitorAddress } from './routes/client-address.ts'
+import { type AddressOf, clientAddress, forwardingLog, visitorAddress } from './routes/client-address.ts'
 import { cors } from './routes/cors.ts'
 import { healthRoute } from './routes/health.ts'
 import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
@@ -15,15 +15,7 @@ import { signupRoute } from './routes/signup.ts'
 import type { HttpParts, HttpSettings } from './settings.ts'
 import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './wire/answer.ts'
 import { closeAfter } from './wire/closing.ts'
-import {
-  malformedRequest,
-  methodNotAllowed,
-  notFound,
-  type Refusal,
-  refuse,
-  tooManyRequests,
-  unavailable,
-} from './wire/refusals.ts'
+import { malformedRequest, methodNotAllowed, notFound, type Refusal, refuse, unavailable } from './wire/refusals.ts'
 
 export interface RouterParts extends HttpParts {
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
@@ -55,9 +47,8 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, documentLimiter, challengeLimiter, links, signal, log, pages, languages, isDraining } =
+  const { store, challenge, limiter, challengeLimiter, links, signal, log, telemetry, pages, languages, isDraining } =
     parts
-  const { telemetry } = parts
   const { proxies, corsOrigins, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -85,39 +76,32 @@ export function createRouter(
     corsFields,
     failed,
   })
-  /** A document may be a thousand times as large as the request for it. */
-  const limited =
-    (route: (request: IncomingMessage) => Answer | Promise<Answer>): Route =>
-    async request => {
-      const client = clientOf(request)
-      const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
-      return admitted ? route(request) : refuse(tooManyRequests(seconds))
-    }
-
-  const encoded = (which: 'form' | 'formForever' | 'formChallenge') =>
-    limited(async request => serve(request, await pages()[which](request.headers['accept-encoding'] as string)))
+  const encoded =
+    (which: 'form' | 'formForever' | 'formChallenge'): Route =>
+    async request =>
+      serve(request, await pages()[which](request.headers['accept-encoding'] as string))
 
   const formSettings = (request: IncomingMessage) =>
     serve(request, pages().formSettings.get(languages.of(request.headers['accept-language']))!)
 
   const resources = new Map<string, Resource>([
     [paths.root, { GET: () => pages().redirect }],
-    [paths.waitlist, { GET: limited(request => serve(request, pages().description)), POST: signup }],
+    [paths.waitlist, { GET: request => serve(request, pages().description), POST: signup }],
     [paths.health, { GET: healthRoute(settings, { store, isDraining }) }],
-    [paths.catalog, { GET: limited(request => serve(request, pages().catalog)) }],
-    [paths.openapi, { GET: limited(request => serve(request, pages().openapi)) }],
-    [paths.docs, { GET: limited(async request => serve(request, await pages().docs(request.headers.accept))) }],
+    [paths.catalog, { GET: request => serve(request, pages().catalog) }],
+    [paths.openapi, { GET: request => serve(request, pages().openapi) }],
+    [paths.docs, { GET: async request => serve(request, await pages().docs(request.headers.accept)) }],
     [paths.form, { GET: encoded('form') }],
     [`/${hashedName}`, { GET: encoded('formForever') }],
     [paths.formChallenge, { GET: encoded('formChallenge') }],
-    [paths.formSettings, { GET: limited(formSettings) }],
+    [paths.formSettings, { GET: formSettings }],
   ])
   if (challenge?.issue != null) {
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })
     resources.set(paths.challenge, { GET })
   }
   if (links !== null) {
-    const ofLinks = { links, documentLimiter, clientOf, languages, failed }
+    const ofLinks = { links, limiter, languages, failed }
     resources.set(paths.confirm, confirmRoute(settings, ofLinks))
     resources.set(paths.unsubscribe, unsubscribeRoute(settings, ofLinks))
   }

@@ -62,10 +62,8 @@ export interface HttpParts {
   /** For the health report, and to refuse signups that would wait too long. */
   readonly store: Pick<Store, 'check' | 'isBehind' | 'secret'>
   join(signup: Signup): Promise<Joined>
-  /** Counts signups. */
+  /** Counts signups, and uses of links in mails. */
   readonly limiter: Limiter
-  /** Counts documents that are fetched. */
-  readonly documentLimiter: Limiter
   /** Counts challenges that are fetched. */
   readonly challengeLimiter: Limiter
   /** Null: no proof is asked for. */

@@ -1,65 +1,48 @@
 import type { Limiter, RateDecision } from '../waitlist/ports/limiter.ts'
 
 export interface MemoryLimiterOptions extends Quota {
-  /** The most clients and networks that are remembered; 100,000 take about 15 MB. */
+  /** The most clients that are remembered; 100,000 take about 15 MB. */
   readonly clients?: number
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
 }
 
 /**
- * A limiter in the memory of this process: one number for each client, and for each network.
+ * A limiter in the memory of this process: one number for each client.
  *
  * The table is bounded: two generations of at most half of `clients` each. A client that tries is kept in the younger one.
  * When that is a window old or full, it becomes the older one, and the former older one is forgotten. After a whole window
  * every forgotten client has its full quota again anyway. Only a flood of addresses makes it forget sooner, and that is
  * safe: nobody is refused, a client regains at most one quota, and pushing out a blocked client takes half a table of
- * fresh addresses, each of which is worth a quota by itself. Addresses that only their network keeps out take no place.
+ * fresh addresses, each of which is worth a quota by itself.
  */
 export function memoryLimiter({ limit, window, clients = 100_000, now = monotonic }: MemoryLimiterOptions): Limiter {
   let younger = new Map<string, number>()
   let older = new Map<string, number>()
-  const one = gcra({ limit, window })
-  const all = gcra(networkQuota({ limit, window }))
-  const { windowMs } = one
+  const { windowMs, interval, admits, decision } = gcra({ limit, window })
   let nextGeneration = now() + windowMs
 
-  function take(client: string, network: string | undefined): RateDecision {
+  function take(client: string): RateDecision {
     const present = now()
-    const before = fullAgainAt(client, present)
-    let admitted = one.admits(before, present)
-    if (network === undefined) return settle(one, client, before, present, admitted)
-    const networkBefore = fullAgainAt(network, present)
-    admitted &&= all.admits(networkBefore, present)
-    return both(settle(one, client, before, present, admitted), settle(all, network, networkBefore, present, admitted))
-  }
-
-  const fullAgainAt = (key: string, present: number) => Math.max(younger.get(key) ?? older.get(key) ?? present, present)
-
-  function settle(
-    { interval, decision }: typeof one,
-    key: string,
-    before: number,
-    present: number,
-    admitted: boolean,
-  ): RateDecision {
+    const before = Math.max(younger.get(client) ?? older.get(client) ?? present, present)
+    const admitted = admits(before, present)
     const after = admitted ? before + interval : before
     // Even when refused, so that a client that keeps trying stays in the younger generation.
-    if (after > present) remember(key, after, present)
+    if (after > present) remember(client, after, present)
     return decision(admitted, after - present)
   }
 
-  function remember(key: string, fullAgainAt: number, present: number): void {
-    if (present >= nextGeneration || (younger.size >= clients / 2 && !younger.has(key))) {
+  function remember(client: string, fullAgainAt: number, present: number): void {
+    if (present >= nextGeneration || (younger.size >= clients / 2 && !younger.has(client))) {
       older = younger
       younger = new Map()
       nextGeneration = present + windowMs
     }
-    younger.set(key, fullAgainAt)
+    younger.set(client, fullAgainAt)
   }
 
   return {
-    take: (client, network) => Promise.resolve(take(client, network)),
+    take: client => Promise.resolve(take(client)),
     async close() {
       younger.clear()
       older.clear()
@@ -75,9 +58,6 @@ export interface Quota {
   /** Seconds in which a used-up quota is refilled, evenly. */
   readonly window: number
 }
-
-/** The quota of a network. One client among many never notices it; one that has the whole network to itself does. */
-export const networkQuota = ({ limit, window }: Quota): Quota => ({ limit: limit * 16, window })
 
 /**
  * The numbers of GCRA (ITU-T I.371), in milliseconds. A client is one number: the time at which its quota is full again.
@@ -103,10 +83,4 @@ export function gcra({ limit, window }: Quota) {
       return { admitted, remaining, seconds: Math.max(1, Math.ceil((wait - tolerance) / 1000)) }
     },
   }
-}
-
-/** What two quotas, of which an attempt needs both, allow together. */
-export function both(one: RateDecision, other: RateDecision): RateDecision {
-  if (one.remaining !== other.remaining) return one.remaining < other.remaining ? one : other
-  return one.seconds > other.seconds ? one : other
 }

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { Redis } from 'ioredis'
 import type { Limiter, SharedPace } from '../waitlist/ports/limiter.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
-import { both, gcra, networkQuota, type Quota } from './memory.ts'
+import { gcra, type Quota } from './memory.ts'
 import type { RedisLocation, RedisTls } from './redis-url.ts'
 
 export interface RedisLimiterOptions extends Quota {
@@ -17,9 +17,9 @@ const TAKE_TIMEOUT = 50
 const TURN_TIMEOUT = 500
 
 /**
- * One command for an attempt, by the server's clock, which all instances share. Each key, of a client and perhaps of its
- * network, holds the time at which its quota is full again, in microseconds, and expires then. Returns whether the attempt
- * is admitted, and for each key the microseconds until that time.
+ * One command for an attempt, by the server's clock, which all instances share. The key of a client holds the time at which
+ * its quota is full again, in microseconds, and expires then. Returns whether the attempt is admitted, and the microseconds
+ * until that time.
  *
  * A time more than a window ahead comes from a clock that was set back, or from a longer window that was configured
  * before. The quota then counts as just used up, so that nobody is locked out for longer than a window.
@@ -27,34 +27,19 @@ const TURN_TIMEOUT = 500
 const TAKE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local window = tonumber(ARGV[1])
+local window, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
 
-local function look(key, interval)
-  local stored = tonumber(redis.call('GET', key) or 0)
-  local before = math.min(math.max(stored, now), now + window)
-  return stored, before, before + interval
+local stored = tonumber(redis.call('GET', KEYS[1]) or 0)
+local fullAgainAt = math.min(math.max(stored, now), now + window)
+local admitted = 0
+if fullAgainAt + interval <= now + window + 1 then
+  admitted = 1
+  fullAgainAt = fullAgainAt + interval
 end
-local function settle(key, stored, fullAgainAt)
-  if fullAgainAt ~= stored and fullAgainAt > now then
-    redis.call('SET', key, string.format('%.0f', fullAgainAt), 'PX', math.ceil((fullAgainAt - now) / 1000))
-  end
-  return string.format('%.0f', fullAgainAt - now)
+if fullAgainAt ~= stored and fullAgainAt > now then
+  redis.call('SET', KEYS[1], string.format('%.0f', fullAgainAt), 'PX', math.ceil((fullAgainAt - now) / 1000))
 end
-
-local latest = now + window + 1
-local client, network = KEYS[1], KEYS[2]
-local stored, before, after = look(client, ARGV[2])
-if not network then
-  if after > latest then
-    return {0, settle(client, stored, before)}
-  end
-  return {1, settle(client, stored, after)}
-end
-local networkStored, networkBefore, networkAfter = look(network, ARGV[3])
-if after > latest or networkAfter > latest then
-  return {0, settle(client, stored, before), settle(network, networkStored, networkBefore)}
-end
-return {1, settle(client, stored, after), settle(network, networkStored, networkAfter)}`
+return {admitted, string.format('%.0f', fullAgainAt - now)}`
 
 /**
  * A limiter that any number of instances share. `take` rejects at once while the server is away, and after 50 ms when it
@@ -64,21 +49,15 @@ return {1, settle(client, stored, after), settle(network, networkStored, network
  * @throws {OperatorError} when a file that `location` names cannot be read. It opens even while the server is away.
  */
 export function redisLimiter({ location, timeout = TAKE_TIMEOUT, ...quota }: RedisLimiterOptions): Limiter {
-  const one = gcra(quota)
-  const all = gcra(networkQuota(quota))
+  const { windowMs, interval, decision } = gcra(quota)
   // Rounded up to whole microseconds, so that nobody gets more than the quota. A command takes longer than that costs.
-  const times = [one.windowMs, one.interval, all.interval].map(ms => Math.ceil(ms * 1000))
-  type Taken = [admitted: 0 | 1, used: string, usedByNetwork?: string]
+  const times = [windowMs, interval].map(ms => Math.ceil(ms * 1000))
+  type Taken = [admitted: 0 | 1, used: string]
   const { run, close } = redisScript<Taken>(location, timeout, 'waitlistTake', TAKE)
   return {
-    async take(client, network) {
-      const keys = network === undefined ? [client] : [client, network]
-      const [admitted, used, usedByNetwork] = await run(
-        keys.map(key => `waitlist:limit:${key}`),
-        ...times,
-      )
-      const own = one.decision(admitted === 1, Number(used) / 1000)
-      return usedByNetwork === undefined ? own : both(own, all.decision(admitted === 1, Number(usedByNetwork) / 1000))
+    async take(client) {
+      const [admitted, used] = await run([`waitlist:limit:${client}`], ...times)
+      return decision(admitted === 1, Number(used) / 1000)
     },
     close,
   }

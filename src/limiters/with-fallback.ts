@@ -50,19 +50,19 @@ export function withFallback(
   }
 
   return {
-    async take(client, network) {
+    async take(client) {
       if (away) {
-        if (now() < cooldownUntil) return local.take(client, network)
+        if (now() < cooldownUntil) return local.take(client)
         // Only this attempt checks whether it is back.
         cooldownUntil = now() + COOLDOWN
       }
       try {
-        const decision = await shared.take(client, network)
+        const decision = await shared.take(client)
         answered()
         return decision
       } catch (error) {
         failedWith(error as Error)
-        return local.take(client, network)
+        return local.take(client)
       }
     },
     async close() {

@@ -27,7 +27,7 @@ interface Visit {
 /** How many there are of each kind: 5,000 bots and 200 people. */
 const kinds = {
   'direct POSTs from one IPv4 address': 400,
-  'direct POSTs from one IPv6 network (/48)': 400,
+  'direct POSTs from one IPv6 network (/56)': 400,
   'direct POSTs, each from an address of its own': 800,
   'POSTs with one solution': 500,
   'browsers that solve each challenge': 600,
@@ -81,9 +81,9 @@ function attack(share = 1): Visit[] {
   const invented = () => ({ name: someone(), email: `${letters(12)}@${anyOf(mailboxProviders)}` })
   const makers: Record<Kind, (i: number) => Omit<Visit, 'kind'>> = {
     'direct POSTs from one IPv4 address': () => ({ ...invented(), client: one, solution: 'none' }),
-    'direct POSTs from one IPv6 network (/48)': i => ({
+    'direct POSTs from one IPv6 network (/56)': i => ({
       ...invented(),
-      client: `2001:db8:ffff:${i.toString(16)}::1`,
+      client: `2001:db8:ffff:${(i % 256).toString(16)}::1`,
       solution: 'none',
     }),
     'direct POSTs, each from an address of its own': () => ({ ...invented(), client: either(), solution: 'none' }),
@@ -326,7 +326,7 @@ describe('an attack', { timeout: 60_000 }, () => {
     const sent = (kind: Kind) => visits.filter(visit => visit.kind === kind).length
     assert.deepEqual(sum(outcomes), {
       'direct POSTs from one IPv4 address': 0,
-      'direct POSTs from one IPv6 network (/48)': 0,
+      'direct POSTs from one IPv6 network (/56)': 0,
       'direct POSTs, each from an address of its own': 0,
       'POSTs with one solution': 1,
       'browsers that solve each challenge': sent('browsers that solve each challenge'),

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { challengeLimiter, documentLimiter } from '../../src/app/adapters.ts'
+import { challengeLimiter } from '../../src/app/adapters.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import type { HttpParts } from '../../src/http/settings.ts'
@@ -59,7 +59,6 @@ export async function openTestServer(
     store: behind,
     join: signup => joinWaitlist(signup, joinParts),
     limiter,
-    documentLimiter: documentLimiter(),
     challengeLimiter: challengeLimiter(config),
     challenge: null,
     links: null,

@@ -15,14 +15,13 @@ const numRuns = isSlow ? 300 : 100
 const window = fc.integer({ min: 1, max: 3_600 })
 
 /** A limiter whose clock the test sets, in milliseconds, and in which moments who was admitted. */
-function scene(quota: { limit: number; window: number }, network?: string) {
+function scene(quota: { limit: number; window: number }) {
   const clock = { now: 0 }
   const limiter = memoryLimiter({ ...quota, now: () => clock.now })
   const admittedAt = new Map<string, number[]>()
-  const note = (who: string) => void admittedAt.set(who, [...(admittedAt.get(who) ?? []), clock.now])
   async function take(client: string) {
-    const decision = await limiter.take(client, network)
-    if (decision.admitted) for (const who of network === undefined ? [client] : [client, network]) note(who)
+    const decision = await limiter.take(client)
+    if (decision.admitted) admittedAt.set(client, [...(admittedAt.get(client) ?? []), clock.now])
     return decision
   }
   async function exhaust(client: string) {
@@ -35,10 +34,9 @@ function scene(quota: { limit: number; window: number }, network?: string) {
 }
 
 describe('the limiter in memory, on a clock that can be set', () => {
-  /** What the clients of one network, or of none, have done: by turns, some of them more often than others. */
+  /** What the clients have done: by turns, some of them more often than others. */
   const pasts = fc.record({
     quota: fc.record({ limit: fc.integer({ min: 1, max: 5 }), window }),
-    network: fc.constantFrom('network', undefined),
     start: fc.double({ min: 0, max: 1e9, noNaN: true }),
     steps: fc.array(
       fc.record({
@@ -54,8 +52,8 @@ describe('the limiter in memory, on a clock that can be set', () => {
 
   test('what is said is true, and in no stretch of time are more attempts admitted than the quota and one per interval', () =>
     fc.assert(
-      fc.asyncProperty(pasts, async ({ quota, network, start, steps, last }) => {
-        const { clock, take, exhaust, admittedAt, interval } = scene(quota, network)
+      fc.asyncProperty(pasts, async ({ quota, start, steps, last }) => {
+        const { clock, take, exhaust, admittedAt, interval } = scene(quota)
         clock.now = start
         for (const { pause, clients, times } of steps) {
           clock.now += pause * interval
@@ -78,13 +76,10 @@ describe('the limiter in memory, on a clock that can be set', () => {
         assert.ok((await exhaust(client)).admitted >= next.remaining + 1)
 
         for (const [who, times] of admittedAt) {
-          const many = who === network ? 16 : 1
           for (const [first, from] of times.entries()) {
             const within = times
               .slice(first)
-              .findLastIndex(
-                (to, more) => more + 1 > quota.limit * many + Math.floor(((to - from) / interval) * many + 1e-6),
-              )
+              .findLastIndex((to, more) => more + 1 > quota.limit + Math.floor((to - from) / interval + 1e-6))
             assert.equal(within, -1, `too many for ${who} since ${from}`)
           }
         }
@@ -111,18 +106,6 @@ describe('the limiter in memory, on a clock that can be set', () => {
       }),
       { numRuns },
     ))
-
-  test('who needs both quotas waits for the later one', async () => {
-    const { clock, take } = scene({ limit: 1, window: 960 }, 'network')
-    await take('ada')
-    clock.now = 950_000
-    for (let i = 0; i < 16; i++) await take(`${i}`)
-    clock.now = 955_000
-    // Its own quota is back in 5 seconds, the first attempt of the network 60 seconds after the crowd.
-    assert.deepEqual(await take('ada'), { admitted: false, remaining: 0, seconds: 55 })
-    clock.now = 1_010_000
-    assert.deepEqual(await take('ada'), { admitted: true, remaining: 0, seconds: 960 })
-  })
 })
 
 describe('the bounded table of the limiter in memory', () => {
@@ -145,14 +128,6 @@ describe('the bounded table of the limiter in memory', () => {
       // Often enough is: once in less than half a table of fresh addresses.
       if (i % (clients / 2 - 1) === 0) assert.equal((await limiter.take('blocked')).admitted, false, `after ${i}`)
     }
-  })
-
-  test('a spray from one network forgets nobody: who is refused for the network alone takes no place', async () => {
-    const limiter = memoryLimiter({ limit: 2, window: 600, clients: 1_000, now: () => 0 })
-    for (let i = 0; i < 3; i++) assert.equal((await limiter.take('blocked')).admitted, i < 2)
-    for (let i = 0; i < 10_000; i++) await limiter.take(`sprayed ${i}`, 'network')
-    assert.equal((await limiter.take('blocked')).admitted, false)
-    assert.equal((await limiter.take('sprayed 10000', 'network')).admitted, false)
   })
 
   test('without a spray nobody is forgotten too early, whenever the generations change', async () => {

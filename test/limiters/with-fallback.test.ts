@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { withFallback } from '../../src/limiters/with-fallback.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
-import type { Limiter, RateDecision } from '../../src/waitlist/ports/limiter.ts'
+import type { Limiter } from '../../src/waitlist/ports/limiter.ts'
 import { recordingLog } from '../harness/service.ts'
 
 const AWAY = 'the shared rate limit is away: each instance counts by itself'
@@ -94,21 +94,5 @@ describe('the limiter with a fallback', () => {
       await take(2_500, lasts ? 'fails' : 'answers')
       assert.deepEqual(lines(), lasts ? [{ msg: AWAY, why: 'it is away', failed: 3 }] : [])
     }
-  })
-
-  test('both limiters are told the network', async () => {
-    const told: string[] = []
-    const recording = (name: string, answer: () => Promise<RateDecision>): Limiter => ({
-      take: (...keys) => {
-        told.push([name, ...keys].join(' '))
-        return answer()
-      },
-      close: async () => {},
-    })
-    const shared = recording('shared', () => Promise.reject(new Error('it is away')))
-    const local = recording('local', async () => ({ admitted: true, remaining: 1, seconds: 1 }))
-    const limiter = withFallback(shared, local, recordingLog().log)
-    for (let i = 0; i < 2; i++) await limiter.take('client', 'network')
-    assert.deepEqual(told, ['shared client network', 'local client network', 'local client network'])
   })
 })

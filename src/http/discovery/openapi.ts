@@ -6,7 +6,7 @@ import { paths } from '../paths.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 import { membershipCookie } from '../routes/cookie.ts'
 import type { HttpParts, HttpSettings } from '../settings.ts'
-import { BODY_LIMIT, DOCUMENTS_PER_MINUTE, HEADER_BYTES } from '../wire/limits.ts'
+import { BODY_LIMIT, HEADER_BYTES } from '../wire/limits.ts'
 import * as refusals from '../wire/refusals.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import {
@@ -296,7 +296,11 @@ export function openapi(installation: Installation) {
       content: { 'text/html': { schema: { type: 'string', description: 'An HTML page.' } } },
     })
     const expired = { 410: page('The link has expired, or the contact was deleted.') }
-    const again = { 'Retry-After': retryAfter('Seconds until the link may be used again.', 1) }
+    const limited = {
+      429: page('The link was used too often.', {
+        'Retry-After': retryAfter('Seconds until the link may be used again.', 1),
+      }),
+    }
     const call = (operationId: string, summary: string, description: string, success: string, more: object) => ({
       operationId,
       tags: ['Links'],
@@ -307,7 +311,6 @@ export function openapi(installation: Installation) {
         200: page(success),
         404: page('The link is not valid.'),
         ...more,
-        429: page('The link, or this client without a valid one, was used too often.', again),
         '4XX': anyError,
         500: page('The service is temporarily unavailable. The link stays good.'),
       },
@@ -327,7 +330,7 @@ export function openapi(installation: Installation) {
           'Confirm an address',
           'The contact goes on as a new one does. It may be sent again. A body is ignored.',
           'The address is confirmed.',
-          expired,
+          { ...expired, ...limited },
         ),
       },
       [paths.unsubscribe]: {
@@ -343,7 +346,7 @@ export function openapi(installation: Installation) {
           'Unsubscribe',
           'Deletes the contact. It may be sent again. Mail programs send it in one click (RFC 8058); a body is ignored.',
           'The contact is deleted.',
-          {},
+          limited,
         ),
       },
     }
@@ -500,13 +503,7 @@ function answers({ limit, window }: HttpSettings['quota']) {
     headers: { ETag: etag, 'Cache-Control': cacheable(seconds), ...more },
   })
 
-  const tooManyRequests = error(
-    `This client has used up its quota of ${DOCUMENTS_PER_MINUTE} documents a minute.`,
-    { limit: refusals.tooManyRequests(1).error },
-    { 'Retry-After': retryAfter('Seconds until the client may fetch one more.', 1) },
-  )
-
-  const documentRefused = { 429: tooManyRequests, '4XX': anyError, 500: failed }
+  const documentRefused = { '4XX': anyError, 500: failed }
 
   return { noStore, cacheable, etag, links, rateLimit, error, anyError, failed, unchanged, documentRefused }
 }

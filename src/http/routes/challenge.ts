@@ -14,7 +14,6 @@ import {
   tooManyChallenges,
   unavailable,
 } from '../wire/refusals.ts'
-import { networkOf } from './client-address.ts'
 
 /** For pages that cannot add a member to the body. */
 export const SOLUTION_FIELD = 'X-Captcha-Response'
@@ -94,8 +93,7 @@ export function issueRoute({ issue, limiter, clientOf, corsFields }: IssueParts)
   let inFlight = 0
 
   async function issued(request: IncomingMessage): Promise<Answer> {
-    const client = clientOf(request)
-    const { admitted, seconds } = await limiter.take(client, networkOf(client))
+    const { admitted, seconds } = await limiter.take(clientOf(request))
     if (!admitted) return refuse(tooManyChallenges(seconds))
     if (inFlight === ISSUING) return refuse(unavailable)
     inFlight++

@@ -78,14 +78,8 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
   }
 }
 
-/** Leading bits that the IPv6 addresses of one client have in common: one host's own subnet (RFC 4291 §2.5.1). */
-const CLIENT_PREFIX = 64
-/** The same of a site (RFC 6177), which may have 65,536 of them. */
-const SITE_PREFIX = 48
-
-/** The key of the IPv6 site that a client is in; undefined if it is in none. */
-export const networkOf = (client: string): string | undefined =>
-  client.includes(':') ? networkKey(client.slice(0, client.indexOf('/')), SITE_PREFIX) : undefined
+/** Leading bits that the IPv6 addresses of one client have in common: what a provider gives to one home (RFC 6177 §2). */
+const CLIENT_PREFIX = 56
 
 /**
  * Makes the function that returns the client behind a connection, under the same key; null for a trusted proxy, which brings
@@ -125,11 +119,8 @@ function clientKey(address: string): string {
   if (isIPv4(address)) return address
   const parsed = ipaddr.IPv6.parse(withoutZone(address))
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return networkKey(parsed.toString(), CLIENT_PREFIX)
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${CLIENT_PREFIX}`)}/${CLIENT_PREFIX}`
 }
-
-const networkKey = (address: string, bits: number): string =>
-  `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`)}/${bits}`
 
 /** Where proxies stand, and the visitors of a public service do not (RFC 1918, 3927, 4193, 4291, 6598). */
 const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])

@@ -3,13 +3,12 @@ import type { Purpose } from '../../links/links.ts'
 import type { Addressee } from '../../waitlist/ports/confirmations.ts'
 import type { Shown } from '../links/page.ts'
 import type { Languages } from '../messages/languages.ts'
-import type { HttpParts, HttpSettings, LinkParts, RouteParts } from '../settings.ts'
+import type { HttpParts, HttpSettings, LinkParts } from '../settings.ts'
 import { type Answer, withFields } from '../wire/answer.ts'
 import { skipBody } from '../wire/body.ts'
 import { type Refusal, refuse } from '../wire/refusals.ts'
-import { networkOf } from './client-address.ts'
 
-interface Parts extends Pick<RouteParts, 'clientOf'>, Pick<HttpParts, 'documentLimiter'> {
+interface Parts extends Pick<HttpParts, 'limiter'> {
   readonly links: LinkParts
   readonly languages: Languages
   /** As of a signup. */
@@ -40,7 +39,7 @@ export const unsubscribeRoute = (settings: Pick<HttpSettings, 'service'>, parts:
 function linkRoute<For extends Purpose>(
   purpose: For,
   { service }: Pick<HttpSettings, 'service'>,
-  { links, documentLimiter, clientOf, languages, failed }: Parts,
+  { links, limiter, languages, failed }: Parts,
   act: Act<For>,
 ) {
   async function answer(
@@ -54,11 +53,12 @@ function linkRoute<For extends Purpose>(
       linkPage(purpose, shown, service, languages.of(request.headers['accept-language']))
     try {
       const read = readToken(purpose, tokenIn(request.url), links.secret, Date.now())
-      // Mail providers post for many from few addresses, so a good token is counted by its contact.
-      const client = read.is === 'good' ? read.contact.id : clientOf(request)
-      const { admitted, seconds } = await documentLimiter.take(client, networkOf(client))
-      if (!admitted) return withFields(page('limited'), ['retry-after', String(seconds)])
       if (read.is !== 'good') return page(read.is as Shown<For>)
+      if (request.method === 'POST') {
+        // Mail providers post for many from few addresses, so a link is counted by its contact.
+        const { admitted, seconds } = await limiter.take(`${purpose} ${read.contact.id}`)
+        if (!admitted) return withFields(page('limited'), ['retry-after', String(seconds)])
+      }
       const used = await use(read.contact)
       return typeof used === 'object' ? refuse(used) : page(used)
     } catch (error) {

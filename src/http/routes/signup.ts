@@ -22,7 +22,6 @@ import {
   unavailable,
 } from '../wire/refusals.ts'
 import type { proving } from './challenge.ts'
-import { networkOf } from './client-address.ts'
 import { membershipCookie } from './cookie.ts'
 
 interface SignupParts extends RouteParts, Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
@@ -84,8 +83,7 @@ export function signupRoute(
         await shed
         return no('overloaded', failed(overloaded, reqId))
       }
-      const client = clientOf(request)
-      const { admitted, remaining, seconds } = await limiter.take(client, networkOf(client))
+      const { admitted, remaining, seconds } = await limiter.take(clientOf(request))
       if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
       common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]

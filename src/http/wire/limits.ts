@@ -31,9 +31,6 @@ export const STALLED_AFTER = 100
 export const RESPONSE_BYTES = 4 * 1024
 export const REQUEST_BYTES = 4 * 1024
 
-/** Documents that one client may fetch in a minute: everything but the health report. */
-export const DOCUMENTS_PER_MINUTE = 600
-
 /** Challenges that are being made at once, in the whole process; each takes some milliseconds of a core. */
 export const ISSUING = 64
 

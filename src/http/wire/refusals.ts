@@ -34,9 +34,9 @@ const telling = (status: number, key: Key, fields: Refusal['fields'] = {}): Refu
 // Why a signup can be refused, in the order of the checks.
 
 /** RFC 9110 §10.2.3, RFC 6585 §4. `seconds` is a whole number of at least 1. */
-export const tooManyAttempts = tooMany(sentences.tooManyAttempts, {}, 'tooManyAttempts')
+export const tooManyAttempts = tooMany(sentences.tooManyAttempts, 'tooManyAttempts')
 
-function tooMany(sentence: string, fields: Refusal['fields'] = {}, key?: Key): (seconds: number) => Refusal {
+function tooMany(sentence: string, key?: Key): (seconds: number) => Refusal {
   // In a flood the answer is the same for a second, so it is kept.
   let lastWait: number | undefined
   let last: Refusal
@@ -44,7 +44,7 @@ function tooMany(sentence: string, fields: Refusal['fields'] = {}, key?: Key): (
     if (seconds !== lastWait) {
       const told = key === undefined ? null : { key, seconds }
       const error = filled(sentence, onlyEnglish, seconds)
-      last = refusal(429, error, { 'retry-after': String(seconds), ...fields }, told)
+      last = refusal(429, error, { 'retry-after': String(seconds) }, told)
       lastWait = seconds
     }
     return last
@@ -103,12 +103,6 @@ export const addressRefused = (reason: string): Refusal =>
 
 /** Of those that a visitor's browser is to solve. */
 export const tooManyChallenges = tooMany('too many challenges, please try again in {wait}')
-
-/** Any page may read it, as it may the document. `seconds` is a whole number of at least 1. */
-export const tooManyRequests = tooMany('too many requests, please try again in {wait}', {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Retry-After',
-})
 
 // Why any request can be refused.
 

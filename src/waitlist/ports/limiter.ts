@@ -7,13 +7,10 @@ export interface RateDecision {
   readonly seconds: number
 }
 
-/** Counts attempts per client, and per network of many clients, which has 16 times the quota of a client. */
+/** Counts attempts per client. */
 export interface Limiter {
-  /**
-   * Counts one attempt of `client`, and of its `network` if it is in one (opaque keys; no client is named like a network).
-   * It is admitted if both have some quota left. A refused attempt costs neither of them anything.
-   */
-  take(client: string, network?: string): Promise<RateDecision>
+  /** Counts one attempt of `client`, an opaque key. A refused attempt costs nothing. */
+  take(client: string): Promise<RateDecision>
   close(): Promise<void>
 }
 
