@@ -24,7 +24,6 @@ import type { StatsOptions } from './cli/stats.ts'
 import { type Config, readConfig } from './config/config.ts'
 import { environment, keptByNpm } from './config/environment.ts'
 import { allVendors, type SettingsTable, settings } from './config/settings.ts'
-import { typed } from './invocation.ts'
 import { OperatorError } from './waitlist/ports/log.ts'
 import { contactStates, deliveryStates, holdReasons } from './waitlist/rules/contact.ts'
 
@@ -36,7 +35,7 @@ const program = new Command('waitlist')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : MISUSED))
 
 const examples = (...lines: readonly string[]): string =>
-  `\nExamples:\n${lines.map(line => `  ${typed(`waitlist ${line}`)}\n`).join('')}`
+  `\nExamples:\n${lines.map(line => `  waitlist ${line}\n`).join('')}`
 
 program
   .command('serve')
@@ -319,7 +318,9 @@ if (chosen === undefined && given.length > 0) {
 const options = [chosen, ...(chosen?.commands ?? [])].flatMap(command => command?.options ?? [])
 const kept = keptByNpm(options.map(({ long }) => long ?? '').filter(long => !given.some(each => each.startsWith(long))))
 if (kept.length > 0) {
-  complain(`npm has kept ${kept.join(' and ')} for itself. Type: ${typed(`waitlist ${given[0]} ${kept.join(' ')}`)} …`)
+  complain(
+    `npm has kept ${kept.join(' and ')} for itself. Type: npm run -s waitlist -- ${given[0]} ${kept.join(' ')} …`,
+  )
   process.exit(MISUSED)
 }
 try {

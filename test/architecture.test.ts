@@ -21,7 +21,6 @@ type Part =
   | 'telemetry'
   | 'config'
   | 'kinds'
-  | 'invocation'
   | 'http'
   | 'links'
   | 'listen'
@@ -36,15 +35,14 @@ type Part =
 
 /** The import law: who may import from whom (beside itself), and which packages from npm. */
 const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
-  main: { parts: ['cli', 'app', 'config', 'invocation', 'waitlist'], packages: ['commander'] },
+  main: { parts: ['cli', 'app', 'config', 'waitlist'], packages: ['commander'] },
   cli: {
-    parts: ['app', 'config', 'invocation', 'charts', 'waitlist'],
+    parts: ['app', 'config', 'charts', 'waitlist'],
     packages: ['pino', 'commander', 'csv-parse'],
   },
   app: {
     parts: [
       'config',
-      'invocation',
       'http',
       'admin',
       'stores',
@@ -75,9 +73,8 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     packages: ['ipaddr.js'],
   },
   kinds: { parts: ['outbound'], packages: [] },
-  invocation: { parts: [], packages: [] },
   admin: {
-    parts: ['invocation', 'listen', 'telemetry', 'charts', 'pages', 'waitlist'],
+    parts: ['listen', 'telemetry', 'charts', 'pages', 'waitlist'],
     packages: ['pino', '@prometheus-io/client'],
   },
   charts: { parts: ['waitlist'], packages: [] },
@@ -94,7 +91,7 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
   providers: { parts: ['kinds', 'outbound', 'waitlist'], packages: [] },
   destinations: {
-    parts: ['invocation', 'links', 'outbound', 'pages', 'waitlist'],
+    parts: ['links', 'outbound', 'pages', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   domains: { parts: ['waitlist'], packages: [] },

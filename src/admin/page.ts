@@ -1,5 +1,4 @@
 import { duration, whole } from '../charts/axis.ts'
-import { typed } from '../invocation.ts'
 import { colours, hashSource, icon, mark, styleSheet } from '../pages/frame.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
 import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/alerts/counts.ts'
@@ -104,7 +103,7 @@ ${problems.map(
 <h3>${words(title, LONGEST_NAME)}</h3>
 <p>${text}</p>
 ${why === null ? null : html`<p class="why">${words(why, LONGEST_REASON)}</p>`}
-${commands.map(command => commandHtml(typed(command)))}
+${commands.map(command => commandHtml(command))}
 </li>`,
 )}
 </ul>

@@ -3,7 +3,6 @@ import type { DomainFiles, DomainList } from '../domains/list.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
-import { typed } from '../invocation.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { whyEphemeral } from '../stores/sqlite/ephemeral.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
@@ -148,14 +147,14 @@ function waiting(
 function holding(held: readonly HeldCount[]): CheckResult {
   const total = held.reduce((sum, { count }) => sum + count, 0)
   const since = new Date(Math.min(...held.map(({ oldest }) => oldest.getTime())))
-  const why = `${number(total)}, the first since ${since.toISOString().slice(0, 16)}Z; ${typed('waitlist held')} says why`
+  const why = `${number(total)}, the first since ${since.toISOString().slice(0, 16)}Z; waitlist held says why`
   return { what: 'held signups', is: 'note', why }
 }
 
 const abandonedDeliveries = (count: number): CheckResult => ({
   what: 'abandoned',
   is: 'note',
-  why: `${number(count)}; ${typed('waitlist deliveries list --state abandoned')} says why`,
+  why: `${number(count)}; waitlist deliveries list --state abandoned says why`,
 })
 
 /** Bytes. With less the disk may be full before anybody has looked. */

@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Domains } from '../domains/files.ts'
-import { typed } from '../invocation.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
@@ -107,8 +106,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
     const { holds, confirm, keepDeliveries: keep } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
-    const holdAlert =
-      holds && holding({ store, log, window: holds.window, command: typed('waitlist held'), telling: alerts.holding })
+    const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
     const upkeep = [
       ...(keep === null ? [] : [pruning({ store, keep, log })]),
       ...(confirm === null ? [] : [expiring({ store, within: confirm.within, log })]),

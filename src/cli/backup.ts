@@ -1,7 +1,6 @@
 import { bytes } from '../app/checks.ts'
 import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { typed } from '../invocation.ts'
 import { counted, number, print } from './print.ts'
 
 /** Copies the database to a new file, and says what is in it: on standard error, since the copy may be on its way to a pipe. */
@@ -28,9 +27,7 @@ export async function restore(config: Config, file: string | undefined): Promise
   if (kept === null) return
   await print([`What was there before is kept: ${kept.file}\n`])
   if (kept.contacts === null) {
-    await print([
-      `It is damaged, so nobody knows who was erased there: erase them again, with "${typed('waitlist remove')}".\n`,
-    ])
+    await print([`It is damaged, so nobody knows who was erased there: erase them again, with "waitlist remove".\n`])
   }
   if (kept.forgotten > 0) {
     await print([
@@ -41,7 +38,7 @@ export async function restore(config: Config, file: string | undefined): Promise
   if (kept.missing > 0) {
     await print([
       `Only there: ${counted(kept.missing, 'contact')}. To bring them back:\n`,
-      `  DATABASE_URL=${quoted(`sqlite:${kept.file}`)} ${typed('waitlist export --format json')} | ${typed('waitlist import -')}\n`,
+      `  DATABASE_URL=${quoted(`sqlite:${kept.file}`)} waitlist export --format json | waitlist import -\n`,
     ])
   }
 }

@@ -1,6 +1,5 @@
 import { type ContactFilter, operatorOf, type Person } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { typed } from '../invocation.ts'
 import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import { exported } from './formats.ts'
@@ -13,7 +12,7 @@ export interface ContactsOptions extends ContactFilter {
 
 /** Writes the contacts that were added last to standard output, as a table or as JSON with one object a line, as an export has it. */
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
-  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export')} writes any number.`)
+  if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; waitlist export writes any number.`)
   // One more than requested, to know whether there are more.
   const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
   const shown = found.slice(0, limit)

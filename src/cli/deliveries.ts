@@ -1,6 +1,5 @@
 import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { typed } from '../invocation.ts'
 import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
@@ -79,9 +78,7 @@ export async function replayDeliveries(
     return misused('Give either the numbers of deliveries, or --abandoned (with --destination, if you like), not both.')
   }
   if (numbers.length === 0 && abandoned === undefined) {
-    return misused(
-      `Say what to replay: the numbers of deliveries (${typed('waitlist deliveries')} lists them), or --abandoned.`,
-    )
+    return misused(`Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.`)
   }
   const operator = await operatorOf(config)
   const bar = progressOn(process.stderr)

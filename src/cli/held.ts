@@ -1,7 +1,6 @@
 import { announcementOf } from '../app/adapters.ts'
 import { type Decided, type HeldCounts, type HeldFilter, type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { typed } from '../invocation.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
@@ -23,7 +22,7 @@ export interface HeldOptions extends WhichHeld {
 /** Writes how many signups are held, for what and from where, and those added last: for people, or as one JSON object. */
 export async function listHeld(config: Config, { limit, json, ...chosen }: HeldOptions): Promise<void> {
   if (limit > MOST) {
-    return misused(`--limit is at most ${number(MOST)}; ${typed('waitlist export --state held')} writes any number.`)
+    return misused(`--limit is at most ${number(MOST)}; waitlist export --state held writes any number.`)
   }
   const which = filterOf(chosen)
   const operator = await operatorOf(config)
@@ -130,7 +129,7 @@ function chosen(what: string, addresses: readonly string[], { all, ...which }: D
   const ways = [addresses.length > 0, all, Object.keys(which).length > 0].filter(Boolean).length
   if (ways === 1) return addresses.length > 0 ? { addresses } : filterOf(which)
   const ask = `Say what to ${what}: addresses, --all, or --reason, --domain, --search and --before`
-  misused(ways === 0 ? `${ask} (${typed('waitlist held')} lists them).` : `${ask}, and only one of these.`)
+  misused(ways === 0 ? `${ask} (waitlist held lists them).` : `${ask}, and only one of these.`)
   return null
 }
 

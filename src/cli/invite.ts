@@ -1,7 +1,6 @@
 import { invitationNewsOf } from '../app/adapters.ts'
 import { type Candidates, type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { typed } from '../invocation.ts'
 import { type Contact, sourceLabel } from '../waitlist/rules/contact.ts'
 import { isAddress } from './arguments.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
@@ -69,7 +68,7 @@ async function tell(
   )
 }
 
-const NOBODY_TELLS = `No mail, webhook or automation is set that tells them: the codes are in ${typed('waitlist export --state invited')}.`
+const NOBODY_TELLS = `No mail, webhook or automation is set that tells them: the codes are in waitlist export --state invited.`
 
 interface Chosen {
   readonly which: Candidates
@@ -84,7 +83,7 @@ async function chosenBy(given: readonly string[], { next, file, ...filter }: Who
   if (ways !== 1) {
     misused(
       `Say whom to invite: addresses, --file, or --next, --search, --source, --domain, --since and --until` +
-        `${ways === 0 ? ` (${typed('waitlist list --state listed')} shows who came last).` : ', and only one of these.'}`,
+        `${ways === 0 ? ` (waitlist list --state listed shows who came last).` : ', and only one of these.'}`,
     )
     return null
   }

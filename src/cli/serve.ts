@@ -4,7 +4,6 @@ import { type Service, start } from '../app/compose.ts'
 import { operatorOf } from '../app/database.ts'
 import { type Config, inForce } from '../config/config.ts'
 import { vendorNames } from '../config/settings.ts'
-import { typed } from '../invocation.ts'
 import { linesTo, openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
@@ -67,7 +66,7 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
     log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
   }
   if (abandoned > 0) {
-    log.warn({ abandoned }, `events were abandoned: see ${typed('waitlist deliveries list --state abandoned')}`)
+    log.warn({ abandoned }, 'events were abandoned: see waitlist deliveries list --state abandoned')
   }
 }
 
@@ -82,7 +81,7 @@ function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config,
     ...(config.challenge === null ? [`  Sign somebody up:   ${signupCommand(url)}`] : []),
     `  Read the docs:      ${url}/docs/api`,
     ...(adminOrigin === null ? [] : [`  Watch it:           ${adminOrigin}`]),
-    `  Export the list:    ${typed('waitlist export')}`,
+    '  Export the list:    waitlist export',
     '',
     '',
   ].join('\n')

@@ -1,4 +1,3 @@
-import { typed } from '../invocation.ts'
 import type { Alert } from '../waitlist/ports/destination.ts'
 import { oneLine } from './names.ts'
 
@@ -11,15 +10,15 @@ export function sentenceOf(alert: Alert, quote: (text: string) => string): strin
     case 'digest':
       return `${digest(alert, quote)}${inDoubt(alert)}`
     case 'holding':
-      return `Signups are being held: ${held(alert)} (${reasonsOf(alert)}): see ${typed('waitlist held')}`
+      return `Signups are being held: ${held(alert)} (${reasonsOf(alert)}): see waitlist held`
     case 'not holding':
-      return `No more signups are being held: ${held(alert)}${alert.held.length === 0 ? '' : `, see ${typed('waitlist held')}`}`
+      return `No more signups are being held: ${held(alert)}${alert.held.length === 0 ? '' : `, see waitlist held`}`
     case 'refusing':
       return 'Signups cannot be stored, and visitors are asked to try again later: the log says why'
     case 'storing':
       return 'Signups are stored again'
     case 'late':
-      return `Deliveries to ${called} are late, the oldest by more than an hour: see ${typed('waitlist deliveries')}`
+      return `Deliveries to ${called} are late, the oldest by more than an hour: see waitlist deliveries`
     case 'on time':
       return `Deliveries to ${called} are on time again`
     case 'answering':

@@ -103,7 +103,7 @@ describe('waitlist restore', { concurrency: true, timeout: 60_000 }, () => {
       'In doubt, since they may have arrived after it was made: 1 waiting delivery.',
       `What was there before is kept: ${kept}`,
       'Only there: 3 contacts. To bring them back:',
-      `  DATABASE_URL=sqlite:${kept} npm run -s waitlist -- export --format json | npm run -s waitlist -- import -`,
+      `  DATABASE_URL=sqlite:${kept} waitlist export --format json | waitlist import -`,
       '',
     ])
     assert.deepEqual(

@@ -49,7 +49,7 @@ describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await run(t, cwd, ['list', '--search', 'nobody', '--json'])
     assert.deepEqual([code, stdout, stderr], [1, '', 'waitlist: There are no such contacts.\n'])
     await refused(t, 1, /There is no database at/)
-    await refused(t, 2, /at most 10,000; npm run -s waitlist export writes/, '--limit', '10001')
+    await refused(t, 2, /at most 10,000; waitlist export writes/, '--limit', '10001')
   })
 
   async function refused(t: TestContext, expected: number, sentence: RegExp, ...args: string[]): Promise<void> {

@@ -30,7 +30,7 @@ async function scene(t: TestContext) {
 
 const untouched = ['ada listed', 'bob listed', 'cyd listed', 'dot held', 'eve listed']
 const NOBODY_TELLS =
-  'No mail, webhook or automation is set that tells them: the codes are in npm run -s waitlist -- export --state invited.\n'
+  'No mail, webhook or automation is set that tells them: the codes are in waitlist export --state invited.\n'
 
 /** A process for each command, of which there are many. */
 const slowly = { skip: !isSlow && 'it runs in .ci/run' }

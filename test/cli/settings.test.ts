@@ -207,13 +207,11 @@ describe('waitlist --help', { timeout: 60_000, skip: !isSlow && 'slow: WAITLIST_
     await Promise.all(
       all.map(async command => {
         const help = await helpOf(t, ...command)
-        const lines = (help.split('\nExamples:\n')[1] ?? '')
-          .split('\n')
-          .filter(line => line.startsWith('  npm run -s waitlist '))
+        const lines = (help.split('\nExamples:\n')[1] ?? '').split('\n').filter(line => line.startsWith('  waitlist '))
         assert.ok(lines.length > 0, command.join(' '))
         for (const line of lines) {
           const words = line.replace(/ [>|] .*/, '').match(/(?:[^\s"]|"[^"]*")+/g) ?? []
-          const args = words.slice(words[4] === '--' ? 5 : 4).map(word => word.replaceAll('"', ''))
+          const args = words.slice(1).map(word => word.replaceAll('"', ''))
           assert.equal(args[0], command[0])
           // With wrong settings each ends after its arguments were read, and before anything is done.
           const { exited, stderr } = spawnProgram(t, { PORT: 'wrong' }, { cwd, args })

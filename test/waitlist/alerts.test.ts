@@ -336,7 +336,7 @@ describe('the news that signups are held', () => {
     async function instance(window = HOUR) {
       const { log, lines } = keptLog()
       const { holding: telling } = outages({ store, channels: [port], signal: stay() })
-      const one = holding({ store, log, window, command: 'npx waitlist held', telling })
+      const one = holding({ store, log, window, telling })
       await one.start()
       return {
         lines,

@@ -7,8 +7,6 @@ export interface HoldingParts {
   readonly log: Pick<Log, 'info' | 'warn'>
   /** Milliseconds of the limit on signups. */
   readonly window: number
-  /** What an operator types here to see them. */
-  readonly command: string
   /** Returns what tells channels whether signups are being held, and what is held. `already`: they know that it began. */
   readonly telling: (already: boolean) => (isHolding: boolean, held: Counts['held']) => void
 }
@@ -24,7 +22,7 @@ const MINIMUM_QUIET = 600_000
  * Tells the operator once that signups are being held, and once that this is over. The store decides, so all instances
  * agree, also after a restart.
  */
-export function holding({ store, log, window, command, telling }: HoldingParts) {
+export function holding({ store, log, window, telling }: HoldingParts) {
   const quiet = Math.max(window, MINIMUM_QUIET)
   let isHolding = false
   let tell: ReturnType<typeof telling> | null = null
@@ -42,7 +40,7 @@ export function holding({ store, log, window, command, telling }: HoldingParts) 
     tell ??= telling(isHolding)
     if (isHolding === was) return
     const reasons = Object.fromEntries(held.map(({ reason, count }) => [reason, count]))
-    if (isHolding) log.warn({ held: counts.contacts.held, reasons }, `signups are being held: see ${command}`)
+    if (isHolding) log.warn({ held: counts.contacts.held, reasons }, 'signups are being held: see waitlist held')
     else log.info({ held: counts.contacts.held }, 'no more signups are being held')
     tell(isHolding, held)
   }
