@@ -220,19 +220,6 @@ ${examples('invite --next 50', 'invite --next 50 --source hn --dry-run', 'invite
   )
 
 program
-  .command('prune')
-  .description('delete deliveries that ended')
-  .addOption(
-    new Option('--older-than <time>', 'that ended before then: 90d, 12h, or a date')
-      .argParser(moment)
-      .default(moment('90d'), '90d'),
-  )
-  .addHelpText('after', examples('prune', 'prune --older-than 30d'))
-  .action(async ({ olderThan }: { olderThan: Date }) =>
-    (await import('./cli/deliveries.ts')).pruneDeliveries(await config(), olderThan),
-  )
-
-program
   .command('backup')
   .description('copy the database to a new file')
   .argument('<file>', 'where to; it must not exist')

@@ -15,8 +15,7 @@ import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
-import { expiring } from '../waitlist/upkeep/expire.ts'
-import { pruning } from '../waitlist/upkeep/prune.ts'
+import { cleaning } from '../waitlist/upkeep/clean.ts'
 import { challengeLimiter, challengeOf, linkingOf, openDestinations, openLimiter, storeOf } from './adapters.ts'
 import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
@@ -104,13 +103,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
     const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
-    const { holds, confirm, keepDeliveries: keep } = config
+    const { holds, confirm } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
-    const upkeep = [
-      ...(keep === null ? [] : [pruning({ store, keep, log })]),
-      ...(confirm === null ? [] : [expiring({ store, within: confirm.within, log })]),
-    ]
+    const upkeep = cleaning({ store, confirmWithin: confirm?.within ?? null, log })
     const visits = inFlight(
       {
         store,
@@ -170,7 +166,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       telemetry,
     })
     for (const { loop } of outboxes) loop.start()
-    for (const each of upkeep) each.start()
+    upkeep.start()
     watching?.start()
     void holdAlert?.start()
     return {

@@ -12,7 +12,7 @@ export interface Running {
   readonly visits: ReturnType<typeof inFlight>
   readonly outboxes: readonly Pick<HandOver, 'loop' | 'settled'>[]
   /** What is done in the background besides. */
-  readonly upkeep: readonly Pick<Loop, 'stop'>[]
+  readonly upkeep: Pick<Loop, 'stop'>
   /** Ends the outbound calls that visitors and channels wait for. */
   readonly outbound: AbortController
   readonly log: Logger
@@ -48,11 +48,7 @@ export async function stop({ server, store, visits, outboxes, upkeep, outbound, 
     }, STORE_DEADLINE),
   ]
   const done = async () => {
-    await Promise.all([
-      server.close(),
-      ...upkeep.map(each => each.stop(0)),
-      ...outboxes.map(({ loop }) => loop.stop(BACKGROUND_GRACE)),
-    ])
+    await Promise.all([server.close(), upkeep.stop(0), ...outboxes.map(({ loop }) => loop.stop(BACKGROUND_GRACE))])
     outbound.abort()
     await visits.over()
     await Promise.all(outboxes.map(({ settled }) => settled(answered.signal)))

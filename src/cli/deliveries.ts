@@ -99,13 +99,3 @@ export async function replayDeliveries(
       `There is nothing to replay: no delivery${destination === undefined ? '' : ` to ${destination}`} is abandoned.`,
     )
 }
-
-/** Deletes the deliveries that ended before then. If it is stopped half-way, the next call deletes the rest. */
-export async function pruneDeliveries(config: Config, before: Date): Promise<void> {
-  const operator = await operatorOf(config)
-  const bar = progressOn(process.stderr)
-  const { deleted, abandoned } = await operator.prune(before, bar.of('pruning')).finally(bar.end)
-  const lost = abandoned === 0 ? '' : `, ${number(abandoned)} of which had been abandoned`
-  const which = counted(deleted, 'delivery', 'deliveries')
-  await print([`${which} that ended before ${moment(before)} ${deleted === 1 ? 'was' : 'were'} deleted${lost}.\n`])
-}

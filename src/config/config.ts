@@ -46,8 +46,6 @@ export interface Config extends HttpSettings {
   readonly ownerMailInterval: number
   readonly eventName: string
   readonly invitedEventName: string
-  /** Milliseconds for which deliveries that arrived are kept; null: for ever. */
-  readonly keepDeliveries: number | null
   /** A second listener, never the public one, for the operator; null: there is none. */
   readonly admin: { readonly host: string; readonly port: number; readonly token: string | null } | null
   readonly logLevel: LogLevel
@@ -160,7 +158,6 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     eventName: EVENT_NAME,
     invitedEventName: INVITED_EVENT_NAME,
     confirm,
-    keepDeliveries: values.KEEP_DELIVERIES ?? null,
     admin:
       values.ADMIN_PORT === undefined
         ? null

@@ -391,10 +391,6 @@ export const settings = {
     default: 'false',
     ...yesOrNo,
   },
-  KEEP_DELIVERIES: {
-    meaning: 'How long deliveries that arrived are kept; without it, for ever.',
-    ...duration('24h', '36500d'),
-  },
   ADMIN_PORT: {
     meaning:
       'TCP port of a second listener with a page for the launch day and metrics for Prometheus; 0 takes any free one.',

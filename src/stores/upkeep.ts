@@ -7,7 +7,6 @@ import { confirm, expire } from './operator/confirmations.ts'
 import { countAll, countListed } from './operator/counts.ts'
 import { leave } from './operator/erasure.ts'
 import { invitationOf, redeem } from './operator/invitations.ts'
-import { pruneStep } from './operator/pruning.ts'
 import { sharedSecret } from './secret.ts'
 import type { Sql } from './sql.ts'
 
@@ -19,7 +18,7 @@ type Shared = Omit<Upkeep, 'acquireInterval'> & Invitations & Confirmations
 
 /** What the running service asks beside signups and deliveries. `now`: null for the server's clock. */
 export const upkeepOn = (sql: Sql, announcement: Announcement, now: () => Date | null): Shared => ({
-  prune: (age, after, most, counting) => pruneStep(sql, { now: now(), age, after, most, counting, byHand: false }),
+  prune: (age, most) => prune(sql, age, most, now()),
   secret: name => sharedSecret(sql, name),
   invitation: code => invitationOf(sql, code),
   redeem: code => redeem(sql, code, now()),
@@ -50,4 +49,14 @@ export function oneAtATime(count: () => Promise<Counts>): () => Promise<Counts> 
     })
     return underWay
   }
+}
+
+/** Deletes deliveries that were delivered long ago. `now`: null for the server's clock. As `Upkeep.prune`. */
+async function prune(sql: Sql, age: number, most: number, now: Date | null): Promise<number> {
+  const { after, among, unlocked } = sql.dialect
+  const before = after(`coalesce(cast($1 as timestamptz), ${sql.dialect.now})`, 'cast($2 as double precision)')
+  const old =
+    `select number from delivery where state = 'delivered' and settled_at < ${before}` +
+    ` order by settled_at limit $3 ${unlocked}`
+  return (await sql.all(`delete from delivery where ${among('number', old)} returning 1`, [now, -age, most])).length
 }

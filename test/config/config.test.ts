@@ -94,7 +94,6 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
     'ftp://seCret/{code}',
     'https://app.example/seCret/{code}/{code}/{name}',
   ],
-  KEEP_DELIVERIES: ['seCret', '0', '30', '23h', '36501d', '90000001ms'],
   TRACK_SOURCES: ['seCret', 'yes', '1'],
   ADMIN_HOST: [`se\nCret`],
   ADMIN_PORT: ['seCret', '65536', '-1'],
@@ -146,7 +145,6 @@ describe('the configuration', () => {
       invitedEventName: 'waitlist.invited',
       trackSources: false,
       confirm: null,
-      keepDeliveries: null,
       admin: null,
       logLevel: 'info',
       logFormat: 'auto',
@@ -291,7 +289,6 @@ describe('the configuration', () => {
       [{ SHUTDOWN_DELAY: '500ms' }, { shutdownDelay: 500 }],
       [{ SHUTDOWN_DELAY: '2s' }, { shutdownDelay: 2_000 }],
       [{ RATE_LIMIT_WINDOW: '1d' }, { quota: { limit: 20, window: 86_400 } }],
-      [{ KEEP_DELIVERIES: '30d' }, { keepDeliveries: 30 * 86_400_000 }],
       [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
     ]
     for (const [env, expected] of rows) assert.partialDeepStrictEqual(await configured(env), expected)

@@ -164,7 +164,7 @@ export function confirmingContract(name: string, make: MakeDesk): void {
 type Step =
   | { readonly do: 'sign up' | 'confirm' | 'leave' | 'use an old link'; readonly who: number }
   | { readonly do: 'pass'; readonly time: number }
-  | { readonly do: 'send' | 'expire' | 'prune' | 'restart' }
+  | { readonly do: 'send' | 'expire' | 'restart' }
 
 const who = fc.integer({ min: 0, max: 2 })
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -177,7 +177,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       time: fc.constantFrom(1_000, ASKED_DISTANCE - 1, ASKED_DISTANCE, DAY, WITHIN, WITHIN + 1),
     }),
   },
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('send', 'send', 'expire', 'prune', 'restart') }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('send', 'send', 'expire', 'restart') }) },
 )
 
 /** Repeated more often than anybody is asked. */
@@ -193,7 +193,6 @@ const late: Step[] = [
   { do: 'expire' },
   { do: 'send' },
   { do: 'pass', time: DAY },
-  { do: 'prune' },
   { do: 'expire' },
   { do: 'pass', time: WITHIN },
   { do: 'expire' },
@@ -285,9 +284,6 @@ async function runHistory(t: TestContext, { place, sql }: Desk, steps: readonly 
           }
           break
         }
-        case 'prune':
-          await store.prune(0, 0, 100)
-          break
         case 'restart':
           await store.close()
           store = await opened(place, t, options)

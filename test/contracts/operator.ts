@@ -13,7 +13,6 @@ import { erasureContract } from './operator.erasure.ts'
 import { holdingContract } from './operator.holding.ts'
 import { importContract } from './operator.imports.ts'
 import { invitingContract } from './operator.inviting.ts'
-import { pruningContract } from './operator.pruning.ts'
 import { DAY, emailsOf, numberOf, numbersOf, only, pendingNow } from './store.place.ts'
 
 const provider = 'provider'
@@ -296,7 +295,6 @@ export function operatorContract(
         () => operator.replay({ abandoned: true }),
         () => operator.traces(email),
         () => operator.erase(email),
-        () => operator.prune(new Date()),
         () => operator.countHeld({}),
         () => operator.release({}, announcement, course),
         () => operator.discard({}, course),
@@ -338,6 +336,5 @@ export function operatorContract(
   erasureContract(name, make)
   holdingContract(name, make)
   invitingContract(name, make)
-  pruningContract(name, make)
   importContract(name, make, nowhere, isMade)
 }

@@ -118,6 +118,22 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual((await stored(here, t))?.map(({ deliveries }) => deliveries) ?? [1, 1], [1, 1])
     })
 
+    test('what was delivered so long ago is deleted, some at a time; what was abandoned or waits stays', async t => {
+      const clock = handClock()
+      const store = await opened(await place(t), t, { destinations: ['webhook', 'crm'], clock: clock.read })
+      for (const who of ['ada', 'bob', 'cyd', 'dot']) await store.admit(signup(who, `${who}@example.com`))
+      for (const each of await store.claim('webhook', 3)) await store.settle(each, { is: 'delivered' })
+      await store.settle(await only(store), { is: 'abandoned', why: 'HTTP 404' })
+      clock.pass(DAY)
+      assert.equal(await store.prune(DAY, 10), 0)
+      clock.pass(1)
+      assert.equal((await store.claim('crm', 4)).length, 4)
+      assert.deepEqual([await store.prune(DAY, 2), await store.prune(DAY, 2), await store.prune(DAY, 2)], [2, 1, 0])
+      const { deliveries } = await store.counts()
+      const left = deliveries.map(({ destination, state, count }) => `${count} ${destination}: ${state}`)
+      assert.deepEqual(left, ['4 crm: waiting', '1 webhook: abandoned'])
+    })
+
     test('what waits is due after its wait; its doubt is as told, and an attempt that is not counted does not count', async t => {
       const clock = handClock()
       const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })

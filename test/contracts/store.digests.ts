@@ -225,25 +225,5 @@ export function digestContract(name: string, make: MakePlace): void {
       clock.set(-HOUR)
       assert.deepEqual([await taken('one'), await taken('one')], [1, 0])
     })
-
-    test('a turn that may not come late is not taken after a leap of the clock, nor the first time, but a distance later', async t => {
-      const clock = handClock()
-      const options = { clock: clock.read }
-      const place = await make(t)
-      const store = await opened(place, t, options)
-      const take = (from: Store) => from.acquireInterval('one', 60_000, 60_000)
-      assert.equal(await take(store), false)
-      for (const leap of [HOUR, -HOUR]) {
-        clock.pass(60_000)
-        assert.equal(await take(store), true)
-        clock.set(leap)
-        assert.deepEqual([await take(store), await take(store)], [false, false])
-        clock.pass(120_000)
-        assert.equal(await take(store), true)
-      }
-      await store.close()
-      clock.set(2 * 8_766 * HOUR)
-      assert.equal(await take(await opened(place, t, options)), false)
-    })
   })
 }

@@ -92,7 +92,7 @@ describe('the single executable', { timeout: 300_000, skip }, () => {
     for (const command of ['--help', 'stats', 'list', 'show ada@example.com', 'person ada@example.com', 'check']) {
       assert.match(await run(t, tree, command), /\w/, command)
     }
-    for (const command of ['deliveries', 'prune', 'backup backup.db', 'remove --yes grace@example.com']) {
+    for (const command of ['deliveries', 'backup backup.db', 'remove --yes grace@example.com']) {
       await run(t, tree, command)
     }
     assert.equal(await program.end('SIGTERM'), 0)

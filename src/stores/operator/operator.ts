@@ -8,7 +8,6 @@ import { holding } from './held.ts'
 import { imports } from './imports.ts'
 import { type Condition, integrity } from './integrity.ts'
 import { invitations } from './invitations.ts'
-import { pruning } from './pruning.ts'
 
 /** What each engine does in a way of its own. */
 interface OwnWays extends Copies {
@@ -25,7 +24,6 @@ export const operatorOn = (engine: Engine, { condition, ...own }: OwnWays) => ({
   ...contacts(engine),
   ...deliveries(engine),
   ...erasure(engine),
-  ...pruning(engine),
   ...integrity(engine, condition),
   ...imports(engine),
   ...holding(engine),

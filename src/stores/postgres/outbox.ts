@@ -73,9 +73,7 @@ const TAKE_TURN = `
 with taken as (
   insert into turn (name, token, next_at) values ($2, $3, ${inMilliseconds('$4')}) ${unlessTaken('$5')}
 )
-select exists (select from taken) and coalesce(
-  (select abs(extract(epoch from next_at - ${NOW}) * 1000) <= $6::float8 from turn where name = $2), $6 = 'Infinity'
-) as taken`
+select exists (select from taken) as taken`
 
 /**
  * Like a claim, for all due deliveries to a channel; none, if it is not yet the channel's turn. Arrays and subqueries, since
@@ -300,12 +298,12 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         return wasOurs(digest, row!.held > 0, again)
       })
     },
-    acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
+    acquireInterval: (name, distance) =>
       database.attempt(async (query, again) => {
-        const values = [now(), name, randomUUID(), distance, farthestTurn(distance), latest]
+        const values = [now(), name, randomUUID(), distance, farthestTurn(distance)]
         const [row] = await query<{ taken: boolean }>(TAKE_TURN, values)
-        // An earlier try whose answer was lost may have taken it, who knows how late.
-        return row!.taken || (again && latest === Number.POSITIVE_INFINITY)
+        // An earlier try whose answer was lost may have taken it.
+        return row!.taken || again
       }),
     leased,
     lost: lost.add,

@@ -125,8 +125,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     claimDigest: (channel, most, distance) =>
       claims.submit({ do: 'claim digest', channel, most, distance }) as Promise<Results['claim digest']>,
     settleDigest,
-    acquireInterval: (name, distance, latest = Number.POSITIVE_INFINITY) =>
-      claims.submit({ do: 'acquire interval', name, distance, latest }) as Promise<boolean>,
+    acquireInterval: (name, distance) => claims.submit({ do: 'acquire interval', name, distance }) as Promise<boolean>,
     prune: (...how) => upkeep('prune', ...how),
     secret: name => upkeep('secret', name),
     invitation: code => upkeep('invitation', code),

@@ -70,6 +70,7 @@ create table delivery (
 );
 create index delivery_due on delivery (destination, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
+create index delivery_delivered on delivery (settled_at) where state = 'delivered';
 
 -- The last turn of each kind that instances take, such as that of telling a channel.
 create table turn (
