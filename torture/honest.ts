@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Ledger } from '../test/harness/ledger.ts'
 import type { SignupAnswer } from '../test/harness/load.ts'
 import { ca } from '../test/harness/tls.ts'
-import type { Figure, Line } from './scenario.ts'
+import type { Figure } from './scenario.ts'
 
 /** Not that of the attackers, so that what is counted for each address keeps the two apart. */
 const ADDRESS = '127.0.0.99'
@@ -20,8 +20,6 @@ export interface HonestClient {
 
 export interface Told {
   readonly figures: readonly Figure[]
-  /** Milliseconds that each request took, by the second at which it was sent. */
-  readonly waits: Line
   /** Why it was not served, if so: a sentence. */
   readonly broken: readonly string[]
 }
@@ -31,8 +29,7 @@ export interface Told {
  * be answered with 200.
  */
 export function honestClient(baseUrl: string, ledger: Ledger): HonestClient {
-  const start = performance.now()
-  const points: [number, number][] = []
+  const waits: number[] = []
   const failures = new Map<string, number>()
   const pending = new Set<Promise<void>>()
   let isOver = false
@@ -41,7 +38,7 @@ export function honestClient(baseUrl: string, ledger: Ledger): HonestClient {
     const sent = performance.now()
     const email = i % 2 === 0 ? `honest-${i}@example.com` : null
     const { answer, error } = await ask(baseUrl, email)
-    points.push([(sent - start) / 1000, performance.now() - sent])
+    waits.push(performance.now() - sent)
     if (email !== null) ledger.note(email, answer)
     if (answer?.status === 200) return
     const what = `${email === null ? 'health' : 'a signup'}: ${error ?? answer?.status}`
@@ -61,8 +58,7 @@ export function honestClient(baseUrl: string, ledger: Ledger): HonestClient {
     async stop() {
       isOver = true
       await asking
-      points.sort(([a], [b]) => a - b)
-      const waits = points.map(([, wait]) => wait).sort((a, b) => a - b)
+      waits.sort((a, b) => a - b)
       const failed = [...failures.values()].reduce((sum, count) => sum + count, 0)
       const reasons = [...failures].map(([what, count]) => `${count} × ${what}`).join(', ')
       return {
@@ -72,7 +68,6 @@ export function honestClient(baseUrl: string, ledger: Ledger): HonestClient {
           { name: 'its wait, p99', value: waits[Math.floor(waits.length * 0.99)] ?? Number.NaN, unit: 'ms' },
           { name: 'its longest wait', value: waits.at(-1) ?? Number.NaN, unit: 'ms' },
         ],
-        waits: { name: 'honest client', points },
         broken: failed === 0 ? [] : [`the honest client was not served ${failed} of ${waits.length} times: ${reasons}`],
       }
     },

@@ -8,7 +8,6 @@ export const usage = `npm run torture -- [options]
   --seed <n>        makes the same choices again
   --only <name>     this scenario; repeated or separated by commas, several
   --list            names every scenario, and the promise that it tries to break
-  --write           puts the figures and plots into docs/engineering/reliability.md
   --program <file>  another program to hurt: bin/waitlist.js of another folder
 `
 
@@ -18,7 +17,6 @@ export interface Options {
   readonly seconds: number
   readonly seed: number
   readonly only: readonly string[]
-  readonly write: boolean
   readonly program: string | undefined
 }
 
@@ -31,7 +29,6 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
       seed: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
       list: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
       program: { type: 'string' },
     },
   })
@@ -46,7 +43,6 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     seconds: Number(values.minutes) * 60,
     seed: values.seed === undefined ? randomInt(2 ** 32) : Number(values.seed),
     only,
-    write: values.write,
     program: values.program && resolve(values.program),
   }
 }

@@ -1,12 +1,8 @@
 /** `npm run torture`: the usage is in options.ts. Each scenario runs alone, one after the other. */
 
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { machineFacts } from '../bench/machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
-import { type Entry, keep, tableOf } from './report.ts'
+import { tableOf } from './report.ts'
 import type { Result, Scenario } from './scenario.ts'
 import { names, scenarioNamed } from './scenarios.ts'
 import { withScene } from './scene.ts'
@@ -16,7 +12,7 @@ const PATIENCE = 120
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-const { list, seconds, seed, only, write, program } = options()
+const { list, seconds, seed, only, program } = options()
 const scenarios = new Map<string, Scenario>()
 for (const name of only.length > 0 ? only : names) {
   const scenario = await scenarioNamed(name)
@@ -44,30 +40,19 @@ for (const [name, { least }] of short) {
   scenarios.delete(name)
 }
 
-const machine = factsHere()
-const entries: Entry[] = []
+const broken: string[] = []
 for (const [name, scenario] of scenarios) {
   const mine = secondsOf(name)
   say(`\n${name}: ${scenario.promise}`)
   const start = performance.now()
   const result = await outcome(name, scenario, mine)
   const took = (performance.now() - start) / 1000
-  entries.push({
-    name,
-    promise: scenario.promise,
-    date: new Date().toISOString().slice(0, 10),
-    machine,
-    seed,
-    took,
-    ...result,
-  })
   say(`${tableOf(result.figures)}\n${took.toFixed(0)} s`)
-  for (const broken of result.broken ?? []) say(`BROKEN: ${broken}`)
+  for (const sentence of result.broken ?? []) say(`BROKEN: ${sentence}`)
+  if ((result.broken ?? []).length > 0) broken.push(name)
 }
 
-if (write) keep(entries)
-const broken = entries.filter(({ broken = [] }) => broken.length > 0)
-for (const { name } of broken) {
+for (const name of broken) {
   // As much time as it had: some choices depend on it.
   const again = `--only ${name} --seed ${seed} --minutes ${(secondsOf(name) / 60).toFixed(3)}${program === undefined ? '' : ` --program ${program}`}`
   say(`\n${name} broke its promise. Again: npm run torture -- ${again}`)
@@ -92,15 +77,6 @@ async function outcome(name: string, scenario: Scenario, seconds: number): Promi
     return { figures: [], broken: [(error as Error).message] }
   } finally {
     clearTimeout(timer)
-  }
-}
-
-function factsHere(): readonly string[] {
-  const folder = mkdtempSync(join(tmpdir(), 'waitlist-torture-'))
-  try {
-    return machineFacts(folder)
-  } finally {
-    rmSync(folder, { recursive: true })
   }
 }
 

@@ -52,7 +52,6 @@ export interface Scene extends Pick<TestContext, 'after' | 'diagnostic'> {
 
 export interface Result {
   readonly figures: readonly Figure[]
-  readonly plots?: readonly Plot[]
   /** Each a sentence; none: the promise was held. */
   readonly broken?: readonly string[]
 }
@@ -66,20 +65,3 @@ export interface Figure {
   readonly most?: number
   readonly least?: number
 }
-
-export interface Plot {
-  /** Part of a file's name: small letters, digits and hyphens. */
-  readonly name: string
-  readonly title: string
-  /** What is measured, with its unit. */
-  readonly x: string
-  readonly y: string
-  readonly lines: readonly Line[]
-}
-
-export interface Line {
-  readonly name: string
-  /** In the order of x. */
-  readonly points: readonly Point[]
-}
-export type Point = readonly [x: number, y: number]

@@ -8,7 +8,7 @@ import type { Program } from '../test/harness/program.ts'
 import { fixture } from '../test/harness/tls.ts'
 import { assertKept } from './checker.ts'
 import { ask, honestClient } from './honest.ts'
-import type { Figure, Plot, Result, Scene } from './scenario.ts'
+import type { Figure, Result, Scene } from './scenario.ts'
 
 /** What a service with TLS is started with. */
 export const withTls = {
@@ -83,10 +83,6 @@ export async function underAttack(
       { name: 'descriptors left afterwards', value: left, most: SLACK },
       ...told.figures,
     ],
-    plots: [
-      { name: 'memory', title: 'Resident memory', x: 's', y: 'MB', lines: [watch.line('service', 'memory')] },
-      { name: 'honest', title: 'What the honest client waited', x: 's', y: 'ms', lines: [told.waits] },
-    ],
     broken: found,
   }
 }
@@ -97,7 +93,6 @@ const lastWords = ({ stderr }: Program) => /^(FATAL|\w*Error).*$/m.exec(stderr()
 /** Several, one after the other in an order that the seed chooses, as one result. What there is no time for is left out. */
 export async function inTurn(scene: Scene, attacks: Readonly<Record<string, () => Promise<Result>>>): Promise<Result> {
   const figures: Figure[] = []
-  const plots: Plot[] = []
   const broken: string[] = []
   for (const [name, attack] of shuffled(Object.entries(attacks), scene.random)) {
     if (figures.length > 0 && scene.isOver(0.8)) {
@@ -106,12 +101,9 @@ export async function inTurn(scene: Scene, attacks: Readonly<Record<string, () =
     }
     const result = await attack()
     figures.push(...result.figures.map(figure => ({ ...figure, name: `${name}: ${figure.name}` })))
-    plots.push(
-      ...(result.plots ?? []).map(plot => ({ ...plot, name: `${plot.name}-${name}`, title: `${plot.title}, ${name}` })),
-    )
     broken.push(...(result.broken ?? []).map(sentence => `${name}: ${sentence}`))
   }
-  return { figures, plots, broken }
+  return { figures, broken }
 }
 
 function shuffled<T>(values: readonly T[], random: () => number): readonly T[] {

@@ -1,19 +1,14 @@
-import { descriptorsOf, memoryOf, processorTime } from '../bench/resources.ts'
-import type { Line, Point } from './scenario.ts'
+import { descriptorsOf, memoryOf } from '../bench/resources.ts'
 
 /** Milliseconds between two samples. */
 const PACE = 250
 
 /** One look at a process. */
 export interface Sample {
-  /** Seconds since the first look. */
-  readonly at: number
   /** Resident memory in millions of bytes. */
   readonly memory: number
   /** Open files and sockets. */
   readonly descriptors: number
-  /** Seconds of processor time since its start. */
-  readonly time: number
 }
 
 /** What a process uses. NaN outside Linux. */
@@ -22,12 +17,10 @@ export interface Watch {
   /** The most so far, by the kernel's own count: what comes and goes between two samples as well. */
   peakMemory(): number
   peakDescriptors(): number
-  line(name: string, of: Exclude<keyof Sample, 'at'>): Line
   stop(): void
 }
 
 export function watch(pid: number): Watch {
-  const start = performance.now()
   const samples: Sample[] = []
   let peak = 0
   const look = () => {
@@ -37,10 +30,8 @@ export function watch(pid: number): Watch {
       if (Number.isNaN(most) && process.platform === 'linux') return stop()
       peak = Math.max(peak, most / 1e6)
       samples.push({
-        at: (performance.now() - start) / 1000,
         memory: now / 1e6,
         descriptors: descriptorsOf(pid),
-        time: processorTime(pid),
       })
     } catch {
       // It has ended.
@@ -57,7 +48,6 @@ export function watch(pid: number): Watch {
       return peak
     },
     peakDescriptors: () => Math.max(...samples.map(({ descriptors }) => descriptors)),
-    line: (name, of) => ({ name, points: samples.map((sample): Point => [sample.at, sample[of]]) }),
     stop,
   }
 }

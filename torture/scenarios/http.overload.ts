@@ -2,7 +2,7 @@ import { type Outcome, openLoop, type Stage } from '../../test/harness/open-loop
 import { slowDisk } from '../build.ts'
 import { contactsAt } from '../checker.ts'
 import { signupPeak } from '../peak.ts'
-import type { Plot, Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import { listIn } from '../under-attack.ts'
 
 /** How many times more arrives than can be served. */
@@ -67,10 +67,6 @@ export const scenario: Scenario = {
         { name: 'acknowledged', value: acknowledged },
         { name: 'stored', value: added },
       ],
-      plots: [
-        { name: 'memory', title: 'Resident memory', x: 's', y: 'MB', lines: [watch.line('service', 'memory')] },
-        waits(stages, outcomes),
-      ],
       broken: [
         ...(isAlive ? [] : ['the process ended']),
         ...(acknowledged > added ? [`${acknowledged} were acknowledged, ${added} are stored`] : []),
@@ -86,19 +82,3 @@ export const scenario: Scenario = {
 
 const isNormal = ({ due, answers, lost }: Outcome): boolean =>
   lost === 0 && answers[200]?.count === due && answers[200].p99 <= NORMAL
-
-function waits(stages: readonly Stage[], outcomes: readonly Outcome[]): Plot {
-  let at = 0
-  const ends = stages.map(({ seconds }) => (at += seconds))
-  const line = (name: string, status: number) => ({
-    name,
-    points: outcomes.map(({ answers }, i) => [ends[i]!, answers[status]?.p99 ?? 0] as const),
-  })
-  return {
-    name: 'waits',
-    title: 'Wait for an answer, p99',
-    x: 's',
-    y: 'ms',
-    lines: [line('accepted', 200), line('refused', 500)],
-  }
-}

@@ -6,7 +6,7 @@ import { startMailServer } from '../../test/harness/mail-server.ts'
 import { type Outcome, openLoop } from '../../test/harness/open-loop.ts'
 import { solved } from '../../test/harness/solve.ts'
 import { linux } from '../needs.ts'
-import type { Line, Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 
 const CONNECTIONS = 32
 /** Signups a second, each of a new address. */
@@ -76,13 +76,12 @@ export const scenario: Scenario = {
     }
     await next
     watched.stop()
-    const [memory, descriptors] = [watched.line('memory', 'memory'), watched.line('open files', 'descriptors')]
     const answered = outcomes.reduce((sum, { answers }) => sum + (answers[200]?.count ?? 0), 0)
     const most = watched.peakMemory()
     await program.end('SIGTERM')
-    const [first, second, last] = thirdsOf(memory)
+    const [first, second, last] = thirdsOf(watched.samples.map(({ memory }) => memory))
     const growth = last! - second!
-    const [, filesBefore, files] = thirdsOf(descriptors)
+    const [, filesBefore, files] = thirdsOf(watched.samples.map(({ descriptors }) => descriptors))
     const grows = scene.seconds >= LONG && growth > GROWTH
     return {
       broken: [
@@ -106,10 +105,6 @@ export const scenario: Scenario = {
         { name: 'memory, at most', value: most, unit: 'MB', most: MOST },
         { name: 'growth of open files, from the second third to the last', value: files! - filesBefore!, most: 1 },
       ],
-      plots: [
-        { name: 'memory', title: 'Memory with everything switched on', x: 'seconds', y: 'MB', lines: [memory] },
-        { name: 'files', title: 'Open files and sockets', x: 'seconds', y: 'open', lines: [descriptors] },
-      ],
     }
   },
 }
@@ -125,9 +120,7 @@ function requestTo(baseUrl: string, number: number, turn: number, altcha: string
 }
 
 /** The medians of its thirds. */
-const thirdsOf = ({ points }: Line): readonly number[] =>
-  [0, 1, 2].map(third =>
-    median(points.slice((third * points.length) / 3, ((third + 1) * points.length) / 3).map(([, y]) => y)),
-  )
+const thirdsOf = (values: readonly number[]): readonly number[] =>
+  [0, 1, 2].map(third => median(values.slice((third * values.length) / 3, ((third + 1) * values.length) / 3)))
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN

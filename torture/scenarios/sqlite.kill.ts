@@ -61,15 +61,6 @@ export const scenario: Scenario = {
         { name: 'events received, repetitions included', value: receiver.received.length },
         { name: 'start after a kill, the slowest', value: Math.max(...restarts), unit: 'ms', most: 5_000 },
       ],
-      plots: [
-        {
-          name: 'starts',
-          title: 'How long a start takes after a kill',
-          x: 'starts so far',
-          y: 'ms until it listens',
-          lines: [{ name: '', points: restarts.map((time, i) => [i, time] as const) }],
-        },
-      ],
     }
   },
 }
