@@ -5,7 +5,7 @@ import { scenarios } from './scenarios.ts'
 export const usage = `npm run bench -- [scenario …] [options]
 npm run bench -- against <folder> [scenario …] [options]
 
-Without a scenario it measures all but \`instances\`, in about 45 minutes.
+Without a scenario it measures all of them, in about 45 minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same
@@ -16,7 +16,6 @@ Without a scenario it measures all but \`instances\`, in about 45 minutes.
   crowd                                 how long 8,000 wait that sign up at once
   commands                              what an operator types, with a million contacts, beside signups
   start memory provider                 starting; memory at rest; health beside a provider that hangs
-  instances                             what a signup costs with several instances, PostgreSQL and Redis
 
 With \`against\` the service of this checkout is compared with that of another one, whose packages are installed, in
 \`signup\`, \`known\` and \`limited\`, or in the scenarios of the first two lines that are named.
@@ -25,7 +24,6 @@ With \`against\` the service of this checkout is compared with that of another o
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
   --contacts <n>  in the large file (5,000,000); of everything else that is large there is no more than that
-  --write         puts the tables into docs/engineering/performance.md, or docs/engineering/scaling.md for \`instances\`
   --json <file>   keeps every measurement
 `
 
@@ -39,7 +37,6 @@ export const others = [
   'start',
   'memory',
   'provider',
-  'instances',
 ] as const
 const comparable: ReadonlySet<string> = new Set(scenarios.map(({ group }) => group))
 const usuallyCompared = ['signup', 'known', 'limited']
@@ -58,8 +55,6 @@ export interface Options {
   readonly chosen: ReadonlySet<string>
   /** The folder of another checkout; undefined: the bare server. */
   readonly against: string | undefined
-  /** The page that gets the tables. */
-  readonly page: 'performance.md' | 'scaling.md' | undefined
   readonly json: string | undefined
   readonly plan: Plan
 }
@@ -80,7 +75,6 @@ export function readOptions(args: readonly string[]): Options {
       seconds: { type: 'string', default: '2' },
       contacts: { type: 'string', default: '5000000' },
       challenge: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
       json: { type: 'string' },
     },
   })
@@ -94,17 +88,12 @@ export function readOptions(args: readonly string[]): Options {
     if (!/^[1-9]\d{0,8}$/.test(values[name])) throw new Error(`--${name} must be a whole number, at least 1`)
     return Number(values[name])
   }
-  if (values.write && against !== undefined) throw new Error('--write takes no comparison of two checkouts')
-  const pages = { '': 'performance.md', instances: 'scaling.md' } as const
-  const page = pages[positionals.join() as keyof typeof pages]
-  if (values.write && page === undefined) throw new Error('--write takes all scenarios, or `instances` alone')
   const rounds = number('rounds')
   const seconds = number('seconds')
-  const unnamed = against === undefined ? [...names].filter(name => name !== 'instances') : usuallyCompared
+  const unnamed = against === undefined ? names : usuallyCompared
   return {
     chosen: new Set(positionals.length === 0 ? unnamed : positionals),
     against,
-    page: values.write ? page : undefined,
     json: values.json,
     plan: {
       rounds,

@@ -83,13 +83,6 @@ export function waitFigure(name: string, rounds: readonly Round[], most: number,
   }
 }
 
-/** The page with this run in place of its last one. */
-export function withRun(page: string, run: string): string {
-  const place = /(?<=^<!-- last run -->\n).*(?=^<!-- end -->$)/ms
-  if (!place.test(page)) throw new Error('the page has no place for a run')
-  return page.replace(place, () => `\n${run}\n\n`)
-}
-
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `|${cells.map(cell => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')

@@ -4,19 +4,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICKS = 100
 
 /** proc_pid_stat(5), counted from the state, which follows the name. */
-const PARENT = 1
 const USER = 11
 
-/**
- * Seconds of processor time of a process, user and system, all threads. With `family`, its children are included, even
- * those that have ended. NaN outside Linux, since it needs /proc.
- */
-export function processorTime(pid: number, family = false): number {
+/** Seconds of processor time of a process, user and system, all threads. NaN outside Linux, since it needs /proc. */
+export function processorTime(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN
-  // Two more fields: the time of its ended children.
-  const ticks = statOf(pid)!.slice(USER, family ? USER + 4 : USER + 2)
-  if (family) for (const child of childrenOf(pid)) ticks.push(...(statOf(child)?.slice(USER, USER + 2) ?? []))
-  return ticks.reduce((sum, each) => sum + each, 0) / TICKS
+  // The name, in brackets, may contain blanks.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return (Number(fields[USER]) + Number(fields[USER + 1])) / TICKS
 }
 
 /** Bytes of resident memory: now, and the peak so far. NaN outside Linux. */
@@ -30,22 +27,3 @@ export function memoryOf(pid: number): { readonly now: number; readonly peak: nu
 /** Open files and sockets. NaN outside Linux. */
 export const descriptorsOf = (pid: number): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : Number.NaN
-
-/** Undefined when the process has ended. The name, in brackets, may contain blanks. */
-function statOf(pid: number): number[] | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat
-      .replace(/^.*\) /s, '')
-      .split(' ')
-      .map(Number)
-  } catch {
-    return undefined
-  }
-}
-
-const childrenOf = (pid: number): number[] =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .filter(each => statOf(each)?.[PARENT] === pid)

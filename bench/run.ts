@@ -1,6 +1,6 @@
 /** `npm run bench`: the usage is in options.ts. Servers and load generator run in their own processes or threads. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compareCheckouts } from './against.ts'
@@ -9,25 +9,23 @@ import { commandFigures } from './commands.ts'
 import { compare } from './compare.ts'
 import { crowdFigure } from './crowd.ts'
 import { hangingProvider } from './hanging-provider.ts'
-import { measureInstances } from './instances.ts'
 import { compareEngines, compareFileSizes } from './large.ts'
 import { generator } from './load.ts'
 import { machineFacts } from './machine.ts'
 import { compareMetrics } from './metrics.ts'
 import { type Options, readOptions, usage } from './options.ts'
-import { type Comparison, comparisonTable, type Figure, figureTable, withRun } from './report.ts'
+import { type Comparison, comparisonTable, type Figure, figureTable } from './report.ts'
 import { restFigure, startFigures } from './rest.ts'
 import { scenarios } from './scenarios.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'waitlist-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-const { chosen, against, page, json, plan } = options()
+const { chosen, against, json, plan } = options()
 const date = new Date().toISOString().slice(0, 10)
 const rounds = `${plan.rounds} × ${plan.seconds} s for each server; load from ${generator.name}`
 const facts = [...machineFacts(folder), rounds]
 const tables: string[] = []
-const kept: object[] = []
 
 const compared = scenarios.filter(({ group }) => chosen.has(group))
 const comparisons: Comparison[] = []
@@ -58,21 +56,11 @@ if (chosen.has('engines')) {
 if (chosen.has('large')) comparisons.push(await compareFileSizes(folder, plan))
 if (comparisons.length > 0) tables.push(comparisonTable(comparisons, against && 'the other'))
 if (figures.length > 0) tables.push(figureTable(figures))
-kept.push(...comparisons, ...figures)
-if (chosen.has('instances')) {
-  const result = await measureInstances(folder, plan)
-  facts.push(...result.facts)
-  tables.push(...result.tables)
-  kept.push(...result.samples)
-}
 
 const text = [`Measured on ${date}:\n\n${facts.map(fact => `- ${fact}`).join('\n')}`, ...tables].join('\n\n')
 process.stdout.write(`${text}\n`)
-if (json !== undefined) writeFileSync(json, JSON.stringify({ date, facts, kept }, null, 1))
-if (page !== undefined) {
-  const file = new URL(`../docs/engineering/${page}`, import.meta.url)
-  writeFileSync(file, withRun(readFileSync(file, 'utf8'), text))
-}
+if (json !== undefined)
+  writeFileSync(json, JSON.stringify({ date, facts, kept: [...comparisons, ...figures] }, null, 1))
 process.exit()
 
 function options(): Options {

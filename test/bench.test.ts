@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -14,7 +14,6 @@ import { temporaryFolder } from './harness/folder.ts'
 import { isSlow } from './harness/slow.ts'
 
 const root = new URL('../', import.meta.url)
-const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
 for (const against of [[], ['against', fileURLToPath(root)]]) {
   test(`the benchmark, run for a moment${against.length === 0 ? '' : ' against another checkout'}, prints its table and leaves nothing behind`, {
@@ -61,20 +60,9 @@ for (const { name, run } of generators) {
   })
 }
 
-test('the benchmark accepts every command that the pages show', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/engineering/performance.md', 'docs/engineering/scaling.md']
-  const commands = pages.flatMap(path => [...read(path).matchAll(/npm run bench(?: -- ([^`\n#]+))?/g)])
-  assert.ok(commands.length >= 5)
-  for (const [, args = ''] of commands) readOptions(args.trim().split(/\s+/).filter(Boolean))
-})
-
-test('without a name, all but the instances are measured; the usage and the page name every scenario', () => {
-  const { chosen, page } = readOptions(['--write'])
-  assert.deepEqual([...chosen, 'instances'].sort(), [...names].sort())
-  assert.equal(page, 'performance.md')
+test('without a name, all are measured, and the usage names every scenario', () => {
+  assert.deepEqual([...readOptions([]).chosen].sort(), [...names].sort())
   for (const name of names) assert.match(usage, new RegExp(`^  .*\\b${name}\\b`, 'm'))
-  for (const name of chosen)
-    assert.match(read('docs/engineering/performance.md'), new RegExp(`^\\| .*\`${name}\`.* \\|`, 'm'))
 })
 
 test('wrong options are refused', () => {
@@ -82,5 +70,4 @@ test('wrong options are refused', () => {
   assert.throws(() => readOptions(['against', 'signup']), /`against` takes the folder of another checkout/)
   assert.throws(() => readOptions(['against', '../before', 'large']), /`against` does not measure large/)
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds must be a whole number/)
-  assert.throws(() => readOptions(['signup', '--write']), /--write takes all scenarios, or `instances` alone/)
 })
