@@ -16,11 +16,11 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** What the package brings, beside the compiled program. */
 const brought = [
-  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|\.env\.example|compose\.yaml)$/,
+  /^(?:package\.json|README\.md|LICENSE|ARCHITECTURE\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|\.env\.example|compose\.yaml)$/,
   /^bin\/(?:waitlist\.js|heap-flags\.json)$/,
   /^dist\/[\w./-]+\.(?:js|sql|css|json|svg)$/,
   /^dist\/form\/\w+\.d\.ts$/,
-  /^docs\/[\w./-]+\.(?:md|svg|json)$/,
+  /^docs\/[\w./-]+\.(?:md|png)$/,
   /^torture\/README\.md$/,
   /^(?:deploy|examples)\/[\w./-]+$/,
 ]
