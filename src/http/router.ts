@@ -41,7 +41,7 @@ interface Resource {
 
 /**
  * Answers every request that can be routed. A table is enough for a few exact paths: with a framework, a request took 1.5 to
- * 1.8 times the processor time of a bare server (docs/engineering/performance.md).
+ * 1.8 times the processor time of a bare server.
  */
 export function createRouter(
   settings: HttpSettings,

@@ -1,4 +1,4 @@
-/** The words of the glossary in docs/engineering/glossary.md as types. */
+/** The words of ARCHITECTURE.md as types. */
 
 /**
  * `unconfirmed`: recorded, and asked to confirm the address before all else. `pending`: recorded here, the provider has not
