@@ -91,7 +91,9 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
 
   const vendor = values.PROVIDER
   const provider =
-    vendor === 'none' ? null : await readProvider(vendor, env, { EVENT_NAME, INVITED_EVENT_NAME }, mistakes)
+    vendor === 'none'
+      ? null
+      : await readProvider(vendor, env, values.PROVIDER_FIELDS, { EVENT_NAME, INVITED_EVENT_NAME }, mistakes)
 
   const webhookUrl = values.WEBHOOK_URL
   const secrets = values.WEBHOOK_SECRET

@@ -16,6 +16,7 @@ import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../stores/location.ts'
 import {
   address,
+  assignments,
   duration,
   file,
   host,
@@ -216,6 +217,11 @@ export const settings = {
     default: 'leave',
     needs: 'PROVIDER',
     ...oneOf('leave', 'join'),
+  },
+  PROVIDER_FIELDS: {
+    meaning: 'Fields of your own to set on a new contact: name=value, separated by commas.',
+    needs: 'PROVIDER',
+    ...assignments,
   },
   WEBHOOK_URL: {
     meaning: 'Address that is told of every new contact (Standard Webhooks, docs/events.md).',

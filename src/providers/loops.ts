@@ -1,22 +1,11 @@
-import { assignments, line, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
+import { optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
 import { memberAt } from '../outbound/reply.ts'
-import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
+import { base, type Connect, DAY, type Fields, type Vendor, type VendorClient } from './vendor.ts'
 import { INVALID, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
   LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),
   LOOPS_MAILING_LISTS: optional(words, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
-  LOOPS_USER_GROUP: optional(line(500), 'User group of a new contact.'),
-  LOOPS_CONTACT_PROPERTIES: optional(
-    assignments,
-    'Custom properties of type string to set on a new contact: name=value, separated by commas.',
-    'Loops: Settings, API, the API name; make them there first.',
-  ),
-  LOOPS_EVENT_PROPERTIES: optional(
-    assignments,
-    'Properties of type string to send with the event: name=value, separated by commas.',
-    'Loops: Events; use the same names in your workflow.',
-  ),
   LOOPS_BASE_URL: base('https://app.loops.so/api'),
 }
 type Settings = ValuesOf<typeof settings>
@@ -35,11 +24,7 @@ export const loops: Vendor<typeof settings> = {
     removal: 'at once',
   },
   joins: ['LOOPS_MAILING_LISTS'],
-  contradiction({ LOOPS_CONTACT_PROPERTIES: properties }) {
-    const own = ['email', 'firstName', 'lastName', 'mailingLists', 'source', 'subscribed', 'userGroup', 'userId']
-    const taken = own.find(name => Object.hasOwn(properties ?? {}, name))
-    return taken === undefined ? null : `LOOPS_CONTACT_PROPERTIES must be properties of your own: ${taken} is Loops'`
-  },
+  takesFields: true,
   client,
 }
 
@@ -50,35 +35,18 @@ const SOURCE = 'waitlist'
 const INVALID_ADDRESS = /^invalid email address\.?$/i
 
 /** https://loops.so/docs/api-reference: a 409 means a known address, or an idempotency key that was used before. */
-function client(settings: Settings, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect, fields: Fields): VendorClient {
   const { call, get, post } = connect({
     base: settings.LOOPS_BASE_URL,
     headers: { authorization: `Bearer ${settings.LOOPS_API_KEY}` },
   })
   const mailingLists =
     settings.LOOPS_MAILING_LISTS && Object.fromEntries(settings.LOOPS_MAILING_LISTS.map(id => [id, true]))
-  const properties = settings.LOOPS_CONTACT_PROPERTIES
-  /** What the settings name, where Loops lists it, and what is listed there. */
-  const named = [
-    {
-      what: 'mailing lists',
-      at: { path: '/v1/lists' },
-      names: settings.LOOPS_MAILING_LISTS ?? [],
-      nameOf: (list: unknown) => memberAt(list, 'id'),
-    },
-    {
-      what: 'contact properties of type string',
-      at: { path: '/v1/contacts/properties', query: { list: 'custom' } },
-      names: Object.keys(properties ?? {}),
-      nameOf: (property: unknown) => memberAt(property, 'type') === 'string' && memberAt(property, 'key'),
-    },
-  ]
 
   return {
     async createContact({ name, email }, doubt, attempt) {
       const { first, last } = splitName(name)
-      const userGroup = settings.LOOPS_USER_GROUP
-      const body = { ...properties, email, firstName: first, lastName: last, source: SOURCE, userGroup, mailingLists }
+      const body = { ...fields, email, firstName: first, lastName: last, source: SOURCE, mailingLists }
       const reply = await post('create a contact', '/v1/contacts/create', body, attempt)
       const id = reply.id('id')
       if (reply.status === 200 && id !== undefined) return { is: 'created', providerId: id }
@@ -106,9 +74,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     async automation({ id, name, contact, code }, attempt) {
       const headers = { 'idempotency-key': id }
-      const fixed = settings.LOOPS_EVENT_PROPERTIES
-      const own = { ...contact.source, ...(code !== undefined && { code }) }
-      const eventProperties = Object.keys(own).length === 0 ? fixed : { ...fixed, ...own }
+      const eventProperties = code === undefined ? contact.source : { ...contact.source, code }
       const body = { email: contact.email, eventName: name, eventProperties }
       const reply = await call({ to: 'send an event', method: 'POST', path: '/v1/events/send', headers, body }, attempt)
       // 409: this key was used before, so the event exists.
@@ -127,15 +93,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const reply = await get('check the API key', '/v1/api-key', attempt)
       if (reply.status !== 200 || reply.text('teamName') === undefined) return reply.failure
 
-      for (const { what, at, names, nameOf } of named) {
-        if (names.length === 0) continue
-        const listed = await call({ to: `check the ${what}`, method: 'GET', ...at }, attempt)
-        if (listed.status !== 200 || !Array.isArray(listed.json)) return listed.failure
-        const there = new Set(listed.json.map(nameOf))
-        const missing = names.find(name => !there.has(name))
-        if (missing !== undefined) return misconfigured(`check the ${what}: there is no ${missing}`)
-      }
-      return null
+      if (settings.LOOPS_MAILING_LISTS === undefined) return null
+      const listed = await get('check the mailing lists', '/v1/lists', attempt)
+      if (listed.status !== 200 || !Array.isArray(listed.json)) return listed.failure
+      const there = listed.json.map(list => memberAt(list, 'id'))
+      const missing = settings.LOOPS_MAILING_LISTS.find(id => !there.includes(id))
+      return missing === undefined ? null : misconfigured(`check the mailing lists: there is no ${missing}`)
     },
   }
 }

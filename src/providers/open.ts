@@ -6,7 +6,7 @@ import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import { type Contact, newsKinds } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
 import type { Choice } from './settings.ts'
-import type { VendorCaller } from './vendor.ts'
+import type { Connect, VendorCaller } from './vendor.ts'
 import { Answer } from './vendor-client.ts'
 
 /** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
@@ -27,12 +27,12 @@ export interface ProviderOptions {
 
 /** Opens no connection yet. */
 export function openProvider(
-  { name, vendor, settings }: Choice,
+  { name, vendor, settings, fields }: Choice,
   { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave', shared }: ProviderOptions,
 ): Provider {
   const { rate, promises } = vendor
   const callers: Caller[] = []
-  const client = vendor.client(settings, ({ means, ...callerSettings }) => {
+  const connect: Connect = ({ means, ...callerSettings }) => {
     const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
     callers.push(made)
     const call: VendorCaller['call'] = async (call, attempt) => new Answer(await made.call(call, attempt), means)
@@ -41,7 +41,8 @@ export function openProvider(
       get: (to, path, attempt, query) => call({ to, method: 'GET', path, ...(query && { query }) }, attempt),
       post: (to, path, body, attempt) => call({ to, method: 'POST', path, body }, attempt),
     }
-  })
+  }
+  const client = vendor.client(settings, connect, fields)
   const { join, joinsLast = false, automation, repeatable = promises.repeatable ?? 0, check } = client
 
   async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {

@@ -1,13 +1,14 @@
 import { type Environment, given, readSettings, type SettingsTable, type ValuesOf } from '../config/kinds.ts'
 import { isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { prefixOf, type VendorName, vendorNames, vendorOf } from './list.ts'
-import type { EventNames, Vendor } from './vendor.ts'
+import type { EventNames, Fields, Vendor } from './vendor.ts'
 
 /** A vendor and the values of its settings. */
 export interface Choice {
   readonly name: VendorName
   readonly vendor: Vendor
   readonly settings: ValuesOf<SettingsTable>
+  readonly fields: Fields
 }
 
 /**
@@ -17,12 +18,16 @@ export interface Choice {
 export async function readProvider(
   name: VendorName,
   env: Environment,
+  fields: Fields | undefined,
   events: EventNames,
   mistakes: string[],
 ): Promise<Choice> {
   const vendor = await vendorOf(name)
   const { values, mistakes: own } = readSettings(vendor.settings, env, `PROVIDER=${name}`)
   mistakes.push(...own)
+  if (fields !== undefined && !vendor.takesFields) {
+    mistakes.push(`PROVIDER_FIELDS cannot be used with ${vendor.title}, which takes no fields from us: leave it unset`)
+  }
   if (own.length > 0) {
     // A missing setting may be a misspelt one.
     mistakes.push(...misspelt(name, vendor, env))
@@ -30,7 +35,7 @@ export async function readProvider(
     const contradicting = vendor.contradiction?.(values, events)
     if (contradicting) mistakes.push(`${contradicting} (${vendor.title})`)
   }
-  return { name, vendor, settings: values }
+  return { name, vendor, settings: values, fields: fields ?? {} }
 }
 
 function misspelt(name: VendorName, { settings }: Vendor, env: Environment): readonly string[] {

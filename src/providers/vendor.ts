@@ -27,6 +27,9 @@ export interface Promises {
 /** The settings that name events, and their values. */
 export type EventNames = Readonly<Record<'EVENT_NAME' | 'INVITED_EVENT_NAME', string>>
 
+/** `PROVIDER_FIELDS`: what the operator sets on each new contact. */
+export type Fields = Readonly<Record<string, string>>
+
 /** Everything that we know of a vendor. Configuration, help and documentation read its table of settings. */
 export interface Vendor<Table extends SettingsTable = SettingsTable> {
   readonly title: string
@@ -36,9 +39,11 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   readonly promises: Promises
   /** The settings that name what contacts are added to, which those that the vendor knew before may join too. */
   readonly joins: readonly string[]
+  /** Whether a new contact can be given `Fields`. */
+  readonly takesFields?: true
   /** What is wrong with settings that are each allowed. */
   contradiction?(settings: ValuesOf<Table>, events: EventNames): string | null
-  client(settings: ValuesOf<Table>, connect: Connect): VendorClient
+  client(settings: ValuesOf<Table>, connect: Connect, fields: Fields): VendorClient
 }
 
 export const DAY = 86_400_000

@@ -14,8 +14,6 @@ export interface SourceTold {
   /** Where a parameter is in the body, if it is sent. */
   readonly contact?: (parameter: string) => string
   readonly event?: (parameter: string) => string
-  /** A setting whose values give way to parameters of the same name. */
-  readonly givesWay?: string
 }
 
 export const within = (path: string) => (parameter: string) => `${path}.${parameter}`
@@ -78,7 +76,7 @@ export function sourcesContract(under: VendorUnderTest): void {
   }
 
   describe('where a signup came from', () => {
-    for (const { settings = {}, contact, event, givesWay } of under.sources ?? [{}]) {
+    for (const { settings = {}, contact, event } of under.sources ?? [{}]) {
       test(`is sent as docs/providers.md says, and nothing else changes, with ${JSON.stringify(settings)}`, async t => {
         const requests = await sent(t, settings, source)
         const found = requests.flatMap(({ json }) => [...places(json)])
@@ -93,13 +91,6 @@ export function sourcesContract(under: VendorUnderTest): void {
         const texts = JSON.stringify(requests.map(({ path, query, headers }) => [path, query, headers]))
         assert.ok(!texts.includes('🚀'), 'it is in bodies alone')
         assert.deepEqual(without(requests), without(await sent(t, settings, undefined)))
-      })
-
-      if (givesWay === undefined) continue
-      test(`takes the place of what ${givesWay} says of the same name`, async t => {
-        const requests = await sent(t, { ...settings, [givesWay]: 'ref=fixed,plan=early' }, { ref: 'ada' })
-        const values = requests.flatMap(({ json }) => [...places(json)]).map(([value]) => value)
-        assert.ok(values.includes('ada') && values.includes('early') && !values.includes('fixed'))
       })
     }
 

@@ -171,7 +171,7 @@ const tracked = {
   settings: customerioSettings,
   joining,
   sources: [
-    { contact: (name: string) => name, event: within('data'), givesWay: 'CUSTOMERIO_ATTRIBUTES' },
+    { contact: (name: string) => name, event: within('data') },
     { settings: withoutAppKey, event: within('data') },
   ],
   start: {

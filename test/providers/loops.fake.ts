@@ -4,15 +4,12 @@ import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'loops-key-of-the-test'
 const LISTS = ['list-1', 'list-2']
-const PROPERTIES = { planName: 'string', heardOf: 'string', seats: 'number' }
 
 export const loopsSettings = (url: string) => ({ LOOPS_API_KEY: KEY, LOOPS_BASE_URL: `${url}/api` })
 /** Everything that a contact can get. */
 export const loopsMore = {
   LOOPS_MAILING_LISTS: LISTS.join(),
-  LOOPS_USER_GROUP: 'Early adopters',
-  LOOPS_CONTACT_PROPERTIES: 'planName=free, heardOf=landing page',
-  LOOPS_EVENT_PROPERTIES: 'campaign=launch',
+  PROVIDER_FIELDS: 'planName=free, userGroup=Early adopters',
 }
 
 const failed = (status: number, message: string): Said => ({ status, body: { success: false, message } })
@@ -72,8 +69,6 @@ export function loopsFake(): VendorFake {
         'PUT /api/v1/contacts/update': ({ json }) => update(json),
         'POST /api/v1/contacts/delete': ({ json }) => remove(json),
         'GET /api/v1/lists': () => ok(LISTS.map(id => ({ id, name: id, description: '', isPublic: true }))),
-        'GET /api/v1/contacts/properties': () =>
-          ok(Object.entries(PROPERTIES).map(([key, type]) => ({ key, label: key, type }))),
         'GET /api/v1/contacts/find': ({ query }) =>
           ok([contacts.get(query.email ?? '')].filter(found => found !== undefined)),
         'POST /api/v1/events/send': send,

@@ -40,7 +40,7 @@ const loops = {
   wrongKey: { LOOPS_API_KEY: 'another-key' },
   fake: loopsFake,
   joining: { settings: loopsMore, members: ['mailingLists'] },
-  sources: [{ event: within('eventProperties'), givesWay: 'LOOPS_EVENT_PROPERTIES' }],
+  sources: [{ event: within('eventProperties') }],
   refused: 'refused@example.com',
   start: {
     path: /^\/api\/v1\/events\/send$/,
@@ -50,7 +50,7 @@ const loops = {
 } as const
 providerContract(loops)
 
-const { started, rows, answers, sameRequests, contradictions, missing } = vendorTable(loops)
+const { started, rows, answers, sameRequests, missing } = vendorTable(loops)
 const joins = { PROVIDER_EXISTING: 'join' }
 
 sameRequests('with every setting', {
@@ -70,18 +70,17 @@ sameRequests('with every setting', {
       const { email } = ada
       const mailingLists = { 'list-1': true, 'list-2': true }
       const name = { firstName: 'Ada', lastName: 'King Lovelace' }
-      const more = { source: 'waitlist', userGroup: 'Early adopters', planName: 'free', heardOf: 'landing page' }
+      const more = { source: 'waitlist', userGroup: 'Early adopters', planName: 'free' }
       const contact = { email, properties: { ...name, ...more }, mailingLists }
       const headers = { 'Idempotency-Key': eventOf(ada).id }
       await client.testApiKey()
       await client.listMailingLists()
-      await client.listContactProperties('custom')
       await client.createContact(contact)
       await client.createContact(contact).catch(() => {})
       await client.findContact({ email })
       await client.createContact(contact).catch(() => {})
       await client.updateContact({ email, mailingLists })
-      await client.sendEvent({ email, eventName: 'waitlist.joined', eventProperties: { campaign: 'launch' }, headers })
+      await client.sendEvent({ email, eventName: 'waitlist.joined', headers })
       await client.deleteContact({ email })
       await client.deleteContact({ email }).catch(() => {})
     }),
@@ -113,11 +112,7 @@ rows({
   },
 })
 
-missing([
-  [{ LOOPS_MAILING_LISTS: 'list-1,list-3' }, /mailing lists: there is no list-3$/],
-  [{ LOOPS_CONTACT_PROPERTIES: 'planName=a,colour=b' }, /of type string: there is no colour$/],
-  [{ LOOPS_CONTACT_PROPERTIES: 'seats=7' }, /of type string: there is no seats$/],
-])
+missing([[{ LOOPS_MAILING_LISTS: 'list-1,list-3' }, /mailing lists: there is no list-3$/]])
 
 answers('a removal', remove(), [
   [{ status: 200, body: { success: true, message: 'Contact deleted.' } }, 'removed'],
@@ -125,14 +120,6 @@ answers('a removal', remove(), [
   [{ status: 404, body: { success: false, message: 'Contact not found.' } }, 'absent'],
   [{ status: 404, body: { message: 'Not found.' } }, 'misconfigured'],
 ])
-
-// What is Loops' own could set somebody's consent.
-contradictions(
-  ['subscribed', 'email', 'mailingLists'].map(name => [
-    { LOOPS_CONTACT_PROPERTIES: `planName=a,${name}=true` },
-    new RegExp(`^LOOPS_CONTACT_PROPERTIES .*: ${name} is`),
-  ]),
-)
 
 test('a visitor goes before the backlog, in what it leaves free of the rate', async t => {
   const { server, provider } = await started(t)

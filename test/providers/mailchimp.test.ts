@@ -437,8 +437,8 @@ test('the key names the data centre, and the base address can be another', () =>
     return { call, get: call, post: call }
   }
   const settings = { MAILCHIMP_API_KEY: 'a-b-us21', MAILCHIMP_AUDIENCE_ID: 'a', MAILCHIMP_DOUBLE_OPT_IN: false }
-  vendor.client(settings, connect)
-  vendor.client({ ...settings, MAILCHIMP_BASE_URL: 'http://127.0.0.1:9' }, connect)
+  vendor.client(settings, connect, {})
+  vendor.client({ ...settings, MAILCHIMP_BASE_URL: 'http://127.0.0.1:9' }, connect, {})
   assert.deepEqual(bases, ['https://us21.api.mailchimp.com', 'http://127.0.0.1:9'])
 })
 

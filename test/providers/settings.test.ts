@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
+import { assignments } from '../../src/config/kinds.ts'
 import { allVendors, vendorNames } from '../../src/providers/list.ts'
 
 const vendors = await allVendors()
@@ -106,8 +107,20 @@ describe('the settings of the providers', () => {
     assert.deepEqual(await warnings({ ...listmonk, LISTMONK_BASE_URL: 'http://listmonk:9000' }), [])
   })
 
+  test('fields of their own are taken with the providers that have such, and refused with others', async () => {
+    for (const name of vendorNames) {
+      const { settings, title, takesFields } = vendors[name]
+      const needed = Object.keys(settings).filter(setting => settings[setting]!.required)
+      const values = Object.fromEntries(needed.map(setting => [setting, allowed(setting)]))
+      const result = await readConfig({ ...https, PROVIDER: name, ...values, PROVIDER_FIELDS: 'plan=early' })
+      if (takesFields) assert.ok('config' in result, JSON.stringify(result))
+      else
+        assert.match(String('mistakes' in result && result.mistakes), new RegExp(`^PROVIDER_FIELDS .*with ${title},`))
+    }
+  })
+
   test('several values by name are read, each name once', () => {
-    const read = (text: string) => vendors.resend.settings.RESEND_PROPERTIES!.read(text)
+    const { read } = assignments
     const values = { plan: 'early', planName: 'a = b', 'Größe 1': 'L' }
     assert.deepEqual(read('plan=early, planName=a = b,Größe 1=L'), values)
     for (const text of [
