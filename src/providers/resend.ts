@@ -1,18 +1,12 @@
-import { assignments, optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
+import { optional, required, type ValuesOf, word, words } from '../config/kinds.ts'
 import { idAt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
-import { type Answer, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
+import { base, type Connect, type Fields, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, INVALID, isYoungerThanSignup, splitName } from './vendor-client.ts'
 
 const settings = {
   RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),
   RESEND_SEGMENT_IDS: optional(words, 'Segments to add the contact to.', 'Resend: Audience, Segments.'),
-  RESEND_TOPIC_IDS: optional(words, 'Topics that the contact opts in to.', 'Resend: Audience, Topics.'),
-  RESEND_PROPERTIES: optional(
-    assignments,
-    'Properties of type string to set on a new contact: name=value, separated by commas.',
-    'Resend: Audience, Properties; make them there first.',
-  ),
   RESEND_BASE_URL: base('https://api.resend.com'),
 }
 type Settings = ValuesOf<typeof settings>
@@ -30,6 +24,7 @@ export const resend: Vendor<typeof settings> = {
     removal: 'at once',
   },
   joins: ['RESEND_SEGMENT_IDS'],
+  takesFields: true,
   client,
 }
 
@@ -37,18 +32,13 @@ export const resend: Vendor<typeof settings> = {
  * https://resend.com/docs/api-reference/contacts and /events. It is not documented what a second creation of an address
  * does, so the address is looked up first. Segments are sent as objects, as the official clients do.
  */
-function client(settings: Settings, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect, fields: Fields): VendorClient {
   const { call, get, post } = connect({
     base: settings.RESEND_BASE_URL,
     headers: { authorization: `Bearer ${settings.RESEND_API_KEY}` },
     waitFields: ['retry-after', 'ratelimit-reset'],
   })
-  const { RESEND_SEGMENT_IDS: segments, RESEND_TOPIC_IDS: topics, RESEND_PROPERTIES: properties } = settings
-  /** What the check asks for by its id. */
-  const named = [
-    ...(segments ?? []).map(id => ({ object: 'segment', id })),
-    ...(topics ?? []).map(id => ({ object: 'topic', id })),
-  ]
+  const { RESEND_SEGMENT_IDS: segments } = settings
 
   return {
     async createContact(contact, _doubt, attempt) {
@@ -69,9 +59,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
         email,
         first_name: first,
         last_name: last,
-        properties,
+        properties: Object.keys(fields).length === 0 ? undefined : fields,
         segments: segments?.map(id => ({ id })),
-        topics: topics?.map(id => ({ id, subscription: 'opt_in' })),
       }
       const reply = await post('create a contact', '/contacts', body, attempt)
       const providerId = reply.id('id')
@@ -79,7 +68,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       return refusedOr(reply)
     },
 
-    // Topics are left alone: an opt-out that somebody chose looks like one by default.
     join:
       segments &&
       (async ({ providerId, email }, attempt) => {
@@ -117,21 +105,13 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
     /** Each of these calls refuses a key that may only send mail. */
     async check(attempt) {
-      for (const { object, id } of named) {
-        const reply = await get(`check the ${object} ${id}`, `/${object}s/${encodeURIComponent(id)}`, attempt)
-        if (reply.status !== 200 || reply.at('object') !== object) return reply.failure
+      for (const id of segments ?? []) {
+        const reply = await get(`check the segment ${id}`, `/segments/${encodeURIComponent(id)}`, attempt)
+        if (reply.status !== 200 || reply.at('object') !== 'segment') return reply.failure
       }
-      if (named.length > 0 && properties === undefined) return null
-      const [what, path, limit] =
-        properties === undefined ? ['the API key', '/contacts', '1'] : ['the properties', '/contact-properties', '100']
-      const reply = await get(`check ${what}`, path, attempt, { limit })
-      const data = reply.list('data')
-      if (data === undefined) return reply.failure
-      const isThere = (name: string) =>
-        data.some(each => memberAt(each, 'key') === name && memberAt(each, 'type') === 'string')
-      const missing = Object.keys(properties ?? {}).find(name => !isThere(name))
-      if (missing === undefined || reply.at('has_more') === true) return null
-      return misconfigured(`check the properties: there is no ${missing} of type string`)
+      if (segments !== undefined) return null
+      const reply = await get('check the API key', '/contacts', attempt, { limit: '1' })
+      return reply.list('data') === undefined ? reply.failure : null
     },
   }
 }

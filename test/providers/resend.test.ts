@@ -11,10 +11,9 @@ const KEY = 're_key-of-the-test'
 const SENDING_KEY = 're_may-only-send'
 const SEGMENT = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
 const OTHER_SEGMENT = '2c3b1a2e-50f1-4c3c-8f0f-0d3c6f5c1a11'
-const TOPIC = 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'
 const SEGMENTS = [SEGMENT, OTHER_SEGMENT]
-/** What the owner has registered, with the type. */
-const PROPERTIES: Readonly<Record<string, string>> = { plan: 'string', email_source: 'string', seats: 'number' }
+/** What the owner has registered. */
+const PROPERTIES = ['plan', 'email_source']
 
 const resendSettings = (url: string) => ({
   RESEND_API_KEY: KEY,
@@ -24,8 +23,7 @@ const resendSettings = (url: string) => ({
 /** Everything that a contact can get. */
 const resendMore = {
   RESEND_SEGMENT_IDS: SEGMENTS.join(),
-  RESEND_TOPIC_IDS: TOPIC,
-  RESEND_PROPERTIES: 'plan=early, email_source=landing page',
+  PROVIDER_FIELDS: 'plan=early, email_source=landing page',
 }
 const resendSendingKey = { RESEND_API_KEY: SENDING_KEY }
 
@@ -38,7 +36,6 @@ interface Kept {
   readonly unsubscribed: boolean
   readonly properties: object
   segments: readonly string[]
-  readonly topics: readonly object[]
 }
 
 /*
@@ -67,18 +64,16 @@ function resendFake(): VendorFake {
   const find = (idOrEmail = '') => contacts.get(idOrEmail) ?? findBy(({ id }) => id === idOrEmail)
 
   function create({ email, first_name = null, last_name = null, ...more }: Received['json']): Said {
-    const { segments = [], topics = [], properties = {} } = more
+    const { segments = [], properties = {} } = more
     if (!/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) {
       return error(422, 'validation_error', 'Invalid `email` field. The email address needs to be valid.')
     }
     const ids: string[] = segments.map(({ id }: { id: string }) => id)
     if (ids.some(id => !SEGMENTS.includes(id))) return notFound
-    if (topics.some(({ id }: { id: string }) => id !== TOPIC)) return notFound
-    const unknown = Object.keys(properties).find(name => !Object.hasOwn(PROPERTIES, name))
+    const unknown = Object.keys(properties).find(name => !PROPERTIES.includes(name))
     if (unknown !== undefined) {
       return error(422, 'validation_error', `The following properties do not exist: ${unknown}`)
     }
-    const typed = Object.entries(properties).map(([name, value]) => [name, { type: PROPERTIES[name], value }])
     const kept = contacts.get(email) ?? {
       id: newId(),
       email,
@@ -86,9 +81,8 @@ function resendFake(): VendorFake {
       last_name,
       created_at: timeOf(new Date()),
       unsubscribed: false,
-      properties: Object.fromEntries(typed),
+      properties,
       segments: ids,
-      topics,
     }
     contacts.set(email, kept)
     return ok('contact', { id: kept.id }, 201)
@@ -129,7 +123,7 @@ function resendFake(): VendorFake {
       routes: {
         'GET /contacts': () => ok('list', { has_more: false, data: [] }),
         'POST /contacts': ({ json }) => create(json),
-        'GET /contacts/{contact}': of(({ segments: _, topics: __, ...more }) => ok('contact', more)),
+        'GET /contacts/{contact}': of(({ segments: _, ...more }) => ok('contact', more)),
         // The official clients expect `contact`, where the document has `id`.
         'DELETE /contacts/{contact}': of(({ id, email }) =>
           ok('contact', { contact: id, deleted: contacts.delete(email) }),
@@ -140,19 +134,12 @@ function resendFake(): VendorFake {
         'POST /contacts/{contact}/segments/{segment}': of(add),
         'GET /segments/{id}': ({ at }) =>
           SEGMENTS.includes(at.id!) ? ok('segment', { id: at.id, name: 'Waitlist' }) : notFound,
-        'GET /topics/{id}': ({ at }) => (at.id === TOPIC ? ok('topic', { id: TOPIC, name: 'News' }) : notFound),
-        'GET /contact-properties': () =>
-          ok('list', { has_more: false, data: Object.entries(PROPERTIES).map(([key, type]) => ({ key, type })) }),
         'POST /events/send': ({ json }) => send(json),
       },
     }),
     had(email) {
       const name = { first_name: 'Old', last_name: null }
-      const more = {
-        unsubscribed: true,
-        properties: { plan: 'free' },
-        topics: [{ id: TOPIC, subscription: 'opt_out' }],
-      }
+      const more = { unsubscribed: true, properties: { plan: 'free' } }
       const created_at = '2023-10-06 23:47:56.678+00'
       contacts.set(email, { id: newId(), email, ...name, created_at, ...more, segments: [OTHER_SEGMENT] })
     },
@@ -235,18 +222,15 @@ sameRequests('with everything that the settings give, and a known one that joins
     [create(bob), 'existing'],
   ],
   async theirs(baseUrl) {
-    const { contacts, contactProperties, segments, topics } = new Resend(key, { baseUrl })
+    const { contacts, segments } = new Resend(key, { baseUrl })
     await segments.get(segment)
     await segments.get(OTHER_SEGMENT)
-    await topics.get(TOPIC)
-    await contactProperties.list({ limit: 100 })
     await contacts.get({ email })
     await contacts.create({
       email,
       ...name,
       properties: { plan: 'early', email_source: 'landing page' },
       segments: [{ id: segment }, { id: OTHER_SEGMENT }],
-      topics: [{ id: TOPIC, subscription: 'opt_in' }],
     })
     const { data } = await contacts.get({ email: bob.email })
     await contacts.segments.list({ contactId: data!.id, limit: 100 })
@@ -278,7 +262,7 @@ rows({
     ],
   },
   'a property that is not there is no reason to drop a signup, whatever its name': {
-    set: { RESEND_PROPERTIES: 'email=1' },
+    set: { PROVIDER_FIELDS: 'email=1' },
     calls: [[create(), 'misconfigured']],
   },
   'a 404 that is not theirs does not make an address new': {
@@ -299,12 +283,7 @@ rows({
   },
 })
 
-missing([
-  [{ RESEND_SEGMENT_IDS: `${OTHER_SEGMENT},another` }, /the segment another: .*404/],
-  [{ RESEND_TOPIC_IDS: `${TOPIC},another` }, /the topic another: .*404/],
-  [{ RESEND_PROPERTIES: 'plan=early,colour=blue' }, /there is no colour of type string/],
-  [{ ...withoutSegment, RESEND_PROPERTIES: 'seats=7' }, /there is no seats of type string/],
-])
+missing([[{ RESEND_SEGMENT_IDS: `${OTHER_SEGMENT},another` }, /the segment another: .*404/]])
 
 const invalid = (message: string) => error(422, 'validation_error', message)
 answers(
