@@ -1,11 +1,11 @@
-import { assignments, number, numbers, optional, page, required, type ValuesOf, word } from '../config/kinds.ts'
+import { number, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
-import { type Answer, forAll, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
+import { ALWAYS, base, type Connect, type Fields, type Vendor, type VendorClient } from './vendor.ts'
+import { type Answer, forAll, INVALID, isYoungerThanSignup, splitName } from './vendor-client.ts'
 
 const settings = {
   KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),
@@ -13,11 +13,6 @@ const settings = {
     number,
     'Tag that is given to a new contact and starts the automation.',
     'Kit: Subscribers, Tags; the number in its address.',
-  ),
-  KIT_SEQUENCE_ID: optional(
-    number,
-    'Sequence that a new contact is added to.',
-    'Kit: Send, Sequences; the number in its address.',
   ),
   KIT_TAG_IDS: optional(
     numbers,
@@ -28,20 +23,6 @@ const settings = {
     number,
     'Form to add the contact to, which may ask it to confirm.',
     'Kit: Grow, Landing pages & forms; the number in its address.',
-  ),
-  KIT_REFERRER_URL: {
-    ...optional(page, 'Page that a new contact comes from, for the form.', 'The address of your page.'),
-    needs: 'KIT_FORM_ID',
-  },
-  KIT_LAST_NAME_FIELD: optional(
-    word,
-    'Custom field for the rest of the name.',
-    'Kit: Subscribers, a subscriber, Custom fields; the key, such as last_name.',
-  ),
-  KIT_FIELDS: optional(
-    assignments,
-    'Custom fields of a new contact, as name=value.',
-    'Kit: Subscribers, a subscriber, Custom fields; the key of each.',
   ),
   KIT_BASE_URL: base('https://api.kit.com'),
 }
@@ -60,20 +41,18 @@ export const kit: Vendor<typeof settings> = {
     removal: 'by hand',
   },
   joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
-  contradiction({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags, KIT_LAST_NAME_FIELD: lastName, KIT_FIELDS: fields }) {
-    if (tag !== undefined && tags?.includes(tag)) {
-      return 'KIT_TAG_IDS must not have the tag of KIT_TAG_ID: it would start the automation too early'
-    }
-    const isTwice = lastName !== undefined && Object.hasOwn(fields ?? {}, lastName)
-    return isTwice ? 'KIT_FIELDS must not have the field of KIT_LAST_NAME_FIELD' : null
-  },
+  takesFields: true,
+  contradiction: ({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags }) =>
+    tag !== undefined && tags?.includes(tag)
+      ? 'KIT_TAG_IDS must not have the tag of KIT_TAG_ID: it would start the automation too early'
+      : null,
   client,
 }
 
 /** Milliseconds after a 429, which does not say how long to wait: the window of the limit. */
 const WINDOW = 60_000
 
-/** A tag, a sequence or a form. To add a subscriber again changes nothing. */
+/** A tag or a form. To add a subscriber again changes nothing. */
 interface Place {
   readonly name: string
   /** Of its subscribers. */
@@ -88,19 +67,16 @@ interface Found {
 
 /**
  * https://developers.kit.com/api-reference: the creation is an upsert that would rewrite a first name, so the address is
- * looked up first. Tags and a form take calls of their own, and so does the tag or the sequence that starts the automation.
+ * looked up first. Tags and a form take calls of their own, and so does the tag that starts the automation.
  */
-function client(settings: Settings, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect, fields: Fields): VendorClient {
   const { call, get, post } = connect({
     base: settings.KIT_BASE_URL,
     headers: { 'x-kit-api-key': settings.KIT_API_KEY },
     wait: WINDOW,
   })
-  const { KIT_LAST_NAME_FIELD: lastNameField, KIT_FIELDS: constants = {}, KIT_REFERRER_URL: page } = settings
-  const starts = [
-    ...places('tag', 'KIT_TAG_ID', settings.KIT_TAG_ID),
-    ...places('sequence', 'KIT_SEQUENCE_ID', settings.KIT_SEQUENCE_ID),
-  ]
+  const starts = places('tag', 'KIT_TAG_ID', settings.KIT_TAG_ID)
+  const [start] = starts
   const tags = places('tag', 'KIT_TAG_IDS', ...(settings.KIT_TAG_IDS ?? []))
   const forms = places('form', 'KIT_FORM_ID', settings.KIT_FORM_ID)
 
@@ -120,14 +96,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   async function create(contact: Contact, attempt: Attempt): Promise<Creation> {
-    const { first, last } = splitName(contact.name)
-    const fields = { ...constants, ...(lastNameField !== undefined && { [lastNameField]: last }) }
     const body = {
       email_address: contact.email,
-      first_name: first,
+      first_name: splitName(contact.name).first,
       // The form makes it active, at once or after it has asked for a confirmation.
       state: settings.KIT_FORM_ID === undefined ? undefined : 'inactive',
-      fields: Object.values(fields).some(value => value !== undefined) ? fields : undefined,
+      fields: Object.keys(fields).length === 0 ? undefined : fields,
     }
     const reply = await post('create a subscriber', '/v4/subscribers', body, attempt)
     const { status, json } = reply
@@ -142,27 +116,21 @@ function client(settings: Settings, connect: Connect): VendorClient {
   }
 
   /** Null: the subscriber is there. `more`: members of the request. */
-  async function add({ name, path }: Place, { email, providerId }: Contact, attempt: Attempt, more: object = {}) {
+  async function add({ name, path }: Place, { email, providerId }: Contact, attempt: Attempt) {
     const to = `add to the ${name}`
     const whom =
       providerId === undefined
-        ? { path, body: { email_address: email, ...more } }
-        : { path: `${path}/${encodeURIComponent(providerId)}`, body: more }
+        ? { path, body: { email_address: email } }
+        : { path: `${path}/${encodeURIComponent(providerId)}`, body: {} }
     const reply = await call({ to, method: 'POST', ...whom }, attempt)
     // 201: added now. 200: the subscriber was there already.
     return reply.ok && reply.id('subscriber', 'id') !== undefined ? null : reply
   }
 
   async function join(contact: Contact, attempt: Attempt): Promise<Failure | Refused | null> {
-    async function addToForm(form: Place) {
-      if (page === undefined) return add(form, contact, attempt)
-      const reply = await add(form, contact, attempt, { referrer: withSource(page, contact) })
-      // Visitors may send anything, and what Kit refuses of it is not documented.
-      const isOfSource = reply !== null && reply.status !== 0 && contact.source !== undefined
-      return isOfSource ? add(form, contact, attempt, { referrer: page }) : reply
-    }
     // The form comes last, since it may send a mail.
-    const reply = (await forAll(tags, tag => add(tag, contact, attempt))) ?? (await forAll(forms, addToForm))
+    const addTo = (place: Place) => add(place, contact, attempt)
+    const reply = (await forAll(tags, addTo)) ?? (await forAll(forms, addTo))
     return reply?.refusal ?? null
   }
 
@@ -174,15 +142,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
     joinsLast: true,
 
     automation:
-      starts.length === 0
+      start === undefined
         ? null
-        : async ({ contact }, attempt) => {
-            for (const place of starts) {
-              const reply = await add(place, contact, attempt)
-              if (reply !== null) return reply.refusal
-            }
-            return { is: 'delivered' }
-          },
+        : async ({ contact }, attempt) => (await add(start, contact, attempt))?.refusal ?? { is: 'delivered' },
 
     /** Kit can unsubscribe by its API, but not delete. */
     async remove(email, attempt) {
@@ -198,29 +160,15 @@ function client(settings: Settings, connect: Connect): VendorClient {
         const found = await get(`look for the ${name}`, path, attempt, { per_page: '1' })
         if (found.list('subscribers') === undefined) return found.failure
       }
-      const wanted = [...(lastNameField === undefined ? [] : [lastNameField]), ...Object.keys(constants)]
-      if (wanted.length === 0) return null
-      const listed = await get('look for the custom fields', '/v4/custom_fields', attempt)
-      const fields = listed.list('custom_fields')
-      if (fields === undefined) return listed.failure
-      const missing = wanted.filter(key => !fields.some(each => textAt(each, 'key') === key))
-      if (missing.length === 0) return null
-      return misconfigured(`look for the custom fields: there is no ${missing.join(', ')}`)
+      return null
     },
   }
 }
 
-const places = (kind: 'tag' | 'sequence' | 'form', setting: string, ...ids: readonly (number | undefined)[]): Place[] =>
+const places = (kind: 'tag' | 'form', setting: string, ...ids: readonly (number | undefined)[]): Place[] =>
   ids
     .filter(id => id !== undefined)
     .map(id => ({ name: `${kind} ${id} of ${setting}`, path: `/v4/${kind}s/${id}/subscribers` }))
-
-/** Kit reads the campaign from the query of a page. */
-function withSource(page: string, { source }: Contact): string {
-  const url = new URL(page)
-  for (const [name, value] of Object.entries(source ?? {})) url.searchParams.set(name, value)
-  return url.href
-}
 
 /** The one thing that Kit is documented to say of an address. Other errors of the same status may be about our settings. */
 const isOnlyOfAddress = (errors: unknown): boolean =>

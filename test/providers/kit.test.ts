@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contactOf, eventOf, providerContract, type VendorFake } from '../contracts/provider.ts'
+import { contactOf, providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import {
   contactBook,
@@ -17,22 +17,17 @@ import { ada, check, create, createAgain, never, start, vendorTable, waitAfter }
 
 const KEY = 'kit_key-of-the-test'
 const TAG = 175
-const SEQUENCE = 301
-const INACTIVE_SEQUENCE = 302
 const TAGS = [181, 182]
 /** It asks for a confirmation. */
 const FORM = 217
 /** It does not. */
 const FORM_WITHOUT = 218
-const FIELDS = ['last_name', 'source']
+const FIELDS = ['source']
 
 const kitSettings = (url: string) => ({ KIT_API_KEY: KEY, KIT_TAG_ID: String(TAG), KIT_BASE_URL: url })
-const kitSequence = { KIT_SEQUENCE_ID: String(SEQUENCE) }
-const kitInactiveSequence = { KIT_SEQUENCE_ID: String(INACTIVE_SEQUENCE) }
 const kitJoined = { KIT_TAG_IDS: TAGS.join(), KIT_FORM_ID: String(FORM) }
 const kitFormWithout = { KIT_FORM_ID: String(FORM_WITHOUT) }
-const kitReferrer = { KIT_REFERRER_URL: 'https://example.com/launch?plan=early' }
-const kitFields = { KIT_LAST_NAME_FIELD: 'last_name', KIT_FIELDS: 'source=landing page' }
+const kitFields = { PROVIDER_FIELDS: 'source=landing page' }
 
 interface Subscriber {
   readonly id: number
@@ -62,8 +57,6 @@ const creation = exactly(
     fields: { type: 'object', additionalProperties: text },
   },
 )
-/** The page that a subscriber comes from, whose query has the campaign. */
-const referrer = { referrer: textOrNull }
 
 const errors = (status: number, ...texts: readonly string[]): Said => ({ status, body: { errors: texts } })
 const notFound = errors(404, 'Not Found')
@@ -82,7 +75,7 @@ const timeOf = (date: Date) => `${date.toISOString().slice(0, 19)}Z`
  */
 function kitFake(): VendorFake {
   const { contacts, find, start, facts } = contactBook<Subscriber>()
-  /** Who has which tag, and is in which sequence and form, as `tags/175 1`. */
+  /** Who has which tag, and is in which form, as `tags/175 1`. */
   const given = new Set<string>()
   let ids = 0
 
@@ -113,10 +106,9 @@ function kitFake(): VendorFake {
     return { status: 201, body: { subscriber } }
   }
 
-  /** A subscriber, who is named by an id in the path or by an address in the body, is added to a tag, sequence or form. */
+  /** A subscriber, who is named by an id in the path or by an address in the body, is added to a tag or form. */
   function give(kind: string, { at, json }: Routed): Said {
     const id = Number(at.place)
-    if (id === INACTIVE_SEQUENCE) return errors(422, 'Sequence is inactive')
     const subscriber = find(each =>
       at.id === undefined ? each.email_address === json.email_address : String(each.id) === at.id,
     )
@@ -125,21 +117,21 @@ function kitFake(): VendorFake {
     const isNew = !given.has(key)
     given.add(key)
     if (id === FORM_WITHOUT && subscriber.state === 'inactive') subscriber.state = 'active'
-    if (isNew && [TAG, SEQUENCE].includes(id)) start(subscriber.email_address)
+    if (isNew && id === TAG) start(subscriber.email_address)
     const now = timeOf(new Date())
     const more = { tagged_at: now, added_at: now, referrer: '', referrer_utm_parameters: {} }
     return { status: isNew ? 201 : 200, body: { subscriber: { ...subscriber, ...more } } }
   }
 
   /** The calls of a kind of place. */
-  function place(kind: string, known: readonly number[], more: Record<string, object> = {}) {
+  function place(kind: string, known: readonly number[]) {
     const routed = (does: Route) => (asked: Routed) => (known.includes(Number(asked.at.place)) ? does(asked) : notFound)
     const giving = routed(asked => give(kind, asked))
     const path = `/v4/${kind}/{place}/subscribers`
     return {
       [`GET ${path}`]: routed(() => paged('subscribers', [])),
-      [`POST ${path}`]: taking(exactly({ email_address: text }, more), giving),
-      [`POST ${path}/{id}`]: taking(exactly({}, more), giving),
+      [`POST ${path}`]: taking(exactly({ email_address: text }), giving),
+      [`POST ${path}/{id}`]: taking(exactly({}), giving),
     }
   }
 
@@ -152,14 +144,8 @@ function kitFake(): VendorFake {
         'GET /v4/account': () => ({ status: 200, body: { user: {}, account: { id: 29 } } }),
         'GET /v4/subscribers': ({ query }) => list(query),
         'POST /v4/subscribers': taking(creation, ({ json }) => upsert(json)),
-        'GET /v4/custom_fields': () =>
-          paged(
-            'custom_fields',
-            FIELDS.map((key, id) => ({ id, key })),
-          ),
         ...place('tags', [TAG, ...TAGS]),
-        ...place('sequences', [SEQUENCE, INACTIVE_SEQUENCE]),
-        ...place('forms', [FORM, FORM_WITHOUT], referrer),
+        ...place('forms', [FORM, FORM_WITHOUT]),
       },
     }),
     had(email) {
@@ -181,7 +167,7 @@ const kit = {
   vendor: 'kit',
   settings: kitSettings,
   wrongKey: { KIT_API_KEY: 'kit_another-key' },
-  wrongSetting: { KIT_FIELDS: 'sauce=landing page' },
+  wrongSetting: { PROVIDER_FIELDS: 'sauce=landing page' },
   fake: kitFake,
   refused: 'refused@example.com',
   joining: {
@@ -193,7 +179,6 @@ const kit = {
       added: () => ({ status: 201, body: { subscriber: { id: 1 } } }),
     },
   },
-  sources: [{}, { settings: { ...kitFormWithout, ...kitReferrer }, contact: (name: string) => `referrer?${name}` }],
   start: {
     path: /^\/v4\/tags\/\d+\/subscribers$/,
     done: { status: 201, body: { subscriber: { id: 7 } } },
@@ -206,9 +191,7 @@ const { started, rows, answers, contradictions, missing } = vendorTable(kit)
 const plato = contactOf('plato@example.com', { name: 'Plato' })
 const known = { ...ada, providerId: '1' }
 const [FIND, CREATE] = [`GET /v4/subscribers?email_address=${ada.email}&status=all`, 'POST /v4/subscribers']
-const findPlato = FIND.replace('ada', 'plato')
 const START_TAG = ['POST /v4/tags/175/subscribers/1', {}] as const
-const START_SEQUENCE = ['POST /v4/sequences/301/subscribers/1', {}] as const
 
 rows({
   'an address is looked for in every state, then sent with the first name': {
@@ -217,33 +200,16 @@ rows({
       [start(), 'delivered', ['POST /v4/tags/175/subscribers', { email_address: ada.email }]],
     ],
   },
-  'the rest of the name and constants go into custom fields': {
+  'fields of the settings are custom fields': {
     set: kitFields,
     calls: [
       [
         create(),
         'created',
         FIND,
-        [
-          CREATE,
-          {
-            email_address: ada.email,
-            first_name: 'Ada',
-            fields: { source: 'landing page', last_name: 'King Lovelace' },
-          },
-        ],
-      ],
-      [
-        create(plato),
-        'created',
-        findPlato,
-        [CREATE, { email_address: plato.email, first_name: 'Plato', fields: { source: 'landing page' } }],
+        [CREATE, { email_address: ada.email, first_name: 'Ada', fields: { source: 'landing page' } }],
       ],
     ],
-  },
-  'a field for the rest of the name is not sent for a name without a rest': {
-    set: { KIT_LAST_NAME_FIELD: 'last_name' },
-    calls: [[create(plato), 'created', findPlato, [CREATE, { email_address: plato.email, first_name: 'Plato' }]]],
   },
   'a new contact gets the tags, then the form, which asks it to confirm': {
     set: kitJoined,
@@ -276,45 +242,28 @@ rows({
         : undefined,
     calls: [[create(), 'created']],
   },
-  'without a tag and a sequence there is no automation': {
+  'without a tag there is no automation': {
     set: { KIT_TAG_ID: '' },
     calls: [[async ({ automation }) => automation, null]],
   },
-  'the sequence alone starts the automation': {
-    set: { KIT_TAG_ID: '', ...kitSequence },
+  'the tag starts the automation': {
     calls: [
       [create(), 'created'],
-      [start(known), 'delivered', START_SEQUENCE],
-    ],
-  },
-  'the tag and the sequence start the automation, the tag first': {
-    set: kitSequence,
-    calls: [
-      [create(), 'created'],
-      [start(known), 'delivered', START_TAG, START_SEQUENCE],
-    ],
-  },
-  'an inactive sequence refuses': {
-    set: kitInactiveSequence,
-    calls: [
-      [create(), 'created'],
-      [start(known), 'refused'],
+      [start(known), 'delivered', START_TAG],
     ],
   },
   'a subscriber that is not there is our mistake': { calls: [[start(known), 'misconfigured']] },
   'the check looks for all of it': {
-    set: { ...kitSequence, ...kitJoined, ...kitFields },
+    set: kitJoined,
     calls: [
       [
         check,
         null,
         'GET /v4/account',
         'GET /v4/tags/175/subscribers?per_page=1',
-        'GET /v4/sequences/301/subscribers?per_page=1',
         'GET /v4/tags/181/subscribers?per_page=1',
         'GET /v4/tags/182/subscribers?per_page=1',
         'GET /v4/forms/217/subscribers?per_page=1',
-        'GET /v4/custom_fields',
       ],
     ],
   },
@@ -327,10 +276,7 @@ rows({
 missing([
   [{ KIT_TAG_ID: '176' }, /tag 176 of KIT_TAG_ID:/],
   [{ KIT_TAG_IDS: '181,176' }, /tag 176 of KIT_TAG_IDS:/],
-  [{ KIT_SEQUENCE_ID: '176' }, /sequence 176 of KIT_SEQUENCE_ID:/],
   [{ KIT_FORM_ID: '176' }, /form 176 of KIT_FORM_ID:/],
-  [{ KIT_LAST_NAME_FIELD: 'surname' }, /there is no surname$/],
-  [{ KIT_FIELDS: 'sauce=landing page,source=x,age=7' }, /there is no sauce, age$/],
 ])
 
 const subscriber = { id: 7, first_name: null, email_address: ada.email, state: 'active', fields: {} }
@@ -367,32 +313,7 @@ answers(
 )
 answers('the check', check, [[{ status: 200, body: {} }, 'unreached']])
 
-contradictions([
-  [{ KIT_TAG_IDS: '181,175' }, /^KIT_TAG_IDS must not have the tag of KIT_TAG_ID/],
-  [{ KIT_LAST_NAME_FIELD: 'source', KIT_FIELDS: 'source=x' }, /^KIT_FIELDS must not have the field/],
-  [{ KIT_FIELDS: 'source=x,source=y' }, /^KIT_FIELDS must be a list/],
-])
-
-const page = kitReferrer.KIT_REFERRER_URL
-const full = `${page}&utm_source=news+letter&ref=ada`
-const fromNews = { ...ada, source: { utm_source: 'news letter', ref: 'ada' } }
-for (const [contact, refuses, is, ...sent] of [
-  [ada, 'nothing', 'created', page],
-  [fromNews, 'nothing', 'created', full],
-  [fromNews, 'news', 'created', full, page],
-  [ada, 'launch', 'misconfigured', page],
-] as const) {
-  test(`the form is told ${sent.join(', then ')} if Kit refuses ${refuses} in it`, async t => {
-    const { server, provider } = await started(t, { ...kitFormWithout, ...kitReferrer }, ({ json }) =>
-      json?.referrer?.includes(refuses) ? refusing('No') : undefined,
-    )
-    assert.equal((await provider.createContact(contact, false, never)).is, is)
-    assert.deepEqual(
-      server.received.slice(2).map(({ json }) => json.referrer),
-      sent,
-    )
-  })
-}
+contradictions([[{ KIT_TAG_IDS: '181,175' }, /^KIT_TAG_IDS must not have the tag of KIT_TAG_ID/]])
 
 test('what our own pace keeps back after a creation leaves doubt, and says nothing about Kit', async t => {
   const { fake, provider } = await started(t, { KIT_TAG_IDS: '181,182' })
@@ -410,13 +331,4 @@ test('what the first tag kept a new contact from is made up for', async t => {
   const second = await provider.createContact(ada, true, never)
   assert.deepEqual(second, { is: 'existing', providerId: '1', ours: true })
   assert.equal(fake.joined!(ada.email), true)
-})
-
-test('what one step of a start had already done is not done twice when the other failed', async t => {
-  const { fake, server, provider } = await started(t, kitSequence)
-  await provider.createContact(ada, false, never)
-  server.next(null, '500 before')
-  assert.equal((await provider.automation!.deliver(eventOf(known), never)).is, 'unclear')
-  assert.deepEqual(await provider.automation!.deliver(eventOf(known), never), { is: 'delivered' })
-  assert.equal(fake.starts(ada.email), 2)
 })
