@@ -1,35 +1,17 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { BrevoClient } from '@getbrevo/brevo'
 import { within } from '../contracts/provider.sources.ts'
-import { contactOf, met, providerContract, type VendorFake } from '../contracts/provider.ts'
+import { contactOf, providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
 
 const KEY = 'xkeysib-of-the-test'
 const LISTS = [2, 5]
-const ATTRIBUTES = ['FIRSTNAME', 'LASTNAME', 'VORNAME', 'NACHNAME']
-/** By number: active and for double opt-in; for something else; not active. */
-const TEMPLATES: Readonly<Record<string, object>> = {
-  7: { isActive: true, doiTemplate: true },
-  8: { isActive: true, doiTemplate: false },
-  9: { isActive: false, doiTemplate: true },
-}
+const ATTRIBUTES = ['FIRSTNAME', 'LASTNAME']
 
 const brevoSettings = (url: string) => ({ BREVO_API_KEY: KEY, BREVO_LIST_IDS: '2, 5', BREVO_BASE_URL: url })
-const brevoDoubleOptIn = {
-  BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: '7',
-  BREVO_DOUBLE_OPT_IN_REDIRECT_URL: 'https://example.com/welcome?from=waitlist',
-}
-
-interface BrevoFake extends VendorFake {
-  /** How many mails asked this address to confirm. */
-  asked(email: string): number
-  /** The contact follows the link of the mail. */
-  confirm(email: string): void
-  unsubscribe(email: string): void
-}
 
 interface Kept {
   readonly id: number
@@ -43,11 +25,8 @@ interface Kept {
 
 /*
  * Facts of Brevo's own OpenAPI documents (Contact Management 1.0.0, and the types of its client 6.0.3 for the others), as far
- * as we send or read it. 401 is in them for events alone, but is the same everywhere; 204 of a double opt-in was in an
- * earlier version.
+ * as we send or read it. 401 is in them for events alone, but is the same everywhere.
  */
-// biome-ignore format: a list to be read as one
-// Only the answer about one template has the second one.
 
 const error = (status: number, code: string, message: string, metadata?: object): Said => ({
   status,
@@ -59,11 +38,8 @@ const notFound = (what: string) => error(404, 'document_not_found', `${what} doe
 const timeOf = (date: Date) => new Date(date.getTime() + 7_200_000).toISOString().replace('Z', '+02:00')
 
 /** As documented at https://developers.brevo.com/reference. */
-function brevoFake(): BrevoFake {
+function brevoFake(): VendorFake {
   const { contacts, find, start, facts } = contactBook<Kept>()
-  const mails = new Map<string, number>()
-  /** What was asked for and is not confirmed yet. */
-  const unconfirmed = new Map<string, { readonly attributes?: object; readonly includeListIds: readonly number[] }>()
   let ids = 0
 
   function add(email: string, attributes: object, listIds: readonly number[], at = timeOf(new Date())): Kept {
@@ -95,24 +71,6 @@ function brevoFake(): BrevoFake {
     if (!contacts.has(email)) return { status: 201, body: { id: add(email, attributes, listIds).id } }
     const message = 'Unable to create contact, email is already associated with another Contact'
     return error(400, 'duplicate_parameter', message, { duplicate_identifiers: ['email'] })
-  }
-
-  /** As reported by those who use it: while a mail waits for its click, no second one is sent. */
-  function askToConfirm(body: Received['json']): Said {
-    const { email, includeListIds, templateId, redirectionUrl } = body
-    const { isActive, doiTemplate } = (TEMPLATES[templateId] ?? {}) as Record<string, unknown>
-    if (!isActive || !doiTemplate) return error(400, 'invalid_parameter', 'An active DOI template does not exist')
-    if (!URL.canParse(redirectionUrl)) return error(400, 'missing_parameter', 'redirectionUrl is missing')
-    const refused = wrong(email, includeListIds)
-    if (refused !== null) return refused
-    if (contacts.get(email)?.emailBlacklisted) {
-      const message = 'This sms number or email address is already associated with another user'
-      return error(400, 'invalid_parameter', message)
-    }
-    if (unconfirmed.has(email)) return { status: 204 }
-    unconfirmed.set(email, body)
-    mails.set(email, (mails.get(email) ?? 0) + 1)
-    return { status: contacts.has(email) ? 204 : 201 }
   }
 
   function addToList(list: number, { emails }: { readonly emails: readonly string[] }): Said {
@@ -148,7 +106,6 @@ function brevoFake(): BrevoFake {
       refuses: ({ headers }) => (headers['api-key'] === KEY ? undefined : error(401, 'unauthorized', 'Key not found')),
       routes: {
         'POST /v3/contacts': ({ json }) => create(json),
-        'POST /v3/contacts/doubleOptinConfirmation': ({ json }) => askToConfirm(json),
         'GET /v3/contacts/attributes': () => ({
           status: 200,
           body: { attributes: ATTRIBUTES.map(name => ({ name, category: 'normal' })) },
@@ -160,20 +117,9 @@ function brevoFake(): BrevoFake {
           describe(contacts.get(at.identifier!)?.id ?? 0, contacts.get(at.identifier!), 'Contact'),
         'DELETE /v3/contacts/{identifier}': ({ at, query }) => remove(at.identifier!, query),
         'POST /v3/events': ({ json }) => send(json),
-        'GET /v3/smtp/templates/{template}': ({ at }) =>
-          describe(Number(at.template), TEMPLATES[at.template!], 'Template ID'),
       },
     }),
     had: email => void add(email, { FIRSTNAME: 'Old' }, [], '2017-05-02T16:40:31.000+02:00'),
-    asked: email => mails.get(email) ?? 0,
-    confirm(email) {
-      const { attributes = {}, includeListIds } = unconfirmed.get(email)!
-      unconfirmed.delete(email)
-      const kept = contacts.get(email) ?? add(email, {}, [])
-      addTo(email, includeListIds)
-      change(email, { attributes: { ...kept.attributes, ...attributes } })
-    },
-    unsubscribe: email => change(email, { emailBlacklisted: true }),
     joined: email => LISTS.every(id => contacts.get(email)?.listIds.includes(id)),
   }
 }
@@ -191,11 +137,9 @@ const brevo = {
 } as const
 providerContract(brevo)
 
-const { started, rows, answers, sameRequests, contradictions, missing } = vendorTable(brevo)
+const { started, rows, answers, sameRequests, missing } = vendorTable(brevo)
 const join = { PROVIDER_EXISTING: 'join' }
 const bob = contactOf('bob@example.com', { name: 'Bob' })
-const FIND = 'GET /v3/contacts/ada@example.com'
-const ASK = 'POST /v3/contacts/doubleOptinConfirmation'
 const headers = ['content-type', 'api-key']
 /** Its base address has the version in it. */
 const client = (url: string) =>
@@ -250,30 +194,6 @@ sameRequests('a known contact joins each list', {
   headers,
 })
 
-sameRequests('with double opt-in', {
-  set: brevoDoubleOptIn,
-  ours: [
-    [check, null],
-    [create(), { is: 'created' }],
-  ],
-  async theirs(url) {
-    const { contacts, transactionalEmails } = client(url)
-    await contacts.getAttributes()
-    await contacts.getList({ listId: 2 })
-    await contacts.getList({ listId: 5 })
-    await transactionalEmails.getSmtpTemplate({ templateId: 7 })
-    await contacts.getContactInfo({ identifier: ada.email }).catch(() => {})
-    await contacts.createDoiContact({
-      email: ada.email,
-      attributes: { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' },
-      includeListIds: [2, 5],
-      templateId: 7,
-      redirectionUrl: brevoDoubleOptIn.BREVO_DOUBLE_OPT_IN_REDIRECT_URL,
-    })
-  },
-  headers,
-})
-
 const duplicate = { duplicate_identifiers: ['email'] }
 const already = 'Unable to create contact, email is already associated with another Contact'
 
@@ -294,13 +214,13 @@ answers('a creation', create(), [
 ])
 
 rows({
-  'the attributes of the names may be others, and a name may be one word': {
-    set: { BREVO_LIST_IDS: '', BREVO_FIRST_NAME_ATTRIBUTE: 'VORNAME', BREVO_LAST_NAME_ATTRIBUTE: 'NACHNAME' },
+  'a name may be one word': {
+    set: { BREVO_LIST_IDS: '' },
     calls: [
       [
         create(bob),
         'created',
-        ['POST /v3/contacts', { email: bob.email, attributes: { VORNAME: 'Bob' }, updateEnabled: false }],
+        ['POST /v3/contacts', { email: bob.email, attributes: { FIRSTNAME: 'Bob' }, updateEnabled: false }],
       ],
     ],
   },
@@ -325,10 +245,7 @@ rows({
   },
 })
 
-missing([
-  [{ BREVO_LIST_IDS: '2,99' }, /^check the list 99: answered with 404/],
-  [{ BREVO_LAST_NAME_ATTRIBUTE: 'NOM' }, /^check the attributes: the account has no NOM$/],
-])
+missing([[{ BREVO_LIST_IDS: '2,99' }, /^check the list 99: answered with 404/]])
 
 test('a lookup that fails after "duplicate" leaves the doubt', async t => {
   const { server, provider } = await started(t)
@@ -346,132 +263,4 @@ test('a join that was cut off goes on where it ended', async t => {
   assert.deepEqual(await provider.createContact(ada, false, never), { is: 'existing' })
   const joining = server.received.map(({ path }) => path).filter(path => path.endsWith('/add'))
   assert.deepEqual(joining, ['/v3/contacts/lists/2/contacts/add', '/v3/contacts/lists/5/contacts/add'])
-})
-
-describe('Brevo with double opt-in', () => {
-  const asked = (count: number) => (fake: BrevoFake) => assert.equal(fake.asked(ada.email), count)
-  const refused = 'This sms number or email address is already associated with another user. Please use another one.'
-
-  rows({
-    'nobody is a contact before the click, and no event is sent, which might create the contact': {
-      set: brevoDoubleOptIn,
-      calls: [
-        [create(), { is: 'created' }],
-        [async ({ automation }) => automation, null],
-      ],
-      afterwards(fake) {
-        assert.deepEqual([fake.count(ada.email), fake.asked(ada.email)], [0, 1])
-        fake.confirm(ada.email)
-        const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
-        assert.partialDeepStrictEqual(fake.kept(ada.email), { attributes, listIds: [2, 5] })
-      },
-    },
-    'a known contact gets no mail and is not changed, for one call': {
-      set: brevoDoubleOptIn,
-      had: ada.email,
-      calls: [[create(), { is: 'existing' }, FIND]],
-      keeps: { attributes: { FIRSTNAME: 'Old' }, listIds: [] },
-      afterwards: asked(0),
-    },
-    'in doubt, who was there before is not ours': {
-      set: brevoDoubleOptIn,
-      had: ada.email,
-      calls: [[createAgain(), { is: 'existing', providerId: '1', ours: false }]],
-    },
-    'an address that the look-up already calls invalid is refused': {
-      set: brevoDoubleOptIn,
-      says: error(400, 'invalid_parameter', 'Invalid email address'),
-      calls: [[create(), 'refused', FIND]],
-    },
-    'an address that is not valid is refused': {
-      set: brevoDoubleOptIn,
-      calls: [[create(contactOf('refused@example.com')), 'refused']],
-    },
-    'an address that may not be asked, and is not found, is known and not waited for': {
-      set: { ...brevoDoubleOptIn, ...join },
-      says: ({ method }) => (method === 'POST' ? error(400, 'invalid_parameter', refused) : undefined),
-      calls: [
-        [create(), 'existing', FIND, ASK, FIND],
-        [createAgain(), { is: 'existing', ours: false }],
-      ],
-    },
-    'a known contact that may not be asked stays known, and is not waited for': {
-      set: { ...brevoDoubleOptIn, ...join },
-      had: ada.email,
-      says: ({ method }) => (method === 'POST' ? error(400, 'invalid_parameter', refused) : undefined),
-      calls: [
-        [create(), { is: 'existing' }, FIND, FIND, ASK],
-        [createAgain(), { is: 'existing', providerId: '1', ours: false }],
-      ],
-    },
-    'a known contact is asked once to join the lists': {
-      set: { ...brevoDoubleOptIn, ...join },
-      had: ada.email,
-      calls: [
-        [create(), 'existing'],
-        [create(), 'existing'],
-      ],
-      joined: false,
-      afterwards(fake) {
-        asked(1)(fake)
-        fake.confirm(ada.email)
-        assert.equal(fake.joined!(ada.email), true)
-        assert.partialDeepStrictEqual(fake.kept(ada.email), { attributes: { FIRSTNAME: 'Old' } })
-      },
-    },
-  })
-
-  for (const template of ['8', '9', '10']) {
-    rows({
-      [`template ${template}, which is none for double opt-in or not active, is our mistake`]: {
-        set: { ...brevoDoubleOptIn, BREVO_DOUBLE_OPT_IN_TEMPLATE_ID: template },
-        calls: [
-          [create(), 'misconfigured'],
-          [check, /^check the template: /],
-        ],
-        afterwards: asked(0),
-      },
-    })
-  }
-
-  test('who is on the lists, and who has unsubscribed, is not asked to join', async t => {
-    const { fake, server, provider } = await started(t, { ...brevoDoubleOptIn, ...join })
-    assert.equal((await provider.createContact(ada, false, never)).is, 'created')
-    fake.confirm(ada.email)
-    assert.deepEqual(await provider.createContact(ada, true, never), { is: 'existing', providerId: '1', ours: true })
-    assert.equal((await provider.createContact(ada, false, never)).is, 'existing')
-    fake.had(bob.email)
-    fake.unsubscribe(bob.email)
-    assert.equal((await provider.createContact(bob, false, never)).is, 'existing')
-    assert.equal(server.received.filter(({ method }) => method === 'POST').length, 1)
-  })
-
-  for (const what of met) {
-    const expected = what === 'reset after' ? 'unclear' : what === '503' ? 'unreached' : 'created'
-    test(`a request for confirmation that meets "${what}" is ${expected}, and ends with one mail`, async t => {
-      const { fake, server, provider } = await started(t, brevoDoubleOptIn)
-      server.next(null, what)
-      const first = await provider.createContact(ada, false, never)
-      assert.equal(first.is, expected, JSON.stringify(first))
-      if (first.is !== 'created') {
-        assert.deepEqual(await provider.createContact(ada, first.is === 'unclear', never), { is: 'created' })
-      }
-      assert.equal(fake.asked(ada.email), 1)
-    })
-  }
-
-  for (const to of ['GET', 'POST']) {
-    const unknown = [400, 403, 409, 422].map(
-      status => [{ status, body: { message: 'Blocked by policy' } }, 'misconfigured'] as const,
-    )
-    answers(`a ${to}, to confirm,`, create(), unknown, { to, set: brevoDoubleOptIn, afterwards: asked(0) })
-  }
-
-  const { BREVO_DOUBLE_OPT_IN_TEMPLATE_ID, BREVO_DOUBLE_OPT_IN_REDIRECT_URL } = brevoDoubleOptIn
-  contradictions([
-    [{ BREVO_DOUBLE_OPT_IN_TEMPLATE_ID }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
-    [{ BREVO_DOUBLE_OPT_IN_REDIRECT_URL }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
-    [{ ...brevoDoubleOptIn, BREVO_LIST_IDS: '' }, /^BREVO_DOUBLE_OPT_IN_TEMPLATE_ID /],
-    [brevoDoubleOptIn, null],
-  ])
 })
