@@ -188,11 +188,6 @@ export const assignment: Kind<{ readonly name: string; readonly value: string }>
   },
 }
 
-export const language: Kind<string> = {
-  allowed: 'must be a language such as de or pt_PT',
-  read: text => (/^[a-z]{2,3}(?:_[A-Z]{2})?$/.test(text) ? text : undefined),
-}
-
 /** The address of a page, which may have a query. */
 export const page: Kind<string> = {
   allowed: 'must be an http or https address without user and fragment',

@@ -1,24 +1,11 @@
 import { createHash } from 'node:crypto'
-import {
-  address,
-  language,
-  names,
-  number,
-  optional,
-  required,
-  type ValuesOf,
-  withDefault,
-  word,
-  words,
-  yesOrNo,
-} from '../config/kinds.ts'
+import { address, names, optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { idAt, memberAt, textAt } from '../outbound/reply.ts'
+import { memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import type { Connect, Vendor, VendorClient } from './vendor.ts'
-import { type Answer, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
+import { type Answer, isYoungerThanSignup, splitName } from './vendor-client.ts'
 
 const settings = {
   MAILCHIMP_API_KEY: required(
@@ -32,26 +19,6 @@ const settings = {
     names,
     'Tags to give to the contact; new ones are made.',
     'Mailchimp: Audience, Tags; the name.',
-  ),
-  MAILCHIMP_INTEREST_IDS: optional(
-    words,
-    'Interests (group names) to give to the contact.',
-    'Mailchimp: its API lists them, under interest-categories of the audience.',
-  ),
-  MAILCHIMP_LANGUAGE: optional(
-    language,
-    'Language of the contact.',
-    'Mailchimp: the code of a contact language, such as de or pt_PT.',
-  ),
-  MAILCHIMP_JOURNEY_ID: optional(
-    number,
-    'Journey to start, instead of an event; with MAILCHIMP_STEP_ID.',
-    'Mailchimp: the API trigger of the flow shows both numbers.',
-  ),
-  MAILCHIMP_STEP_ID: optional(
-    number,
-    'Step of the journey with the API trigger.',
-    'Mailchimp: the API trigger of the flow shows both numbers.',
   ),
   MAILCHIMP_BASE_URL: optional(address, 'Address of the API, instead of the one of the data centre.', 'Leave it.'),
 }
@@ -69,17 +36,9 @@ export const mailchimp: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'],
-  contradiction(
-    { MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url, MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step },
-    events,
-  ) {
-    if ((journey === undefined) !== (step === undefined)) {
-      return 'MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID belong together: set both or none'
-    }
-    const wrong = Object.entries(events).find(
-      ([setting, { length }]) => (setting !== 'EVENT_NAME' || journey === undefined) && (length < 2 || length > 30),
-    )
+  joins: ['MAILCHIMP_TAGS'],
+  contradiction({ MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url }, events) {
+    const wrong = Object.entries(events).find(([, { length }]) => length < 2 || length > 30)
     if (wrong !== undefined) return `${wrong[0]} must have 2 to 30 characters`
     const hasDataCentre = /-[a-z]{2,4}\d{1,3}$/.test(key)
     return hasDataCentre || url !== undefined ? null : 'MAILCHIMP_API_KEY must end with its data centre, such as -us21'
@@ -101,46 +60,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
     means: ({ status, json, summary }) => status === 403 && json === undefined && { is: 'unreached', why: summary },
   })
   const audience = `/3.0/lists/${encodeURIComponent(settings.MAILCHIMP_AUDIENCE_ID)}`
-  const { MAILCHIMP_JOURNEY_ID: journey, MAILCHIMP_STEP_ID: step } = settings
-  const { MAILCHIMP_TAGS: tags, MAILCHIMP_INTEREST_IDS: interestIds, MAILCHIMP_LANGUAGE: language } = settings
+  const { MAILCHIMP_TAGS: tags } = settings
   const status = settings.MAILCHIMP_DOUBLE_OPT_IN ? 'pending' : 'subscribed'
-  const interests = interestIds && Object.fromEntries(interestIds.map(id => [id, true]))
-
-  /** Neither call changes the status, so that nobody is subscribed again. */
-  async function join({ email }: Contact, attempt: Attempt): Promise<Failure | null> {
-    const member = `${audience}/members/${hashOf(email)}`
-    if (interests !== undefined) {
-      const query = { skip_merge_validation: 'true' }
-      const body = { interests }
-      const reply = await call({ to: 'add interests', method: 'PATCH', path: member, query, body }, attempt)
-      if (isOutOfReach(reply)) return null
-      if (reply.status !== 200) return reply.failure
-    }
-    if (tags === undefined) return null
-    // Otherwise the tags would start automations.
-    const body = { tags: tags.map(name => ({ name, status: 'active' })), is_syncing: true }
-    const reply = await post('add tags', `${member}/tags`, body, attempt)
-    return reply.status === 204 || isOutOfReach(reply) ? null : reply.failure
-  }
-
-  /** Interests are only listed by their category. An audience has at most 60 of them. */
-  async function checkInterests(wanted: readonly string[], attempt: Attempt): Promise<Failure | null> {
-    const ids = async (of: string, path: string): Promise<readonly string[] | Failure> => {
-      const reply = await get('check the interests', path, attempt, { fields: `${of}.id`, count: '100' })
-      const found = reply.at(of)
-      return reply.status === 200 && Array.isArray(found) ? found.map(each => idAt(each, 'id') ?? '') : reply.failure
-    }
-    const missing = new Set(wanted)
-    const categories = await ids('categories', `${audience}/interest-categories`)
-    if ('is' in categories) return categories
-    for (const category of categories) {
-      const found = await ids('interests', `${audience}/interest-categories/${encodeURIComponent(category)}/interests`)
-      if ('is' in found) return found
-      for (const id of found) missing.delete(id)
-      if (missing.size === 0) return null
-    }
-    return misconfigured(`check the interests: the audience has no ${[...missing].join(', ')}`)
-  }
 
   async function checkAudience(attempt: Attempt): Promise<Failure | null> {
     const reply = await get('check the key and the audience', audience, attempt, { fields: 'id' })
@@ -157,8 +78,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         merge_fields: { FNAME: first, LNAME: last },
         timestamp_signup: `${createdAt.toISOString().slice(0, 19)}+00:00`,
         tags,
-        interests,
-        language,
       }
       // Otherwise merge fields that the owner requires, and that our form lacks, would refuse everybody.
       const query = { skip_merge_validation: 'true' }
@@ -180,23 +99,20 @@ function client(settings: Settings, connect: Connect): VendorClient {
       return { is: 'existing', providerId, ours }
     },
 
-    join: tags === undefined && interests === undefined ? undefined : join,
+    // The status stays, so that nobody is subscribed again.
+    join:
+      tags &&
+      (async ({ email }, attempt) => {
+        // Otherwise the tags would start automations.
+        const body = { tags: tags.map(name => ({ name, status: 'active' })), is_syncing: true }
+        const reply = await post('add tags', `${audience}/members/${hashOf(email)}/tags`, body, attempt)
+        return reply.status === 204 || isOutOfReach(reply) ? null : reply.failure
+      }),
 
-    async automation({ name, kind, contact: { email, providerId }, code }, attempt) {
+    async automation({ name, contact: { email, providerId }, code }, attempt) {
       const member = encodeURIComponent(providerId ?? hashOf(email))
       const body = { name, ...(code !== undefined && { properties: { code } }) }
-      const reply = await call(
-        // A journey is that of those who join.
-        journey === undefined || kind === 'invited'
-          ? { to: 'send an event', method: 'POST', path: `${audience}/members/${member}/events`, body }
-          : {
-              to: 'start a journey',
-              method: 'POST',
-              path: `/3.0/customer-journeys/journeys/${journey}/steps/${step}/actions/trigger`,
-              body: { email_address: email },
-            },
-        attempt,
-      )
+      const reply = await post('send an event', `${audience}/members/${member}/events`, body, attempt)
       return reply.deliveredIf(reply.status === 204)
     },
 
@@ -210,8 +126,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       return reply.status === 404 ? ((await checkAudience(attempt)) ?? { is: 'absent' }) : reply.failure
     },
 
-    check: async attempt =>
-      (await checkAudience(attempt)) ?? (interestIds === undefined ? null : checkInterests(interestIds, attempt)),
+    check: checkAudience,
   }
 }
 

@@ -10,19 +10,13 @@ import { check, create, createAgain, never, remove, start, vendorTable } from '.
 
 const KEY = '0123456789abcdef0123456789abcdef-us21'
 const AUDIENCE = 'a1b2c3d4e5'
-const [JOURNEY, STEP] = ['1234', '56']
-/** Interests by category. */
-const CATEGORIES: Readonly<Record<string, readonly string[]>> = { c1: ['i1', 'i2'], c2: ['i3'] }
-const INTERESTS = Object.values(CATEGORIES).flat()
 
 const mailchimpSettings = (url: string) => ({
   MAILCHIMP_API_KEY: KEY,
   MAILCHIMP_AUDIENCE_ID: AUDIENCE,
   MAILCHIMP_BASE_URL: url,
 })
-const mailchimpJourney = { MAILCHIMP_JOURNEY_ID: JOURNEY, MAILCHIMP_STEP_ID: STEP }
-/** Everything of the form that the settings can name. */
-const mailchimpForm = { MAILCHIMP_TAGS: 'Waitlist, Early access', MAILCHIMP_INTEREST_IDS: 'i1, i3' }
+const mailchimpTags = { MAILCHIMP_TAGS: 'Waitlist, Early access' }
 
 interface Member {
   readonly id: string
@@ -33,8 +27,6 @@ interface Member {
   readonly timestamp_signup: string
   readonly timestamp_opt: string
   readonly last_changed: string
-  readonly interests: Readonly<Record<string, boolean>>
-  readonly language: string
   readonly tags: readonly { readonly name: string }[]
 }
 
@@ -78,8 +70,6 @@ function mailchimpFake(): VendorFake {
       timestamp_signup: '',
       timestamp_opt: now,
       last_changed: now,
-      interests: Object.fromEntries(INTERESTS.map(id => [id, false])),
-      language: '',
       tags: [],
       ...more,
     }
@@ -87,43 +77,25 @@ function mailchimpFake(): VendorFake {
     return member
   }
 
-  /** A vendor's refusal, if one of the interests does not exist. */
-  function unknownInterest(interests: object): Said | undefined {
-    const unknown = Object.keys(interests).find(id => !INTERESTS.includes(id))
-    return unknown === undefined ? undefined : invalid(`Invalid interest ID: '${unknown}'.`)
-  }
-
   function create(body: Received['json']): Said {
-    const { email_address: email, status, timestamp_signup = '', tags = [], interests = {}, ...more } = body
+    const { email_address: email, status, timestamp_signup = '', tags = [], ...more } = body
     if (email.startsWith('refused')) {
       return invalid(`${email} looks fake or invalid, please enter a real email address.`)
     }
     if (timestamp_signup !== '' && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/.test(timestamp_signup)) {
       return invalid('This value is not a valid datetime.')
     }
-    const refusal = unknownInterest(interests)
-    if (refusal !== undefined) return refusal
     if (contacts.has(email)) {
       const detail = `${email} is already a list member. Use PUT to insert or update list members.`
       return problem(400, 'Member Exists', detail)
     }
     const opted = status === 'pending' && { timestamp_opt: '' }
     const named = (tags as string[]).map(name => ({ name }))
-    const member = add(email, { ...more, status, timestamp_signup, ...opted, tags: named })
-    return { status: 200, body: change(member, { interests }) }
+    return { status: 200, body: add(email, { ...more, status, timestamp_signup, ...opted, tags: named }) }
   }
 
-  function change(member: Member, { interests, ...more }: Partial<Member>): Member {
-    const merged = { ...member.interests, ...interests }
-    const changed = { ...member, ...more, interests: merged, last_changed: timeOf(new Date()) }
-    contacts.set(member.email_address, changed)
-    return changed
-  }
-
-  /** The owner requires merge fields that a waitlist does not know. */
-  function update(member: Member, { json, query }: Received): Said {
-    if (query.skip_merge_validation !== 'true') return invalid('Your merge fields were invalid.')
-    return unknownInterest(json.interests ?? {}) ?? { status: 200, body: change(member, json) }
+  function change(member: Member, more: Partial<Member>): void {
+    contacts.set(member.email_address, { ...member, ...more, last_changed: timeOf(new Date()) })
   }
 
   /** A tag starts what the owner has for it, unless it is only synchronised. */
@@ -139,10 +111,6 @@ function mailchimpFake(): VendorFake {
     startFor(member.email_address)
     return { status: 204 }
   }
-
-  /** Ten at a time, unless more are asked for. */
-  const list = (name: string, ids: readonly string[] | undefined, { count = '10' }: Received['query']): Said =>
-    ids === undefined ? notFound : { status: 200, body: { [name]: ids.slice(0, Number(count)).map(id => ({ id })) } }
 
   /** What is done with the member that the path names. */
   const of = (does: (member: Member, asked: Routed) => Said) => (asked: Routed) => {
@@ -166,7 +134,6 @@ function mailchimpFake(): VendorFake {
         'GET /3.0/lists/{list}': () => ({ status: 200, body: { id: AUDIENCE } }),
         [`POST ${members}`]: ({ json }) => create(json),
         [`GET ${one}`]: of(body => ({ status: 200, body })),
-        [`PATCH ${one}`]: of(update),
         [`POST ${one}/tags`]: of(tag),
         [`POST ${one}/events`]: of((member, { json: { name } }) =>
           /^.{2,30}$/.test(name) ? start(member) : invalid('Name must be 2-30 characters.'),
@@ -174,11 +141,6 @@ function mailchimpFake(): VendorFake {
         [`POST ${one}/actions/delete-permanent`]: of(({ email_address: email }) => ({
           status: contacts.delete(email) ? 204 : 404,
         })),
-        'GET /3.0/lists/{list}/interest-categories': ({ query }) => list('categories', Object.keys(CATEGORIES), query),
-        'GET /3.0/lists/{list}/interest-categories/{category}/interests': ({ at, query }) =>
-          list('interests', CATEGORIES[at.category!], query),
-        'POST /3.0/customer-journeys/journeys/{journey}/steps/{step}/actions/trigger': ({ at, json }) =>
-          at.journey === JOURNEY && at.step === STEP ? start(contacts.get(json.email_address)) : notFound,
       },
     }),
     had(email) {
@@ -186,9 +148,8 @@ function mailchimpFake(): VendorFake {
       add(email, { status: 'unsubscribed', merge_fields: { FNAME: 'Old' }, timestamp_opt: at, last_changed: at })
     },
     joined(email) {
-      const { tags = [], interests = {} } = contacts.get(email) ?? {}
-      const hasTags = ['Waitlist', 'Early access'].every(each => tags.some(({ name }) => name === each))
-      return hasTags && ['i1', 'i3'].every(id => interests[id])
+      const { tags = [] } = contacts.get(email) ?? {}
+      return ['Waitlist', 'Early access'].every(each => tags.some(({ name }) => name === each))
     },
   }
 }
@@ -200,7 +161,7 @@ const mailchimp = {
   wrongSetting: { MAILCHIMP_AUDIENCE_ID: 'another' },
   fake: mailchimpFake,
   refused: 'refused@example.com',
-  joining: { settings: mailchimpForm, members: ['tags', 'interests', 'last_changed'] },
+  joining: { settings: mailchimpTags, members: ['tags', 'last_changed'] },
   start: { path: /\/members\/[0-9a-f]{32}\/events$/, done: { status: 204 } },
 } as const
 providerContract(mailchimp)
@@ -231,14 +192,10 @@ interface Official {
     | 'addListMember'
     | 'getListMember'
     | 'createListMemberEvent'
-    | 'updateListMember'
     | 'updateListMemberTags'
-    | 'deleteListMemberPermanent'
-    | 'getListInterestCategories'
-    | 'listInterestCategoryInterests',
+    | 'deleteListMemberPermanent',
     (id: string, ...more: readonly unknown[]) => Promise<unknown>
   >
-  readonly customerJourneys: { trigger(journey: number, step: number, body: object): Promise<unknown> }
 }
 
 async function official(url: string): Promise<Official> {
@@ -276,23 +233,19 @@ sameRequests('with the least', {
   headers: ['authorization'],
 })
 
-sameRequests('with double opt-in and a journey', {
-  set: { ...mailchimpJourney, MAILCHIMP_DOUBLE_OPT_IN: 'true' },
-  ours: [
-    [create(bob), 'created'],
-    [start(bob), { is: 'delivered' }],
-  ],
+sameRequests('with double opt-in', {
+  set: { MAILCHIMP_DOUBLE_OPT_IN: 'true' },
+  ours: [[create(bob), 'created']],
   async theirs(url) {
-    const { lists, customerJourneys } = await official(url)
+    const { lists } = await official(url)
     const name = { merge_fields: { FNAME: 'Bob' } }
     await lists.addListMember(audience, { ...member, ...name, email_address: bob.email, status: 'pending' }, options)
-    await customerJourneys.trigger(1234, 56, { email_address: bob.email })
   },
   headers: ['authorization'],
 })
 
-sameRequests('what the form adds to a new member and to a known one', {
-  set: { ...mailchimpForm, ...join, MAILCHIMP_LANGUAGE: 'pt_PT' },
+sameRequests('the tags of a new member and of a known one', {
+  set: { ...mailchimpTags, ...join },
   ours: [
     [check, null],
     [create(ada), 'created'],
@@ -300,16 +253,11 @@ sameRequests('what the form adds to a new member and to a known one', {
   ],
   async theirs(url) {
     const { lists } = await official(url)
-    const added = { tags: ['Waitlist', 'Early access'], interests: { i1: true, i3: true }, language: 'pt_PT' }
+    const added = { tags: ['Waitlist', 'Early access'] }
     const tags = added.tags.map(name => ({ name, status: 'active' }))
-    const ofInterests = { fields: ['interests.id'], count: 100 }
     await lists.getList(audience, { fields: ['id'] })
-    await lists.getListInterestCategories(audience, { fields: ['categories.id'], count: 100 })
-    await lists.listInterestCategoryInterests(audience, 'c1', ofInterests)
-    await lists.listInterestCategoryInterests(audience, 'c2', ofInterests)
     await lists.addListMember(audience, { ...member, ...added }, options)
     await lists.addListMember(audience, { ...member, ...added }, options).catch(() => {})
-    await lists.updateListMember(audience, HASH, { interests: added.interests }, options)
     await lists.updateListMemberTags(audience, HASH, { tags, is_syncing: true })
   },
   headers: ['authorization'],
@@ -318,13 +266,6 @@ sameRequests('what the form adds to a new member and to a known one', {
 const exists = problem(400, 'Member Exists', 'ada is a member.')
 
 rows({
-  'the check names the interests that the audience does not have': {
-    set: { MAILCHIMP_INTEREST_IDS: 'i2,gone' },
-    calls: [
-      [check, /^check the interests: the audience has no gone$/],
-      [create(ada), 'misconfigured'],
-    ],
-  },
   'the check tells of an audience that is not there': {
     set: { MAILCHIMP_AUDIENCE_ID: 'another' },
     calls: [[check, 'misconfigured']],
@@ -333,15 +274,13 @@ rows({
 
 // It was deleted for good, or may only come back by itself.
 for (const said of [problem(404, 'Resource Not Found'), problem(400, 'Member In Compliance State')]) {
-  for (const name of ['MAILCHIMP_TAGS', 'MAILCHIMP_INTEREST_IDS'] as const) {
-    rows({
-      [`a known member stays known if ${name} cannot be added: ${JSON.stringify(said.body)}`]: {
-        set: { [name]: mailchimpForm[name], ...join },
-        says: ({ path }) => (path.endsWith('/members') ? exists : said),
-        calls: [[create(ada), 'existing']],
-      },
-    })
-  }
+  rows({
+    [`a known member stays known if tags cannot be added: ${JSON.stringify(said.body)}`]: {
+      set: { ...mailchimpTags, ...join },
+      says: ({ path }) => (path.endsWith('/members') ? exists : said),
+      calls: [[create(ada), 'existing']],
+    },
+  })
 }
 
 for (const [given, outcome] of [
@@ -402,7 +341,6 @@ answers('a creation', create(ada), [
   [invalid(SEE_ERRORS, []), 'misconfigured'],
   [invalid(SEE_ERRORS, [elsewhere]), 'misconfigured'],
   [invalid('No sender with a valid email address is verified.'), 'misconfigured'],
-  [invalid("Invalid interest ID: 'c06bb4b529'."), 'misconfigured'],
   [invalid('Your merge fields were invalid.'), 'misconfigured'],
   [problem(400, 'JSONParseError'), 'misconfigured'],
   [problem(403, 'User Does Not Have Access'), 'misconfigured'],
@@ -444,7 +382,5 @@ test('the key names the data centre, and the base address can be another', () =>
 
 contradictions([
   [{ MAILCHIMP_BASE_URL: '', MAILCHIMP_API_KEY: 'key' }, /^MAILCHIMP_API_KEY must end with its data centre/],
-  [{ MAILCHIMP_JOURNEY_ID: '1' }, /^MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID/],
-  [{ MAILCHIMP_STEP_ID: '1' }, /^MAILCHIMP_JOURNEY_ID and MAILCHIMP_STEP_ID/],
   [{ MAILCHIMP_BASE_URL: '' }, null],
 ])

@@ -16,7 +16,6 @@ function allowed(name: string): string {
   const texts = [
     '7',
     'true',
-    'de',
     'on',
     'signup',
     'plan=yes',
