@@ -1,8 +1,8 @@
-import { assignment, line, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
+import { numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { memberAt, type Refused, textAt } from '../outbound/reply.ts'
+import { memberAt, type Refused } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
-import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
+import { base, type Connect, type Fields, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, forAll, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 
 const settings = {
@@ -16,26 +16,6 @@ const settings = {
     'Static lists (segments) to add the contact to.',
     'HubSpot: CRM, Segments, Details of the segment; the ILS id.',
   ),
-  HUBSPOT_PROPERTY: optional(
-    assignment,
-    'Property to set on a new contact, as name=value; a workflow can enrol on it.',
-    'HubSpot: Settings, Properties; use the internal name.',
-  ),
-  HUBSPOT_LIFECYCLE_STAGE: optional(
-    word,
-    'Lifecycle stage of a new contact, such as subscriber or lead.',
-    'HubSpot: Settings, Objects, Contacts, Lifecycle stage; the internal id.',
-  ),
-  HUBSPOT_LEGAL_BASIS: optional(
-    line(200),
-    "Legal basis for processing a new contact's data, such as Freely given consent from contact.",
-    "HubSpot: Settings, Properties, Legal basis for processing contact's data; the internal name of the option.",
-  ),
-  HUBSPOT_EVENT: optional(
-    word,
-    'Custom event to send (pe…_name); needs an Enterprise plan and the scope analytics.behavioral_events.send.',
-    'HubSpot: Data Management, Custom events.',
-  ),
   HUBSPOT_BASE_URL: base('https://api.hubapi.com'),
 }
 type Settings = ValuesOf<typeof settings>
@@ -48,28 +28,19 @@ export const hubspot: Vendor<typeof settings> = {
     newness: 'atomic',
     scope: 'account',
     recognisesOwn: true,
-    repeatable: 365 * DAY,
+    repeatable: null,
     namesEvents: false,
     removal: 'later',
   },
   joins: ['HUBSPOT_LIST_IDS'],
-  contradiction({ HUBSPOT_PROPERTY: property, HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis }) {
-    const name = property?.name ?? ''
-    if (['email', 'firstname', 'lastname'].includes(name)) {
-      return `HUBSPOT_PROPERTY must be a property of your own: ${name} is what the visitor typed`
-    }
-    const isTwice = (name === 'lifecyclestage' && stage) || (name === 'hs_legal_basis' && basis)
-    return isTwice ? `HUBSPOT_PROPERTY must not be ${name}, which has a setting of its own` : null
-  },
+  takesFields: true,
   client,
 }
 
 /** Every path names the API version that it was written for. */
 const VERSION = '2026-09'
 const CONTACTS = `/crm/objects/${VERSION}/contacts`
-const PROPERTIES = `/crm/properties/${VERSION}/contacts`
 const LISTS = `/crm/lists/${VERSION}`
-const EVENTS = `/events/custom/${VERSION}/send`
 /** What to do about an address that the contact of another one has, too. */
 const SECONDARY =
   'look for the address in HubSpot, under Contacts: it is a secondary one of a contact with another address'
@@ -77,22 +48,15 @@ const SECONDARY =
 const CONTACT = '0-1'
 
 /**
- * https://developers.hubspot.com/docs/api-reference: contacts, properties, lists and custom events. A 409 means a known
- * address; its message contains the id. Properties are set on creation, so that a workflow can enrol on them; the event
- * has a UUID.
+ * https://developers.hubspot.com/docs/api-reference: contacts and lists. A 409 means a known address; its message contains
+ * the id. Fields are set on creation, so that a workflow can enrol on them.
  */
-function client(settings: Settings, connect: Connect): VendorClient {
-  const { HUBSPOT_PROPERTY: property, HUBSPOT_EVENT: eventName, HUBSPOT_LIST_IDS: lists = [] } = settings
-  const { HUBSPOT_LIFECYCLE_STAGE: stage, HUBSPOT_LEGAL_BASIS: basis } = settings
+function client(settings: Settings, connect: Connect, fields: Fields): VendorClient {
+  const { HUBSPOT_LIST_IDS: lists = [] } = settings
   const { call, get, post } = connect({
     base: settings.HUBSPOT_BASE_URL,
     headers: { authorization: `Bearer ${settings.HUBSPOT_TOKEN}` },
   })
-  const own: Readonly<Record<string, string>> = {
-    ...(property && { [property.name]: property.value }),
-    ...(stage && { lifecyclestage: stage }),
-    ...(basis && { hs_legal_basis: basis }),
-  }
 
   function find(email: string, id: string | undefined, attempt: Attempt): Promise<Answer> {
     const query = { properties: 'createdate', ...(id === undefined && { idProperty: 'email' }) }
@@ -116,7 +80,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
       const { first, last } = splitName(name)
       const create = (properties: Readonly<Record<string, string | undefined>>) =>
         post('create a contact', CONTACTS, { properties }, attempt)
-      const properties = { ...own, email, firstname: first, lastname: last }
+      const properties = { ...fields, email, firstname: first, lastname: last }
       let reply = await create(properties)
       // What one visitor typed as a name must not count as a wrong setting.
       const refused = refusedNames(reply)
@@ -146,16 +110,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
           },
     joinsLast: true,
 
-    automation:
-      eventName === undefined
-        ? null
-        : async ({ at, contact: { id, email, providerId } }, attempt) => {
-            const whom = providerId === undefined ? { email } : { objectId: providerId }
-            const body = { eventName, ...whom, occurredAt: at.toISOString(), properties: {}, uuid: id }
-            const reply = await post('send an event', EVENTS, body, attempt)
-            // 409: there is already an event with this UUID.
-            return reply.deliveredIf(reply.status === 204 || reply.status === 409)
-          },
+    automation: null,
 
     async remove(email, attempt) {
       const query = { properties: 'email', idProperty: 'email' }
@@ -176,13 +131,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     async check(attempt) {
       const reply = await get('check the token', CONTACTS, attempt, { limit: '1', properties: 'createdate' })
       if (reply.list('results') === undefined) return reply.failure
-      for (const [name, value] of Object.entries(own)) {
-        const reply = await get(`check the property ${name}`, `${PROPERTIES}/${name}`, attempt)
-        if (reply.status !== 200) return reply.failure
-        if (!isAllowed(value, reply.at('options'))) {
-          return misconfigured(`check the property ${name}: the value to set is none of its options`)
-        }
-      }
       for (const list of lists) {
         const reply = await get(`check the list ${list}`, `${LISTS}/${list}`, attempt)
         if (reply.status !== 200) return reply.failure
@@ -194,12 +142,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       return null
     },
   }
-}
-
-/** Properties with options take these alone, several joined by semicolons. */
-function isAllowed(value: string, options: unknown): boolean {
-  if (!Array.isArray(options) || options.length === 0) return true
-  return value.split(';').every(each => options.some(option => textAt(option, 'value') === each))
 }
 
 interface InvalidProperty {

@@ -1,20 +1,10 @@
-import {
-  assignments,
-  number,
-  numbers,
-  optional,
-  required,
-  type ValuesOf,
-  withDefault,
-  word,
-  yesOrNo,
-} from '../config/kinds.ts'
+import { number, numbers, optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, memberAt, textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
-import { type Connect, site, type Vendor, type VendorClient } from './vendor.ts'
+import { type Connect, type Fields, site, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, misconfigured } from './vendor-client.ts'
 
 const settings = {
@@ -41,11 +31,6 @@ const settings = {
     'Whether subscriptions count as confirmed, so that lists with double opt-in ask nobody.',
     'Your choice; with true you vouch for the consent.',
   ),
-  LISTMONK_ATTRIBUTES: optional(
-    assignments,
-    'Attributes of a new subscriber, as name=value, separated by commas.',
-    'Your choice; templates and queries may use them.',
-  ),
 }
 type Settings = ValuesOf<typeof settings>
 
@@ -62,10 +47,7 @@ export const listmonk: Vendor<typeof settings> = {
     removal: 'at once',
   },
   joins: ['LISTMONK_LIST_IDS'],
-  contradiction: ({ LISTMONK_ATTRIBUTES: attributes = {} }) =>
-    Object.hasOwn(attributes, 'waitlist')
-      ? 'LISTMONK_ATTRIBUTES must not set waitlist: by this attribute Waitlist knows its own subscribers'
-      : null,
+  takesFields: true,
   client,
 }
 
@@ -100,7 +82,7 @@ interface Subscriber {
 type Unfound = { readonly is: 'unseen' } | { readonly is: 'unsure' }
 
 /** https://listmonk.app/docs/apis/apis and the source, https://github.com/knadh/listmonk. Its messages are localised. */
-function client(settings: Settings, connect: Connect): VendorClient {
+function client(settings: Settings, connect: Connect, fields: Fields): VendorClient {
   const { LISTMONK_LIST_IDS: lists, LISTMONK_TEMPLATE_ID: template, LISTMONK_PRECONFIRM: preconfirm } = settings
   const { call, get, post } = connect({
     base: `${settings.LISTMONK_BASE_URL}/api`,
@@ -250,7 +232,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
   return {
     async createContact(contact, doubt, attempt) {
       const { id, name, email } = contact
-      const attribs = { ...settings.LISTMONK_ATTRIBUTES, ...contact.source, waitlist: id }
+      const attribs = { ...fields, ...contact.source, waitlist: id }
       const more = preconfirm ? { preconfirm_subscriptions: true } : {}
       const body = { email, name, status: 'enabled', lists, attribs, ...more }
       const reply = await post('create a subscriber', '/subscribers', body, attempt)

@@ -1,28 +1,22 @@
 import assert from 'node:assert/strict'
 import { Client } from '@hubspot/api-client'
-import { contactOf, eventOf, providerContract, type VendorFake } from '../contracts/provider.ts'
+import { contactOf, providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, vendorApi } from '../harness/vendor-api.ts'
-import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
+import { ada, check, create, createAgain, remove, vendorTable } from './table.ts'
 
 const TOKEN = 'hubspot-token-of-the-test'
-const EVENT = 'pe1234_joined'
-const BASIS = 'Freely given consent from contact'
 const LISTS = ['7', '8']
 /** One that HubSpot fills. */
 const ACTIVE_LIST = '9'
 
 const hubspotSettings = (url: string) => ({
   HUBSPOT_TOKEN: TOKEN,
-  HUBSPOT_PROPERTY: 'waitlist=early access',
-  HUBSPOT_EVENT: EVENT,
   HUBSPOT_BASE_URL: url,
 })
-/** What the settings add that are not set above. */
 const hubspotMore = {
   HUBSPOT_LIST_IDS: LISTS.join(),
-  HUBSPOT_LIFECYCLE_STAGE: 'subscriber',
-  HUBSPOT_LEGAL_BASIS: `${BASIS};Not applicable`,
+  PROVIDER_FIELDS: 'waitlist=early access,lifecyclestage=subscriber',
 }
 
 interface HubspotContact {
@@ -34,8 +28,8 @@ interface HubspotContact {
 }
 
 /*
- * Facts of HubSpot's OpenAPI documents, version 2026-09, of 2026-08-21: contacts, properties, lists and custom events, as far
- * as we send or read them. They name `associations` as required for a creation; the reference and the official client leave
+ * Facts of HubSpot's OpenAPI documents, version 2026-09, of 2026-08-21: contacts and lists, as far as we send or
+ * read them. They name `associations` as required for a creation; the reference and the official client leave
  * it out.
  */
 
@@ -53,19 +47,17 @@ const notValid = (...wrong: readonly { name: string; error: string }[]): Said =>
 }
 
 /**
- * As in HubSpot's reference of contacts, properties, lists and custom events (2026-09): properties must exist, an address
- * is unique, and of events of one type with one UUID within a year the first counts. Its account has a rule for names.
+ * As in HubSpot's reference of contacts and lists (2026-09): properties must exist, and an address is unique. Its account
+ * has a rule for names.
  */
 function hubspotFake(): VendorFake {
-  const { contacts, find, start, facts } = contactBook<HubspotContact>()
+  const { contacts, find, facts } = contactBook<HubspotContact>()
   /** With the values that they take; none: any. */
   const properties = new Map<string, readonly string[]>([
     ...['email', 'firstname', 'lastname', 'waitlist', 'createdate'].map(name => [name, []] as const),
     ['lifecyclestage', ['subscriber', 'lead', '12345']],
-    ['hs_legal_basis', [BASIS, 'Legitimate interest – prospect/lead', 'Not applicable']],
   ])
   const lists = new Map(LISTS.map(id => [id, new Set<string>()]))
-  const events = new Set<string>()
   let ids = 1_000
 
   function make(values: Record<string, unknown>, createdAt = new Date().toISOString()): HubspotContact {
@@ -95,11 +87,6 @@ function hubspotFake(): VendorFake {
   function takes(name: string, value: string): boolean {
     const options = properties.get(name) ?? []
     return options.length === 0 || value.split(';').every(each => options.includes(each))
-  }
-
-  function property(name: string): Said {
-    const options = properties.get(name)?.map(value => ({ label: `${value}.`, value, hidden: false }))
-    return options === undefined ? notFound : { status: 200, body: { name, options } }
   }
 
   function list(listId: string): Said {
@@ -135,19 +122,6 @@ function hubspotFake(): VendorFake {
     return { status: 204 }
   }
 
-  function send({ eventName, email, objectId, uuid, occurredAt }: Received['json']): Said {
-    if (eventName !== EVENT) return hubspotError(400, 'VALIDATION_ERROR', 'The event does not exist')
-    const isUuid = uuid === undefined || /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(uuid)
-    const isTime = occurredAt === undefined || !Number.isNaN(Date.parse(occurredAt))
-    const isOne = (email === undefined) !== (objectId === undefined)
-    if (!isUuid || !isTime || !isOne) return malformed
-    const contact = find(each => each.id === objectId || each.properties.email === email)
-    const key = uuid ?? `random-${++ids}`
-    if (!events.has(key)) start(String(contact?.properties.email ?? email))
-    events.add(key)
-    return { status: 204 }
-  }
-
   const listsOf = (email: string) => [...lists].filter(([, ids]) => ids.has(contacts.get(email)?.id ?? ''))
   return {
     ...facts,
@@ -164,10 +138,8 @@ function hubspotFake(): VendorFake {
         }),
         'POST /crm/objects/2026-09/contacts/gdpr-delete': ({ json }) => purge(json),
         'GET /crm/objects/2026-09/contacts/{id}': ({ at, query }) => get(at.id!, query),
-        'GET /crm/properties/2026-09/contacts/{name}': ({ at }) => property(at.name!),
         'GET /crm/lists/2026-09/{id}': ({ at }) => list(at.id!),
         'PUT /crm/lists/2026-09/{id}/memberships/add': ({ at, json }) => add(at.id!, json),
-        'POST /events/custom/2026-09/send': ({ json }) => send(json),
       },
     }),
     had: email => void make({ email, firstname: 'Old' }, '2020-01-01T00:00:00.000Z'),
@@ -180,7 +152,7 @@ const hubspot = {
   vendor: 'hubspot',
   settings: hubspotSettings,
   wrongKey: { HUBSPOT_TOKEN: 'another-token' },
-  wrongSetting: { HUBSPOT_PROPERTY: 'no_property=1' },
+  wrongSetting: { PROVIDER_FIELDS: 'no_property=1' },
   fake: hubspotFake,
   refused: 'refused@example.com',
   joining: {
@@ -192,20 +164,13 @@ const hubspot = {
       added: () => ({ status: 200, body: { recordsIdsAdded: ['1001'], recordIdsMissing: [] } }),
     },
   },
-  start: {
-    path: /^\/events\/custom\/2026-09\/send$/,
-    done: { status: 204 },
-    id: ({ json }: Received) => json.uuid,
-  },
+  start: null,
 } as const
 providerContract(hubspot)
 
 /** The client knows the paths of v3; the same calls have other paths in dated versions. */
 const dated = (path: string): string =>
-  path
-    .replace('/crm/v3/objects/', '/crm/objects/2026-09/')
-    .replace(/^\/crm\/v3\/(lists|properties)\//, '/crm/$1/2026-09/')
-    .replace('/events/v3/send', '/events/custom/2026-09/send')
+  path.replace('/crm/v3/objects/', '/crm/objects/2026-09/').replace('/crm/v3/lists/', '/crm/lists/2026-09/')
 const datedFake = () => {
   const fake = hubspotFake()
   const answer = ({ path, ...asked }: Received) =>
@@ -213,8 +178,7 @@ const datedFake = () => {
   return { ...fake, answer }
 }
 
-const { rows, answers, contradictions } = vendorTable(hubspot)
-const event = eventOf(ada)
+const { rows, answers } = vendorTable(hubspot)
 const r2d2 = contactOf('ada@example.com', { name: 'R2-D2 Droid' })
 const join = { HUBSPOT_LIST_IDS: '7, 8', PROVIDER_EXISTING: 'join' }
 const names = { firstname: 'Ada', lastname: 'King Lovelace' }
@@ -229,38 +193,25 @@ vendorTable({ ...hubspot, fake: datedFake }).sameRequests('with every setting', 
     [check, null],
     [create(), { is: 'created', providerId: '1001' }],
     [createAgain(), { is: 'existing', providerId: '1001', ours: true }],
-    [({ automation }) => automation!.deliver(event, never), 'delivered'],
-    [
-      ({ automation }) => automation!.deliver({ ...event, contact: { ...ada, providerId: '1001' } }, never),
-      'delivered',
-    ],
     [remove(), 'removed'],
     [remove(), 'absent'],
   ],
   async theirs(url) {
-    const { crm, events } = new Client({ accessToken: hubspotSettings('').HUBSPOT_TOKEN, basePath: url })
+    const { crm } = new Client({ accessToken: hubspotSettings('').HUBSPOT_TOKEN, basePath: url })
     const contacts = crm.contacts.basicApi
-    const own = {
-      waitlist: 'early access',
-      lifecyclestage: 'subscriber',
-      hs_legal_basis: 'Freely given consent from contact;Not applicable',
-    }
+    const own = { waitlist: 'early access', lifecyclestage: 'subscriber' }
     const properties = { ...own, email: ada.email, ...names }
-    const sent = { eventName: 'pe1234_joined', occurredAt: event.at, properties: {}, uuid: ada.id }
     const join = async () => {
       for (const list of ['7', '8']) await crm.lists.membershipsApi.add(list, ['1001'])
     }
     const find = () => contacts.getById(ada.email, ['email'], undefined, undefined, undefined, 'email')
     await contacts.getPage(1, undefined, ['createdate'])
-    for (const name of Object.keys(own)) await crm.properties.coreApi.getByName('contacts', name)
     for (const list of ['7', '8']) await crm.lists.listsApi.getById(list)
     await contacts.create({ properties })
     await join()
     await contacts.create({ properties }).catch(() => {})
     await contacts.getById('1001', ['createdate'])
     await join()
-    await events.send.basicApi.send({ ...sent, email: ada.email })
-    await events.send.basicApi.send({ ...sent, objectId: '1001' })
     await find()
     await contacts.purge({ objectId: '1001' })
     await find().catch(() => {})
@@ -274,19 +225,10 @@ vendorTable({ ...hubspot, fake: datedFake }).sameRequests('with every setting', 
 
 rows({
   'what is unset is in no request': {
-    set: { HUBSPOT_PROPERTY: '' },
     calls: [
       [check, null, `GET ${CONTACTS}?limit=1&properties=createdate`],
       [create(), 'created', [CREATE, { properties: { email: ada.email, ...names } }]],
     ],
-  },
-  'without an event there is no automation: a workflow starts by itself': {
-    set: { HUBSPOT_EVENT: '' },
-    calls: [[async ({ automation }) => automation, null]],
-  },
-  'an event that HubSpot does not know is refused': {
-    set: { HUBSPOT_EVENT: 'pe1234_other' },
-    calls: [[start(), 'refused']],
   },
   'a known address costs one call, which tells its id': {
     had: ada.email,
@@ -348,9 +290,6 @@ rows({
 })
 
 const missing: readonly (readonly [Record<string, string>, RegExp])[] = [
-  [{ HUBSPOT_PROPERTY: 'no_property=1' }, /property no_property: answered with 404/],
-  [{ HUBSPOT_LIFECYCLE_STAGE: 'fan' }, /property lifecyclestage: .* none of its options/],
-  [{ HUBSPOT_LEGAL_BASIS: 'Not applicable;Because' }, /property hs_legal_basis: .* none of its options/],
   [{ HUBSPOT_LIST_IDS: '7, 77' }, /list 77: answered with 404/],
   [{ HUBSPOT_LIST_IDS: '9' }, /list 9: it is no static list of contacts/],
 ]
@@ -403,19 +342,4 @@ answers('a creation', create(), [
   [hubspotError(400, 'VALIDATION_ERROR', ''), 'misconfigured'],
   // Not a known address.
   [hubspotError(409, 'OTHER', 'Something else'), 'misconfigured'],
-])
-// There is already an event with this UUID.
-answers('an event', start(), [[hubspotError(409, 'OTHER', 'Something else'), 'delivered']])
-
-contradictions([
-  ...['email', 'firstname', 'lastname'].map(
-    name => [{ HUBSPOT_PROPERTY: `${name}=x` }, new RegExp(`^HUBSPOT_PROPERTY .*${name}`)] as const,
-  ),
-  ...['lifecyclestage', 'hs_legal_basis'].map(
-    name =>
-      [
-        { ...hubspotMore, HUBSPOT_PROPERTY: `${name}=lead` },
-        new RegExp(`^HUBSPOT_PROPERTY must not be ${name}`),
-      ] as const,
-  ),
 ])

@@ -23,7 +23,7 @@ const listmonk = {
 } as const
 providerContract(listmonk)
 
-const { started, rows, answers, contradictions } = vendorTable(listmonk)
+const { started, rows, answers } = vendorTable(listmonk)
 const join = { PROVIDER_EXISTING: 'join' }
 const CREATE = 'POST /api/subscribers'
 const FIND = 'GET /api/subscribers?search=^ada@example\\.com$&per_page=1'
@@ -193,13 +193,6 @@ for (const [what, change, why] of checks) {
 }
 
 // Each comes twice, takes our mark, or is none.
-contradictions(
-  ['source', 'source=web,source=app', 'a=1,,b=2', 'waitlist=1'].map(text => [
-    { LISTMONK_ATTRIBUTES: text },
-    /^LISTMONK_ATTRIBUTES must /,
-  ]),
-)
-
 test('in doubt, one that the API user may not see is not ours', async t => {
   const { fake, provider } = await started(t)
   fake.lists.set(7, 'single')
@@ -305,7 +298,7 @@ test('a mail without its template waits until the template is there', async t =>
 })
 
 test('confirmed on behalf of its owner, nobody is asked; attributes go beside our mark', async t => {
-  const settings = { LISTMONK_PRECONFIRM: 'true', LISTMONK_ATTRIBUTES: 'source=landing page, plan=a=b' }
+  const settings = { LISTMONK_PRECONFIRM: 'true', PROVIDER_FIELDS: 'source=landing page, plan=a=b' }
   const { fake, server, provider } = await started(t, { ...settings, ...join })
   fake.lists.delete(2)
   await provider.createContact(ada, false, never)
