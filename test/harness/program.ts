@@ -31,8 +31,6 @@ export interface RunOptions {
   readonly through?: readonly string[]
   /** The program of another folder: a changed copy, or another release. */
   readonly entry?: string
-  /** One that brings its Node.js. */
-  readonly executable?: string
 }
 
 /** Runs the program as a user does, with nothing of this process's settings, and waits until it listens. */
@@ -69,10 +67,9 @@ export async function runProgram(
 export function spawnProgram(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string>,
-  { cwd, args = [], through = [], entry = ours, executable }: RunOptions,
+  { cwd, args = [], through = [], entry = ours }: RunOptions,
 ) {
-  const program = executable === undefined ? [process.execPath, ...heapFlags, entry] : [executable]
-  return spawned(test, [...through, ...program, ...args], { PORT: '0', ...env }, cwd)
+  return spawned(test, [...through, process.execPath, ...heapFlags, entry, ...args], { PORT: '0', ...env }, cwd)
 }
 
 /** Why nothing can be run on a terminal; the `script` of other systems takes other arguments. */
