@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import { describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { admissionControl } from '../../src/http/routes/signup.ts'
 import { unavailable } from '../../src/http/wire/refusals.ts'
 import { groupCommit, storeBounds } from '../../src/stores/group-commit.ts'
 import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
@@ -81,65 +80,6 @@ test('C-20: a signup that failed may be sent again, and is then new', async t =>
   assertUnavailable(await client.signUp(signup(1), { origin }))
   outage = false
   assert.equal((await client.signUp(signup(1))).json.alreadyExisted, false)
-})
-
-describe('the door', () => {
-  /** A door with a clock and a store that the test moves by hand. */
-  function door() {
-    const state = { now: 0, behind: false }
-    const admit = admissionControl(
-      () => state.behind,
-      () => state.now,
-    )
-    const admitted = (count: number) => Array.from({ length: count }, admit).filter(shed => shed === null).length
-    return { state, admit, admitted }
-  }
-  const endOfTurn = () => new Promise(resolve => setImmediate(resolve))
-
-  test('admits everybody while the store keeps up and turns are short', async () => {
-    const { state, admitted } = door()
-    for (let turn = 0; turn < 10; turn++, state.now += 250) {
-      assert.equal(admitted(1_000), 1_000)
-      await endOfTurn()
-    }
-  })
-
-  test('refuses while the store is behind, each at the end of its turn, and admits again when it is not', async () => {
-    const { state, admit } = door()
-    assert.equal(admit(), null)
-    state.behind = true
-    const shed = admit()
-    assert.notEqual(shed, null)
-    let isOver = false
-    const over = shed!.then(() => {
-      isOver = true
-    })
-    await Promise.resolve()
-    assert.equal(isOver, false)
-    await endOfTurn()
-    await over
-    assert.notEqual(admit(), null)
-    state.behind = false
-    assert.equal(admit(), null)
-  })
-
-  test('refuses the rest of a turn that has lasted for more than 250 ms, and admits in the next', async () => {
-    const { state, admitted } = door()
-    assert.equal(admitted(1_000), 1_000)
-    state.now += 250
-    assert.equal(admitted(1_000), 1_000)
-    state.now += 1
-    assert.equal(admitted(1_000), 0)
-    await endOfTurn()
-    assert.equal(admitted(1_000), 1_000)
-  })
-
-  test('refuses nobody because the process was suspended for an hour', () => {
-    const { state, admitted } = door()
-    assert.equal(admitted(1), 1)
-    state.now += 3_600_000
-    assert.equal(admitted(200), 200)
-  })
 })
 
 /** A server whose store is behind when the test says so. */

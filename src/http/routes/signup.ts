@@ -42,7 +42,6 @@ export function signupRoute(
   { quota, cookie, trackSources, disclosesMembership, confirm }: HttpSettings,
   { store, join, limiter, accepts, telemetry, clientOf, prove, corsFields, failed, languages }: SignupParts,
 ) {
-  const admit = admissionControl(store.isBehind)
   const policy = `"signup";q=${quota.limit};w=${quota.window}`
   const fields = { ...securityFields, 'cache-control': 'no-store', 'set-cookie': membershipCookie(cookie) }
   const answersIn = (language: Language) => {
@@ -78,11 +77,7 @@ export function signupRoute(
     }
     const no = (outcome: Outcome, refusal: Refusal) => end(outcome, refuse(refusal, language))
     try {
-      const shed = admit()
-      if (shed !== null) {
-        await shed
-        return no('overloaded', failed(overloaded, reqId))
-      }
+      if (store.isBehind()) return no('overloaded', failed(overloaded, reqId))
       const { admitted, remaining, seconds } = await limiter.take(clientOf(request))
       if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
@@ -143,51 +138,6 @@ function resultOf(joined: Accepted, message: string): SignupResult {
     contactId: joined.is === 'new' ? joined.contactId : undefined,
     alreadyExisted: joined.is === 'known' || joined.is === 'still held',
     automationTriggered: joined.is === 'new',
-  }
-}
-
-/**
- * Milliseconds that one turn of the event loop may go on admitting. Signups that come later in it have waited about as long
- * already, in the kernel, and the next turn waits behind this one.
- */
-const TURN = 250
-/** Signups that one turn admits however long it takes: a process that was suspended for a moment is not overloaded. */
-const MINIMUM = 256
-
-/**
- * Decides which signups are refused before anything is spent on them: while the store is behind, and at the end of a long
- * turn of the event loop, which is a queue as well.
- *
- * The function that it returns is called for each signup. Null: it may go on. Otherwise it is to be refused when the promise
- * resolves, at the end of the turn: a refusal at once would bring the next attempt into the same turn, and those who were
- * admitted are answered at its end.
- *
- * `clock` is monotonic, in milliseconds.
- */
-export function admissionControl(
-  isBehind: () => boolean,
-  clock: () => number = () => performance.now(),
-): () => Promise<void> | null {
-  let turn: Promise<void> | null = null
-  let began = 0
-  let admitted = 0
-  const beginTurn = () => {
-    began = clock()
-    admitted = 0
-    turn = new Promise(resolve =>
-      setImmediate(() => {
-        turn = null
-        resolve()
-      }),
-    )
-    return turn
-  }
-  return () => {
-    const end = turn ?? beginTurn()
-    const isTurnLong = admitted >= MINIMUM && clock() - began > TURN
-    if (isTurnLong || isBehind()) return end
-    admitted++
-    return null
   }
 }
 
