@@ -1,5 +1,4 @@
 import type { HandedOver, HandOver } from './delivery/handover.ts'
-import { tick } from './delivery/loop.ts'
 import type { Confirmations } from './ports/confirmations.ts'
 import type { Signups } from './ports/signups.ts'
 import type { HoldReason } from './rules/contact.ts'
@@ -76,7 +75,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
     if (inBackground !== null) {
-      if (admission.is === 'pending now') inBackground(tick().then(() => handOver.attempt(admission.delivery, signal)))
+      if (admission.is === 'pending now') inBackground(handOver.attempt(admission.delivery, signal))
       return { is: 'recorded' }
     }
     if (admission.is === 'pending now') return handOver.attempt(admission.delivery, signal)

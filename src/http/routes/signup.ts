@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Outcome } from '../../telemetry/telemetry.ts'
 import type { Joined } from '../../waitlist/join.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
@@ -31,6 +32,9 @@ interface SignupParts extends RouteParts, Pick<HttpParts, 'store' | 'join' | 'li
   failed(error: unknown, reqId: number): Refusal
   readonly languages: Languages
 }
+
+/** Milliseconds that every answer takes at least while membership is not disclosed. */
+const NEUTRAL = 25
 
 const overloaded = new StoreUnavailable('more signups arrive than can be stored in time')
 
@@ -96,7 +100,7 @@ export function signupRoute(
         signup = proven.signup
       }
 
-      const joined = disclosesMembership ? await join(signup) : await withQuantisedLatency(() => join(signup))
+      const [joined] = await Promise.all([join(signup), disclosesMembership ? null : wait(NEUTRAL)])
       if (joined.is === 'spent') return no('unsolved', challengeSpent)
       if (joined.is === 'recorded') return end('kept', anybody)
       if (joined.is === 'kept') {
@@ -139,31 +143,4 @@ function resultOf(joined: Accepted, message: string): SignupResult {
     alreadyExisted: joined.is === 'known' || joined.is === 'still held',
     automationTriggered: joined.is === 'new',
   }
-}
-
-/** Milliseconds. Longer than a commit takes on most disks. */
-const STEP = 25
-
-/**
- * Does something and settles as it does, but only at whole multiples of `STEP` after the call. So the time that it took
- * cannot be told from outside, unless it took longer than a step. The timer is started first: how long the work takes has
- * no part in when it fires.
- */
-function withQuantisedLatency<Result>(work: () => Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    let settle: (() => void) | undefined
-    const timer = setInterval(() => {
-      if (settle === undefined) return
-      clearInterval(timer)
-      settle()
-    }, STEP)
-    work().then(
-      result => {
-        settle = () => resolve(result)
-      },
-      error => {
-        settle = () => reject(error)
-      },
-    )
-  })
 }

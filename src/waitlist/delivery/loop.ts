@@ -21,7 +21,7 @@ export interface Work<Item> {
 
 export interface Loop {
   start(): void
-  /** There may be work: it is polled for at the next tick. */
+  /** There may be work: it is polled for soon. */
   wake(): void
   /** Polls once, without the loop. Resolves with the number of items when they are done. */
   once(): Promise<number>
@@ -31,18 +31,10 @@ export interface Loop {
 
 /** Milliseconds between two reports of a failure. */
 const QUIET = 60_000
-/** Milliseconds between two ticks. */
-const TICK = 100
+/** Milliseconds between a wake and the poll, so that one poll finds what many signups leave. */
+const SOON = 100
 
-const untilTick = () => Math.ceil(TICK - (performance.now() % TICK))
-
-/**
- * Resolves at the next tick. What follows a signup begins then and not with it, so that nobody who watches the load during
- * a signup learns whether anything follows.
- */
-export const tick = () => new Promise<void>(resolve => setTimeout(resolve, untilTick()))
-
-/** Works while there is more to do than may be under way; then polls at the tick after it was woken, or after a rest. */
+/** Works while there is more to do than may be under way; then polls soon after it was woken, or after a rest. */
 export function loop<Item>(work: Work<Item>): Loop {
   const underWay = new Map<Promise<void>, AbortController>()
   let stopped = false
@@ -59,7 +51,7 @@ export function loop<Item>(work: Work<Item>): Loop {
   function wake(): void {
     if (woken) return
     woken = true
-    if (rested !== undefined) restFor(untilTick())
+    if (rested !== undefined) restFor(SOON)
   }
 
   function restFor(milliseconds: number): void {
@@ -96,7 +88,7 @@ export function loop<Item>(work: Work<Item>): Loop {
     if (stopped || (full && freed)) return
     await new Promise<void>(resolve => {
       rested = resolve
-      restFor(woken ? untilTick() : work.rest)
+      restFor(woken ? SOON : work.rest)
     })
     rested = undefined
     clearTimeout(timer)
