@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts'
-import type { DomainFiles, DomainList } from '../domains/list.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
@@ -59,7 +58,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
       ...(challenge === null
         ? []
         : [resultOf(`challenge ${challenge.name}`, 'the settings are good', challenge.check)]),
-      ...(config.domains === null ? [] : [domainsIn(config.domains)]),
+      ...(config.blockedDomainsFile === null ? [] : [domainsIn(config.blockedDomainsFile)]),
       ...(config.messagesFile === null ? [] : [messagesIn(config.messagesFile)]),
       provider
         ? resultOf(`provider ${provider.name}`, 'the key and the settings are accepted', provider.check)
@@ -231,25 +230,16 @@ async function reached(baseUrl: string): Promise<CheckResult> {
   }
 }
 
-/** Lists that block nothing, or everybody, are worth a note. */
-async function domainsIn({ blocked, allowed }: DomainFiles): Promise<CheckResult> {
+async function domainsIn(path: string): Promise<CheckResult> {
   const what = 'email domains'
   try {
-    const { firstDomains, warningFor } = await import('../domains/files.ts')
-    const isBlocked = await firstDomains('BLOCKED_DOMAINS_FILE', blocked)
-    const isAllowed = allowed === null ? null : await firstDomains('ALLOWED_DOMAINS_FILE', allowed)
-    const warning = warningFor(isBlocked, isAllowed)
-    if (warning !== null) return { what, is: 'note', why: warning }
-    const counts = [`${counted(isBlocked)} blocked`, ...(isAllowed === null ? [] : [`${counted(isAllowed)} allowed`])]
-    return { what, is: 'ok', why: counts.join(', ') }
+    const { readDomains } = await import('../domains/domains.ts')
+    const all = [...readDomains(path).values()]
+    const blocked = all.filter(isBlocked => isBlocked).length
+    return { what, is: 'ok', why: `${number(blocked)} blocked, ${number(all.length - blocked)} excepted` }
   } catch (error) {
     return wrong(what, error)
   }
-}
-
-function counted({ size, hasEvery }: DomainList): string {
-  if (hasEvery) return 'every domain is'
-  return size === 1 ? '1 domain is' : `${number(size)} domains are`
 }
 
 /** What a language lacks is told in English, which is worth a note. */

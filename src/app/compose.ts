@@ -3,7 +3,6 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
-import type { Domains } from '../domains/files.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
@@ -35,7 +34,8 @@ export interface Service {
   readonly destinations: readonly string[]
   /** Resolves if the store can no longer be trusted: the process must then end at once. */
   readonly failure: Promise<Error>
-  reloadCertificate(): void
+  /** Reads the certificate and the list of email domains again. */
+  reload(): void
   /** Answers and stores what was accepted, then releases everything. Takes at most 8.5 s. */
   stop(): Promise<void>
 }
@@ -66,10 +66,9 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const store = opened.value
   let limiter: Limiter | undefined
   let challenge: Challenge | null = null
-  let domains: Domains | null = null
   let admin: AdminServer | null = null
   const close = async () => {
-    await Promise.all([limiter, challenge, domains, destinations].map(each => each?.close()))
+    await Promise.all([limiter, challenge, destinations].map(each => each?.close()))
     await store.close()
     // Last, so that a stop can be watched.
     admin?.close()
@@ -123,7 +122,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     limiter = await openLimiter(config, log, telemetry)
     challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
-    domains = config.domains && (await (await import('../domains/files.ts')).openDomains(config.domains, log))
+    const { blockedDomainsFile: blocked } = config
+    const domains = blocked === null ? null : (await import('../domains/domains.ts')).openDomains(blocked, log)
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('../admin/server.ts')
@@ -175,7 +175,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       adminOrigin: admin?.origin ?? null,
       destinations: provider === null ? names : [provider.name, ...names],
       failure: store.failure,
-      reloadCertificate: server.reloadCertificate,
+      reload() {
+        server.reloadCertificate()
+        domains?.reload()
+      },
       async stop() {
         isDraining = true
         watching?.stop()

@@ -19,10 +19,10 @@ const WELCOMED = 1_000
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
 export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
-  const hasTls = config.tls !== null
-  // Nothing was accepted yet. The certificate is about to be read.
+  const reloads = config.tls !== null || config.blockedDomainsFile !== null
+  // Nothing was accepted yet. What is reloaded is about to be read.
   listenTo(STOPPING, () => process.exit(0))
-  listenTo(['SIGHUP'], () => hasTls || process.exit(0))
+  listenTo(['SIGHUP'], () => reloads || process.exit(0))
   const log = await openLog(config.logLevel, config.logFormat)
   endOnBugs(log)
 
@@ -33,8 +33,8 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   })
   const stop = stopping(log, service.stop)
   listenTo(STOPPING, stop)
-  // Without a certificate to read again it means that the terminal was closed.
-  listenTo(['SIGHUP'], hasTls ? service.reloadCertificate : stop)
+  // With nothing to read again it means that the terminal was closed.
+  listenTo(['SIGHUP'], reloads ? service.reload : stop)
 
   const { write, settled } = linesTo(2)
   write(welcome(service, config, file))

@@ -1,6 +1,5 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
 import { heloNameOf, type Mailbox, type MailSettings } from '../destinations/mail-settings.ts'
-import type { DomainFiles } from '../domains/list.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
@@ -27,8 +26,8 @@ export interface Config extends HttpSettings {
   readonly providerTimeout: number
   /** Null: a signup is taken without a proof. */
   readonly challenge: ChallengeChoice | null
-  /** Files with email domains; null: every domain is accepted. */
-  readonly domains: DomainFiles | null
+  /** The file with email domains that are not accepted; null: there is none. */
+  readonly blockedDomainsFile: string | null
   /** What becomes of contacts that the provider had before. */
   readonly providerExisting: ValuesOf<typeof settings>['PROVIDER_EXISTING']
   readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
@@ -145,7 +144,7 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     provider,
     providerTimeout: values.PROVIDER_TIMEOUT,
     challenge,
-    domains: domainsOf(values),
+    blockedDomainsFile: values.BLOCKED_DOMAINS_FILE ?? null,
     providerExisting: values.PROVIDER_EXISTING,
     webhook,
     mail,
@@ -212,11 +211,6 @@ function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): Hold
   const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
   if (above === null && !suspicious && !asksForProof) return null
   return { above, suspicious, window: values.HOLD_WINDOW }
-}
-
-function domainsOf(values: ValuesOf<typeof settings>): Config['domains'] {
-  const { BLOCKED_DOMAINS_FILE: blocked = null, ALLOWED_DOMAINS_FILE: allowed = null } = values
-  return blocked === null ? null : { blocked, allowed }
 }
 
 const mailSettings = (
@@ -404,7 +398,7 @@ function heldIn(holds: Config['holds']): Record<string, unknown> {
 
 /** The configuration in force, for the log line at the start. Contains no secrets. */
 export function inForce(config: Config): Record<string, unknown> {
-  const { redis, quota, challenge, domains, webhook, mail } = config
+  const { redis, quota, challenge, blockedDomainsFile, webhook, mail } = config
   return {
     store: storeName(config.store),
     limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${quota.limit} attempts in ${quota.window} s`,
@@ -413,7 +407,7 @@ export function inForce(config: Config): Record<string, unknown> {
     provider: config.provider?.name ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),
     ...heldIn(config.holds),
-    ...(domains !== null && { blockedDomains: domains.blocked }),
+    ...(blockedDomainsFile !== null && { blockedDomains: blockedDomainsFile }),
     ...(!config.disclosesMembership && { disclosesMembership: false }),
     ...(config.messagesFile !== null && { messages: config.messagesFile }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,

@@ -186,12 +186,7 @@ export const settings = {
     ...yesOrNo,
   },
   BLOCKED_DOMAINS_FILE: {
-    meaning: 'File with email domains that are not accepted, one a line. Reloaded when it changes.',
-    ...file,
-  },
-  ALLOWED_DOMAINS_FILE: {
-    meaning: 'File with email domains that are accepted although the other file has them.',
-    needs: 'BLOCKED_DOMAINS_FILE',
+    meaning: 'File with email domains that are not accepted, one a line. Reloaded on SIGHUP.',
     ...file,
   },
   DISCLOSE_MEMBERSHIP: {

@@ -135,7 +135,7 @@ describe('the configuration', () => {
       providerExisting: 'leave',
       challenge: null,
       holds: null,
-      domains: null,
+      blockedDomainsFile: null,
       webhook: null,
       channels: { slack: undefined, discord: undefined, 'owner-mail': undefined },
       ownerMailInterval: 3_600_000,
@@ -227,7 +227,7 @@ describe('the configuration', () => {
     const anything = [
       ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
       ...['INVITE_TEXT_FILE', 'INVITE_HTML_FILE', 'CONFIRM_TEXT_FILE', 'CONFIRM_HTML_FILE'],
-      ...['BLOCKED_DOMAINS_FILE', 'ALLOWED_DOMAINS_FILE', 'MESSAGES_FILE'],
+      ...['BLOCKED_DOMAINS_FILE', 'MESSAGES_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
   })

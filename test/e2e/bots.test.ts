@@ -41,7 +41,7 @@ const kinds = {
 type Kind = keyof typeof kinds
 
 /** What an operator has in the file: half of the domains as they are, half of them by what is above. */
-const THROWAWAY = ['*.trash.example', ...Array.from({ length: 25 }, (_, i) => `junk${i}.example`)]
+const THROWAWAY = ['trash.example', ...Array.from({ length: 25 }, (_, i) => `junk${i}.example`)]
 const throwaway = (i: number) => (i % 50 < 25 ? `junk${i % 50}.example` : `mx${i % 50}.trash.example`)
 
 const SEED = 14

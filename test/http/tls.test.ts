@@ -135,7 +135,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
     await assertModernOnly(service)
 
     copyFileSync(fixture('first.crt'), files.cert)
-    service.reloadCertificate()
+    service.reload()
     const [complaint, ...more] = complaints(service)
     assert.match(String(complaint?.why), /TLS_CERT_FILE and the key in TLS_KEY_FILE do not belong together/)
     assert.deepEqual([complaint?.level, more], [40, []])
@@ -256,7 +256,7 @@ describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, (
       [100, null, 'ok'],
     ] as const) {
       const service = await startService(t, pairUntil(t, inDays(days)).env)
-      service.reloadCertificate()
+      service.reload()
       const warnings = complaintsIn(service.logged).map(({ msg }) => String(msg))
       assert.equal(warnings.length, says === null ? 0 : 2, warnings.join('\n'))
       const trial = (await checkAll(service.config)).find(({ what }) => what === 'certificate')!
