@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Where the image begins. Railway, Fly and Render mount a volume that belongs to root, which only root can give away: so the
+// Where the image begins. Some hosts mount a volume that belongs to root, which only root can give away: so the
 // image begins as root, gives the folder itself to user 1000, becomes that user for good, and then loads the program. What
 // runs as another user from the start (`--user`, Kubernetes) stays that user.
 import { chownSync, statSync } from 'node:fs'
