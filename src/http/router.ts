@@ -7,7 +7,7 @@ import { type Site, serve } from './discovery/site.ts'
 import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
-import { type AddressOf, clientAddress, forwardingLog, visitorAddress } from './routes/client-address.ts'
+import { type AddressOf, clientAddress, visitorAddress, warnUntrusted } from './routes/client-address.ts'
 import { cors } from './routes/cors.ts'
 import { healthRoute } from './routes/health.ts'
 import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
@@ -68,10 +68,14 @@ export function createRouter(
     else logBug({ reqId: String(reqId), err: error })
     return unavailable
   }
+  const warn = warnUntrusted(proxies, log)
   const signup = signupRoute(settings, {
     ...parts,
     // Documents are also fetched past the proxy, by what watches the service.
-    clientOf: requestClient(clientAddress(proxies, forwardingLog(log))),
+    clientOf(request) {
+      warn(request)
+      return clientOf(request)
+    },
     prove: challenge && proving({ challenge, addressOf: requestClient(visitorAddress(proxies)), signal, log }),
     corsFields,
     failed,

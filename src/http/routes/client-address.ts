@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Logger } from 'pino'
@@ -8,17 +9,6 @@ export type TrustedProxies =
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'networks'; readonly networks: readonly string[] }
 
-/** What a request shows of a TRUST_PROXY that does not fit the proxies in front. */
-export type ForwardingSign =
-  /** It came from where a proxy should be, and nobody says for whom. */
-  | 'no address'
-  /** Fewer proxies spoke than there should be. */
-  | 'too few'
-  /** Somebody in a private network speaks for others, and is not trusted. */
-  | 'not trusted'
-  /** The same, behind proxies that are trusted. */
-  | 'one more'
-
 /**
  * Makes the function that returns the key under which a client's attempts are counted.
  *
@@ -26,12 +16,9 @@ export type ForwardingSign =
  * commas). The key is an IPv4 address (also for IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network.
  *
  * The list is read from the right, as long as each address is a trusted proxy. Everything further left may be forged.
- *
- * `notice` is called for each request that shows a sign. A visitor who comes through the right proxies can show none: what
- * they wrote themselves stands further left than anything that is judged, and a longer list alone is no sign.
  */
-export function clientAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf<string> {
-  const addressOf = forwardedAddress(proxies, notice)
+export function clientAddress(proxies: TrustedProxies): AddressOf<string> {
+  const addressOf = forwardedAddress(proxies)
   return (...request) => clientKey(addressOf(...request))
 }
 
@@ -49,15 +36,8 @@ export function visitorAddress(proxies: TrustedProxies): AddressOf<string | null
   }
 }
 
-function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSign) => void): AddressOf<string> {
+function forwardedAddress(proxies: TrustedProxies): AddressOf<string> {
   const trusts = trustIn(proxies)
-  const signOf = (address: string, hop: number, rest: string): ForwardingSign | null => {
-    if (hop === 0 && trusts(address, 0)) return 'no address'
-    if (proxies.kind === 'hops' && hop < proxies.hops) return 'too few'
-    // A public address may be a visitor's, who may send any field.
-    if (rest === '' || !isPrivate(address)) return null
-    return hop === 0 ? 'not trusted' : 'one more'
-  }
   return (peer, forwardedFor = '') => {
     let address = peer
     let rest = forwardedFor
@@ -69,10 +49,6 @@ function forwardedAddress(proxies: TrustedProxies, notice?: (sign: ForwardingSig
       if (next === null) break
       address = next
       hop++
-    }
-    if (notice !== undefined) {
-      const sign = signOf(address, hop, rest)
-      if (sign !== null) notice(sign)
     }
     return address
   }
@@ -133,34 +109,19 @@ function withoutZone(address: string): string {
   return percent === -1 ? address : address.slice(0, percent)
 }
 
-/**
- * Tells the operator that TRUST_PROXY does not seem to fit, once for each sign. The sentences say "if" where somebody on the
- * same network may have sent the signup straight here, which looks the same.
- */
-export function forwardingLog(log: Logger): (sign: ForwardingSign) => void {
-  const told = new Set<ForwardingSign>()
-  return sign => {
-    if (told.has(sign)) return
-    told.add(sign)
-    log.warn(forwardingAdvice[sign])
+/** Warns once of a proxy that TRUST_PROXY does not trust. A public address may be a visitor's, who may send any field. */
+export function warnUntrusted(proxies: TrustedProxies, log: Logger): (request: IncomingMessage) => void {
+  const trusts = trustIn(proxies)
+  let hasWarned = false
+  return ({ socket, headers }) => {
+    if (hasWarned || headers['x-forwarded-for'] === undefined) return
+    const peer = socket.remoteAddress!
+    if (trusts(peer, 0) || !isPrivate(peer)) return
+    hasWarned = true
+    log.warn(
+      'A request came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +
+        'address. If it is your proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it (1 for a ' +
+        'single proxy).',
+    )
   }
-}
-
-/** What each sign means, and what helps. */
-const forwardingAdvice: Readonly<Record<ForwardingSign, string>> = {
-  'no address':
-    'A request came without an address in X-Forwarded-For, where TRUST_PROXY expects one. If it came through a proxy, all ' +
-    'visitors share one rate limit, or choose the address that their attempts count for: let the proxy add the ' +
-    "visitor's address to that field. If it came past the proxy, let nobody else reach this port.",
-  'too few':
-    'X-Forwarded-For of a request names fewer addresses than TRUST_PROXY counts proxies. Visitors may share one rate ' +
-    'limit, or choose the address that their attempts count for. Set TRUST_PROXY to the number of proxies that add to ' +
-    'the field, and let nobody reach one past those before it.',
-  'not trusted':
-    'A request came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +
-    'address. If it is your proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it (1 for a ' +
-    'single proxy).',
-  'one more':
-    'X-Forwarded-For of a request names a visitor before a private address that TRUST_PROXY does not trust. If that is ' +
-    'one more proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it, too.',
 }
