@@ -159,7 +159,7 @@ const abandonedDeliveries = (count: number): CheckResult => ({
 /** Bytes. With less the disk may be full before anybody has looked. */
 const LOW_SPACE = 1024 ** 3
 
-function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: Integrity): Generator<CheckResult> {
+function* integrity({ damage, staleLeases, size, free }: Integrity): Generator<CheckResult> {
   yield damage === null
     ? { what: 'what is stored', is: 'ok', why: `the store is intact, and takes ${bytes(size)}` }
     : { what: 'what is stored', is: 'wrong', why: `it is damaged: ${damage}. Stop the service and restore a backup.` }
@@ -167,20 +167,6 @@ function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: 
     const left = `${bytes(free.bytes)} left`
     if (free.bytes < free.needed) yield { what: 'disk', is: 'wrong', why: `${left}: signups are refused` }
     else yield { what: 'disk', is: free.bytes < LOW_SPACE ? 'note' : 'ok', why: left }
-  }
-  if (orphans > 0) {
-    yield {
-      what: 'deliveries',
-      is: 'wrong',
-      why: `${number(orphans)} without a contact, which was deleted by hand. They do no harm; remove them with: ${REMOVE_ORPHANS}`,
-    }
-  }
-  if (unrecognised > 0) {
-    yield {
-      what: 'contacts',
-      is: 'wrong',
-      why: `${number(unrecognised)} with an email_key that is not the address in lower case: they could join twice`,
-    }
   }
   if (staleLeases > 0) {
     yield {
@@ -190,8 +176,6 @@ function* integrity({ damage, orphans, unrecognised, staleLeases, size, free }: 
     }
   }
 }
-
-const REMOVE_ORPHANS = 'delete from delivery where contact not in (select number from contact);'
 
 const number = (count: number): string => count.toLocaleString('en')
 

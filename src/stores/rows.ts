@@ -10,7 +10,6 @@ import {
   eventId,
   type Invitation,
   type Source,
-  sourceParameters,
 } from '../waitlist/rules/contact.ts'
 import type { Columns } from './sql.ts'
 
@@ -122,26 +121,13 @@ function invitationOf({ invited_at, invite_name, code, redeemed_at }: ContactRow
   return { code, at: new Date(invited_at), name: invite_name ?? undefined, redeemedAt }
 }
 
-/** Only what we would have written: anything else was written by hand. */
-export function sourceOf(stored: ContactRow['source']): Source | undefined {
-  if (stored === null) return undefined
-  const given: unknown = JSON.parse(stored)
-  if (typeof given !== 'object' || given === null) return undefined
-  const known = sourceParameters
-    .map(parameter => [parameter, (given as Record<string, unknown>)[parameter]] as const)
-    .filter(([, value]) => typeof value === 'string' && value !== '')
-  return known.length === 0 ? undefined : (Object.fromEntries(known) as Source)
-}
+const sourceOf = (stored: ContactRow['source']): Source | undefined =>
+  stored === null ? undefined : JSON.parse(stored)
 
 /** What a source is counted and found by (`sourceLabel`), in both engines. */
 export const SOURCE_LABEL = "coalesce(contact.source ->> 'utm_source', contact.source ->> 'ref')"
 
-/** Whether a contact has what a delivery tells of; a hand-over tells of nothing. A row without it was made by hand. */
-export const HAS_EVENT =
-  "case delivery.event when 'invited' then contact.invite_name is not null" +
-  " when 'asked' then contact.state = 'unconfirmed' else contact.event_at is not null end"
-
-/** When that was. */
+/** When what a delivery tells of happened; a hand-over tells of nothing. */
 export const EVENT_AT =
   "case delivery.event when 'invited' then contact.invited_at when 'asked' then contact.asked_at else contact.event_at end"
 
@@ -177,8 +163,8 @@ export function recordOf(row: RecordRow): DeliveryRecord {
   }
 }
 
-/** If somebody has already added the row by hand, it becomes the inserted one. */
-export const IN_PLACE =
+/** A mail that asks again takes the row of the one before. */
+export const UPSERT_DELIVERY =
   "on conflict (contact, destination, event) do update set state = 'waiting', attempts = excluded.attempts," +
   ' doubt = excluded.doubt, due_at = excluded.due_at, token = excluded.token, why = null, settled_at = null'
 

@@ -63,8 +63,6 @@ export interface Dialect {
   contains(text: string, part: string): string
   /** The domain of an address. */
   domain(email: string): string
-  /** A text whose ASCII letters are lower case. */
-  lower(text: string): string
   /** A JSON text, of which `->>` can take a part. */
   json(text: string): string
   /** A value is among those that a query returns. */

@@ -68,17 +68,8 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
     assert.deepEqual([(await waits()).is, (await waits()).why], ['wrong', '1, the oldest for 2 h'])
   })
 
-  test('fails on a damaged file, rows without a contact and contacts that are not recognised, and says what to do', async t => {
+  test('fails on a damaged file, and says what to do', async t => {
     const { path, sql, check } = await listed(t)
-    await sql("insert into delivery (contact, destination, due_at) values (99, 'webhook', 0)", 'unchecked')
-    await sql("update contact set email_key = 'someone@example.com'")
-    const { ok, told } = await check()
-    assert.equal(ok, false)
-    assert.match(told('deliveries')!.why!, /^1 without a contact.* delete from delivery where/)
-    await sql(told('deliveries')!.why!.replace(/^.*: (?=delete)/, ''))
-    assert.match(told('contacts')!.why!, /^1 with an email_key that is not the address/)
-    await sql('update contact set email_key = lower(email)')
-    assert.equal((await check()).ok, true)
     const [index] = await sql("select rootpage from sqlite_schema where tbl_name = 'contact' and type = 'index'")
     const file = openSync(path, 'r+')
     writeSync(file, Buffer.alloc(PAGE), 0, PAGE, (Number(index!.rootpage) - 1) * PAGE)

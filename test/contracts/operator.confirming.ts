@@ -135,20 +135,6 @@ export function confirmingContract(name: string, make: MakeDesk): void {
       assert.deepEqual(await store.claim('webhook', 10), [])
     })
 
-    test('a state without its columns, or columns without their state, cannot be written', async t => {
-      const { store, sql, time } = await openDesk(make, t, asking)
-      await unconfirmed(store)
-      for (const change of [
-        'asks = null',
-        'asked_at = null',
-        "state = 'listed'",
-        `confirmed_at = ${time(0)}`,
-        'asks = 0',
-      ]) {
-        await assert.rejects(sql(`update contact set ${change}`), /check/i, change)
-      }
-    })
-
     test('any history: mails, confirmations and expiries are those of a simple model, also across restarts', async t => {
       const desk = await make(t)
       await fc.assert(

@@ -98,15 +98,13 @@ export function countingContract(name: string, make: MakeDesk): void {
       assert.deepEqual([sources, sourced], [[{ source: 'friend', count: 1 }], 1])
     })
 
-    test(`the ${SOURCES} largest sources, by their label, whatever was written by hand`, async t => {
+    test(`the ${SOURCES} largest sources, by their label`, async t => {
       const desk = await openDesk(make, t)
       const time = desk.time(Date.now())
       for (let i = 1; i <= SOURCES + 3; i++) await contact(desk, time, `'{"utm_source": "small-${i}", "ref": "no"}'`)
       for (let i = 1; i <= 3; i++) await contact(desk, time, `'{"utm_source": "large", "utm_term": "${i}"}'`)
       for (let i = 1; i <= 2; i++) await contact(desk, time, `'{"ref": "friend"}'`)
-      for (const source of ['null', `'{"utm_term": "no label"}'`, `'[1]'`, `'"text"'`, `'7'`]) {
-        await contact(desk, time, source)
-      }
+      for (const source of ['null', `'{"utm_term": "no label"}'`]) await contact(desk, time, source)
       const { sources, sourced } = await counted(desk)
       assert.equal(sources.length, SOURCES)
       assert.deepEqual(sources.slice(0, 2), [
@@ -146,20 +144,6 @@ export function countingContract(name: string, make: MakeDesk): void {
         ],
       )
       assert.ok(deliveries.every(({ state, oldest }) => (oldest === null) === (state !== 'waiting')))
-    })
-
-    test('of very many destinations, which somebody wrote by hand, those of the most deliveries', async t => {
-      const desk = await openDesk(make, t)
-      await desk.store.settle(await pendingNow(desk.store), { is: 'listed', joined: true })
-      await pendingNow(desk.store, 'bob@example.com')
-      await desk.sql(
-        'with recursive many (n) as (select 1 union all select n + 1 from many where n < 100)' +
-          ` insert into delivery (contact, destination, due_at) select contact.number, 'by-hand-' || n, ${desk.time(0)} from many` +
-          " join contact on contact.state = 'listed' or n = 7",
-      )
-      const { deliveries } = await counted(desk)
-      assert.equal(deliveries.length, 50)
-      assert.deepEqual([deliveries[0]!.destination, deliveries[0]!.count], ['by-hand-7', 2])
     })
   })
 }

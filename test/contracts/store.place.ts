@@ -45,8 +45,7 @@ export interface Place {
   readonly forgets?: string
 }
 
-/** `unchecked`: without foreign keys, as in a shell that does not turn them on. */
-export type RunSql = (statement: string, how?: 'unchecked') => Promise<readonly Record<string, unknown>[]>
+export type RunSql = (statement: string) => Promise<readonly Record<string, unknown>[]>
 
 /** Makes an empty place for each test. */
 export type MakePlace = (test: TestContext) => Promise<Place>

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test'
 import type { Digest } from '../../src/waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { until } from '../harness/program.ts'
-import { byHandContract } from './store.by-hand.ts'
 import { crowdContract } from './store.crowd.ts'
 import { deliveryContract } from './store.deliveries.ts'
 import { digestContract } from './store.digests.ts'
@@ -106,6 +105,24 @@ export function storeContract(name: string, place: MakePlace): void {
       }
     })
 
+    test('the tables refuse a second contact of an address, and a second delivery of its event', async t => {
+      const here = await place(t)
+      const { sql } = here
+      if (sql === undefined) return t.skip('nobody else can reach the rows')
+      const store = await opened(here, t, { destinations: ['webhook'] })
+      await store.admit(signup('Ada', 'ada@example.com'))
+      const id = `${'f'.repeat(8)}-ffff-7fff-bfff-${'f'.repeat(12)}`
+      const columns = 'name, email, email_key, state, created_at'
+      await assert.rejects(
+        sql(`insert into contact (id, ${columns}) select '${id}', ${columns} from contact`),
+        /unique/i,
+      )
+      await assert.rejects(
+        sql('insert into delivery (contact, destination, due_at) select contact, destination, due_at from delivery'),
+        /unique/i,
+      )
+    })
+
     test('check resolves on a store that works, and leaves nothing behind', async t => {
       const here = await place(t)
       const store = await opened(here, t, { provider: 'provider', destinations: ['webhook'] })
@@ -192,7 +209,6 @@ export function storeContract(name: string, place: MakePlace): void {
   deliveryContract(name, place)
   digestContract(name, place)
   crowdContract(name, place)
-  byHandContract(name, place)
   sourceContract(name, place)
   gateContract(name, place)
 }

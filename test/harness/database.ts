@@ -32,8 +32,5 @@ export function withDatabase<T>(path: string, use: (database: DatabaseSync) => T
 /** Runs statements as an operator does in a shell. */
 export const sqlOn =
   (path: string): RunSql =>
-  async (statement, how) =>
-    withDatabase(path, database => {
-      database.exec(`pragma foreign_keys = ${how === 'unchecked' ? 'off' : 'on'}`)
-      return database.prepare(statement).all() as Record<string, unknown>[]
-    })
+  async statement =>
+    withDatabase(path, database => database.prepare(statement).all() as Record<string, unknown>[])

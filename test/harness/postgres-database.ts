@@ -62,11 +62,8 @@ export const rowsIn = <Row>(url: string, text: string, values: readonly unknown[
 /** Runs statements as the owner does in a shell. */
 export const sqlOn =
   (url: string): RunSql =>
-  (statement, how) =>
-    withPostgresDatabase(url, async client => {
-      if (how === 'unchecked') await client.query('set session_replication_role = replica')
-      return (await client.query(statement)).rows
-    })
+  statement =>
+    withPostgresDatabase(url, async client => (await client.query(statement)).rows)
 
 /** Deletes all rows, and numbers begin with 1 again: that takes less than another database. */
 export const emptyAt = (url: string) =>

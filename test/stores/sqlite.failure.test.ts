@@ -35,16 +35,6 @@ async function admitUntilRefused(store: Store, most: number): Promise<{ acknowle
   throw new Error(`none of ${most} signups was refused`)
 }
 
-/** Tries until the store takes a signup again. The test's own timeout ends it. */
-async function recovered(store: Store): Promise<void> {
-  for (;;) {
-    const answer = await store.admit(somebody()).catch((error: unknown) => error)
-    if (!(answer instanceof Error)) return
-    assert.ok(answer instanceof StoreUnavailable)
-    await wait(50)
-  }
-}
-
 async function refusesEverything(store: Store): Promise<void> {
   const tries = Array.from({ length: 50 }, () => store.admit(somebody()))
   for (const each of await Promise.allSettled(tries)) {
@@ -97,48 +87,6 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
     other.exec('rollback')
     assert.equal((await answer).is, 'listed now')
   })
-})
-
-describe('what somebody has made by hand, and can take away', { concurrency: true, timeout: 60_000 }, () => {
-  for (const [what, when] of [
-    ['event', 'before update on contact when new.event_at is not null'],
-    ['delivery', "before insert on delivery when new.destination = 'webhook'"],
-  ] as const) {
-    const impossible = (path: string, happens: string = when) =>
-      withDatabase(path, database =>
-        database.exec(`create trigger none ${happens} begin select raise(abort, 'no ${what}'); end`),
-      )
-    const possible = (path: string) => withDatabase(path, database => database.exec('drop trigger none'))
-    const refused = (error: Error) => error instanceof StoreUnavailable && error.message.includes(`no ${what}`)
-
-    test(`a signup whose ${what} cannot be stored leaves no contact`, async t => {
-      const { store, path } = await openStore(t, { destinations: ['webhook'] })
-      impossible(path, when.replace('update on contact', 'insert on contact'))
-      await assert.rejects(store.admit(somebody()), refused)
-      await assert.rejects(store.check(), StoreUnavailable)
-      assert.deepEqual(contactsIn(path), [])
-      assert.equal(await hasFailed(store), false)
-      possible(path)
-      await recovered(store)
-    })
-
-    test(`a hand-over whose ${what} cannot be stored leaves the contact pending, for the next attempt`, async t => {
-      const { store, path } = await openStore(t, { provider: 'provider', destinations: ['webhook'] })
-      const delivery = await pendingNow(store)
-      impossible(path)
-      const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
-      await assert.rejects(store.settle(delivery, listed), refused)
-      const { state, providerId, events, deliveries } = contactsIn(path)[0]!
-      assert.deepEqual([state, providerId, events, deliveries], ['pending', null, 0, 1])
-      assert.equal(await hasFailed(store), false)
-      possible(path)
-      assert.equal(await store.settle(delivery, listed), true)
-      assert.deepEqual(
-        contactsIn(path).map(({ events, deliveries }) => [events, deliveries]),
-        [[1, 1]],
-      )
-    })
-  }
 })
 
 describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {

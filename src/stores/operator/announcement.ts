@@ -1,5 +1,4 @@
 import type { ContactState, EventKind } from '../../waitlist/rules/contact.ts'
-import { IN_PLACE } from '../rows.ts'
 import type { Sql } from '../sql.ts'
 import { stillIn } from './decide.ts'
 
@@ -69,8 +68,7 @@ export async function goOn(
 }
 
 /**
- * Adds the deliveries of those with the numbers, due in this order. They are rows of their own, so nothing is lost if one is
- * there. `now`: null for the server's clock.
+ * Adds the deliveries of those with the numbers, due in this order. `now`: null for the server's clock.
  */
 export async function addDeliveries(
   sql: Sql,
@@ -85,7 +83,7 @@ export async function addDeliveries(
     'insert into delivery (contact, destination, event, due_at)' +
       ` select number, destination.value, '${event}', ${inOrder(time, 'row_number() over (order by number)')}` +
       ` from contact cross join (${elements('$2', 'text')}) as destination` +
-      ` where ${among('number', elements('$1', 'whole'))} order by number ${IN_PLACE}`,
+      ` where ${among('number', elements('$1', 'whole'))} order by number`,
     [JSON.stringify(contacts.map(({ number }) => number)), JSON.stringify(destinations), now],
   )
 }

@@ -18,14 +18,8 @@ export async function countListed(sql: Sql): Promise<number> {
 const MINUTES_OF = 120 * MINUTE
 const QUARTERS_OF = 32 * 24 * 60 * MINUTE
 
-/** Destinations that are counted, those of the most deliveries. There are more only if somebody wrote them by hand. */
-const DESTINATIONS = 50
-
 /** The latest waiting deliveries of a destination that are asked how an attempt ended: most may have had none yet. */
 const ASKED_WHY = 1_000
-
-/** Code points of what was written by hand. */
-const LONGEST_TEXT = 500
 
 /** Milliseconds since 1970. */
 interface Reach {
@@ -66,7 +60,7 @@ with written as (
   select cast(source as text) as source, count(*) as count from contact
   where source is not null and state not in ('held', 'unconfirmed') group by 1
 ), labelled as (
-  select substr(${SOURCE_LABEL}, 1, ${LONGEST_TEXT}) as label, sum(count) as count
+  select ${SOURCE_LABEL} as label, sum(count) as count
   from (select ${json('source')} as source, count from written) as contact group by 1
 )
 select label as source, count, sum(count) over () as sourced from labelled where label is not null
@@ -78,16 +72,16 @@ with busiest as (
   select destination, count(*) as total,
     count(*) filter (where state = 'waiting') as waiting, min(number) filter (where state = 'waiting') as first,
     count(*) filter (where state = 'abandoned') as abandoned, max(number) filter (where state = 'abandoned') as last
-  from delivery group by destination order by total desc, destination limit ${DESTINATIONS}
+  from delivery group by destination
 )
-select substr(destination, 1, ${LONGEST_TEXT}) as destination, total, waiting, abandoned,
+select destination, total, waiting, abandoned,
   (select coalesce(${EVENT_AT}, created_at) from delivery join contact on contact.number = delivery.contact
     where delivery.number = first) as oldest,
-  (select substr(why, 1, ${LONGEST_TEXT}) from (
+  (select why from (
     select why, due_at from delivery where state = 'waiting' and destination = busiest.destination
     order by due_at desc limit ${ASKED_WHY}
   ) as latest where why is not null order by due_at desc limit 1) as waiting_why,
-  (select substr(why, 1, ${LONGEST_TEXT}) from delivery where number = last) as abandoned_why
+  (select why from delivery where number = last) as abandoned_why
 from busiest order by total desc, destination`
 
 interface DestinationRow {

@@ -9,9 +9,7 @@ import {
   contactOf,
   FARTHEST,
   farthestTurn,
-  HAS_EVENT,
   HASTENED_AT_ONCE,
-  IN_PLACE,
   underWay,
   untilDigest,
 } from '../rows.ts'
@@ -41,16 +39,13 @@ const HASTENED = `hastened as (
 
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
- * due and still has a token was held by a process that died, so there is doubt. The provider gets pending contacts, the
- * others those with an event; any other row was made by hand.
+ * due and still has a token was held by a process that died, so there is doubt.
  */
 const claiming = (which: string, first = '') => `
 with ${first}taken as (
-  select delivery.number, contact, delivery.event, attempts, doubt or token is not null as doubt, due_at
-  from delivery join contact on contact.number = delivery.contact
-  where destination = $4 and delivery.state = 'waiting' and ${which}
-    and case when destination is distinct from $6::text then ${HAS_EVENT} else contact.state = 'pending' end
-  order by due_at limit $5 for update of delivery skip locked
+  select number, contact, event, attempts, doubt or token is not null as doubt, due_at
+  from delivery where destination = $4 and state = 'waiting' and ${which}
+  order by due_at limit $5 for update skip locked
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
@@ -59,7 +54,7 @@ select taken.number, taken.event, attempts, taken.doubt, ${CONTACT_COLUMNS}
 from durable, taken join contact on contact.number = taken.contact order by taken.due_at, taken.number`
 
 const CLAIM = claiming(`due_at <= ${NOW}`, HASTENED)
-const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $7`)
+const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $6`)
 
 /**
  * Of instances that take a turn at once, one gets its row and the others wait for that commit; then they see that it is
@@ -87,7 +82,6 @@ with ${HASTENED}last as (
 ), taken as (
   select number, contact, event, attempts, doubt or token is not null as doubt, due_at from delivery
   where destination = $4 and state = 'waiting' and due_at <= ${NOW} and not exists (select from near)
-    and (select ${HAS_EVENT} from contact where contact.number = delivery.contact)
   order by due_at limit $5 for update skip locked
 ), begun as (
   insert into turn (name, token, next_at)
@@ -126,18 +120,14 @@ with begun as (
 update delivery set token = null, due_at = ${NOW}, attempts = attempts - 1, why = 'claimed without an answer'
 where token = any($2::uuid[]) and state = 'waiting' and due_at > ${NOW} and due_at <= ${inMilliseconds('$3')}`
 
-/**
- * Deletes the hand-overs of contacts that were just listed, and adds the deliveries of their events. Both happen at once,
- * in no order, so if a row that somebody made by hand is in the way, it becomes the delivery.
- */
+/** Deletes the hand-overs of contacts that were just listed, and adds the deliveries of their events. */
 export const listing = (listed: string, destinations: string) => `
 forgotten as (
   delete from delivery using ${listed} as done where delivery.contact = done.number
-    and not (done.joined and delivery.destination = any(${destinations}::text[]))
 ), announced as (
   insert into delivery (contact, destination, due_at)
   select done.number, destination, ${NOW} from ${listed} as done cross join unnest(${destinations}::text[]) as destination
-  where done.joined ${IN_PLACE}
+  where done.joined
 )`
 
 /** Settles many at once, locked in one order. Of two with the same token the first counts. */
@@ -185,7 +175,6 @@ interface DigestAnswer {
 interface Options {
   readonly eventName: string
   readonly destinations: readonly string[]
-  readonly provider: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
   readonly bounds: Bounds | undefined
@@ -202,7 +191,7 @@ interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settl
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
-  const { eventName, destinations, provider, now, bounds } = options
+  const { eventName, destinations, now, bounds } = options
   const lost = lostLeases(database, now)
   /** When each lease began. */
   const leases = new WeakMap<Delivery | Digest, Moment>()
@@ -265,7 +254,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     async claim(destination, most, contact) {
       const since = moment()
       const { token, answer: rows } = await withToken((query, token) => {
-        const values = [now(), token, LEASE, destination, most, provider]
+        const values = [now(), token, LEASE, destination, most]
         return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
       })
       return rows.map(row => {

@@ -5,7 +5,7 @@ import { ASKED_DISTANCE, ASKED_MOST, type ContactState, type HoldReason } from '
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
-import { IN_PLACE } from '../rows.ts'
+import { UPSERT_DELIVERY } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
 import { BEGIN, type Gate, gating } from './gate.ts'
 import { listing, type Moment, moment } from './outbox.ts'
@@ -54,14 +54,14 @@ const LET_IN = ({ holds }: Kept) => (holds === null ? '' : " where state <> 'hel
 /** Lists contacts at once, with their events and deliveries. */
 const admitListed = (kept: Kept) => `${admitting('listed', kept)}, announced as (
   insert into delivery (contact, destination, due_at)
-  select number, destination, created_at from added cross join unnest($7::text[]) as destination${LET_IN(kept)} ${IN_PLACE}
+  select number, destination, created_at from added cross join unnest($7::text[]) as destination${LET_IN(kept)}
 )
 select id, state${REASON(kept)} from added cross join durable`
 
 /** Adds pending contacts, with their hand-overs leased to the caller. The contact's id is the token. */
 const admitPending = (kept: Kept) => `${admitting('pending', kept)}, leased as (
   insert into delivery (contact, destination, attempts, due_at, token)
-  select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added${LET_IN(kept)} ${IN_PLACE}
+  select number, $6, 1, created_at + $7::double precision * interval '1 millisecond', id from added${LET_IN(kept)}
   returning number, token
 )
 select id, created_at, state${REASON(kept)}, leased.number as delivery from added cross join durable left join leased on token = id`
@@ -69,7 +69,7 @@ select id, created_at, state${REASON(kept)}, leased.number as delivery from adde
 /** Adds unconfirmed contacts, with the deliveries that ask them for a confirmation. */
 const admitUnconfirmed = (kept: Kept) => `${admitting('unconfirmed', kept)}, asked as (
   insert into delivery (contact, destination, event, due_at)
-  select number, $6, 'asked', created_at from added${LET_IN(kept)} ${IN_PLACE}
+  select number, $6, 'asked', created_at from added${LET_IN(kept)}
 )
 select id, state${REASON(kept)} from added cross join durable`
 
@@ -112,7 +112,7 @@ with mails as (
   update contact set asked_at = ${NOW}, asks = asks + 1 from due where contact.number = due.number returning contact.number
 ), asked as (
   insert into delivery (contact, destination, event, due_at)
-  select number, $3, 'asked', ${NOW} from again order by number ${IN_PLACE}
+  select number, $3, 'asked', ${NOW} from again order by number ${UPSERT_DELIVERY}
 ), ${DURABLE}
 select number from again, durable`
 

@@ -47,7 +47,6 @@ const dialect: Dialect = {
   later: (one, other) => `greatest(${one}, ${other})`,
   contains: (text, part) => `strpos(${text}, ${part}) > 0`,
   domain: email => `substr(${email}, strpos(${email}, '@') + 1)`,
-  lower: text => `lower(${text} collate "C") collate "C"`,
   json: text => `${text}::json`,
   // For a join of very many the server would read whole tables.
   among: (value, query) => `${value} = any(array(${query}))`,

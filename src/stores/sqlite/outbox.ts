@@ -15,7 +15,6 @@ import {
   contactOf,
   FARTHEST,
   farthestTurn,
-  HAS_EVENT,
   HASTENED_AT_ONCE,
   underWay,
   untilDigest,
@@ -76,13 +75,11 @@ export function stepping(
   options: SignupOptions,
 ): (step: Step, now: number) => Result | Promise<Result> {
   const sql = sqliteSql(database)
-  /** The provider gets pending contacts, the others those with an event. Any other row was made by hand. */
   const claimable = (which: string) =>
     database.prepare(
       `select delivery.number, delivery.event, attempts, doubt, token, ${CONTACT_COLUMNS}` +
         ' from delivery join contact on contact.number = delivery.contact' +
-        ` where destination = ? and delivery.state = 'waiting' and ${which}` +
-        ` and case when destination is ? then contact.state = 'pending' else ${HAS_EVENT} end order by due_at limit ?`,
+        ` where destination = ? and delivery.state = 'waiting' and ${which} order by due_at limit ?`,
     )
   const due = claimable('due_at <= ?')
   // A lease holds while there is a token and the due time lies ahead.
@@ -105,8 +102,7 @@ export function stepping(
   const dueToChannel = database.prepare(
     'select delivery.number, delivery.event, attempts, doubt or token is not null as doubt, name' +
       ' from delivery join contact on contact.number = delivery.contact' +
-      ` where destination = ? and delivery.state = 'waiting' and due_at <= ? and ${HAS_EVENT}` +
-      ' order by due_at, delivery.number limit ?',
+      " where destination = ? and delivery.state = 'waiting' and due_at <= ? order by due_at, delivery.number limit ?",
   )
   const beginTurn = database.prepare(
     'insert into turn (name, token, next_at) values (?, ?, ?)' +
@@ -123,13 +119,10 @@ export function stepping(
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
-    const { provider } = options
     // No visitor waits for it.
     if (contact === undefined) hasten.run(now, destination)
     const rows =
-      contact === undefined
-        ? due.all(destination, now, provider, most)
-        : ofContact.all(destination, now, contact, provider, most)
+      contact === undefined ? due.all(destination, now, most) : ofContact.all(destination, now, contact, most)
     return (rows as unknown as DeliveryRow[]).map(row => {
       const token = randomUUID()
       // A row that is due and still has a token was held by a process that died with the outcome.

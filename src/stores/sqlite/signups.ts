@@ -14,7 +14,7 @@ import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import { mailboxOf } from '../../waitlist/rules/mailbox.ts'
 import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { credentialsOf } from '../gate.ts'
-import { IN_PLACE } from '../rows.ts'
+import { UPSERT_DELIVERY } from '../rows.ts'
 import { gating } from './gate.ts'
 import { HIGHEST_NUMBER } from './sql.ts'
 
@@ -36,7 +36,7 @@ export interface SignupOptions {
 
 /** Adds the deliveries of a contact that was just listed. */
 function announcing(database: DatabaseSync, destinations: readonly string[]) {
-  const insert = database.prepare(`insert into delivery (contact, destination, due_at) values (?, ?, ?) ${IN_PLACE}`)
+  const insert = database.prepare('insert into delivery (contact, destination, due_at) values (?, ?, ?)')
   return (contact: number, now: number): void => {
     for (const destination of destinations) insert.run(contact, destination, now)
   }
@@ -66,7 +66,7 @@ interface Unlisted {
 /** Asks contacts that are unconfirmed to confirm their address, by a delivery to `asks`. */
 function asking(database: DatabaseSync, asks: string) {
   const insert = database.prepare(
-    `insert into delivery (contact, destination, event, due_at) values (?, ?, 'asked', ?) ${IN_PLACE}`,
+    `insert into delivery (contact, destination, event, due_at) values (?, ?, 'asked', ?) ${UPSERT_DELIVERY}`,
   )
   // A clock that was set back does not keep anybody from a mail for longer.
   const count = database.prepare(
@@ -104,7 +104,7 @@ export function admitting(database: DatabaseSync, options: SignupOptions) {
   const highest = database.prepare(`select ${HIGHEST_NUMBER} as number`)
   let number = 0
   const handOver = database.prepare(
-    `insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) ${IN_PLACE} returning number`,
+    'insert into delivery (contact, destination, attempts, due_at, token) values (?, ?, 1, ?, ?) returning number',
   )
   const unlisted = database.prepare(
     "select number, id, state from contact where email_key = ? and state not in ('listed', 'invited')",

@@ -3,13 +3,10 @@ import type { Dialect, Sql, Value } from '../sql.ts'
 
 const now = "cast(round(unixepoch('subsec') * 1000) as integer)"
 
-/**
- * The highest number that a contact has or had, so that none is used twice. At most the largest that JavaScript can hold: what
- * follows it is refused by the table.
- */
+/** The highest number that a contact has or had, so that none is used twice. */
 export const HIGHEST_NUMBER =
-  'min(max(coalesce((select max(number) from contact), 0),' +
-  " coalesce((select seq from sqlite_sequence where name = 'contact'), 0)), 9007199254740991)"
+  'max(coalesce((select max(number) from contact), 0),' +
+  " coalesce((select seq from sqlite_sequence where name = 'contact'), 0))"
 
 const dialect: Dialect = {
   now,
@@ -21,8 +18,6 @@ const dialect: Dialect = {
   later: (one, other) => `max(${one}, ${other})`,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   domain: email => `substr(${email}, instr(${email}, '@') + 1)`,
-  // SQLite's lower() is that of ASCII, as our keys are.
-  lower: text => `lower(${text})`,
   json: text => text,
   among: (value, query) => `${value} in (${query})`,
   elements: parameter => `select value from json_each(${parameter})`,

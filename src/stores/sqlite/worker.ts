@@ -47,11 +47,8 @@ export interface LogLine {
   readonly text: string
 }
 
-/**
- * What nothing is lost by: busy, locked and full pass by themselves; a constraint is that of a trigger or a row that
- * somebody made by hand, who can take it away.
- */
-const PASSING = [5, 6, 13, 19]
+/** Recoverable errors: busy, locked and full pass by themselves. */
+const PASSING = [5, 6, 13]
 /** What opening a file on a full disk may end with: an I/O error, "full", "cannot open". */
 const CANNOT_WRITE = [10, 13, 14]
 
@@ -130,8 +127,8 @@ function open(options: SqliteOptions, news: Pick<Log, 'info' | 'warn'>): Databas
   }
 
   /**
-   * The classes of failure. Full or busy passes by itself, and what was made by hand can be undone. Anything else (I/O
-   * error, corruption, not a database, a moved file) means that later commits could look fine and still be lost.
+   * The classes of failure. Full or busy passes by itself. Anything else (I/O error, corruption, not a database, a moved
+   * file) means that later commits could look fine and still be lost.
    */
   function judge(error: unknown): Reply {
     if (error instanceof OutOfSpace) return { is: 'unavailable', why: error.message }
