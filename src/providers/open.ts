@@ -43,7 +43,7 @@ export function openProvider(
     }
   }
   const client = vendor.client(settings, connect, fields)
-  const { join, joinsLast = false, automation, repeatable = promises.repeatable ?? 0, check } = client
+  const { join, joinsLast = false, automation, check } = client
 
   async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
     const creation = await client.createContact(contact, doubt, attempt)
@@ -69,7 +69,7 @@ export function openProvider(
     automation: automation && {
       name: `${name}-automation`,
       events: promises.namesEvents ? newsKinds : ['joined'],
-      repeatable,
+      repeatable: promises.repeatable ?? 0,
       timeout: automationTimeout,
       concurrency: Math.min(rate.connections, 8),
       deliver({ contact, ...event }, signal, mayBegin) {

@@ -75,7 +75,7 @@ function warningsFor({ name, vendor }: Choice, existing: 'leave' | 'join', env: 
     const what = joins.length === 0 ? `${title} has nothing to join` : `none of ${joins.join(', ')} is set`
     warnings.push(`PROVIDER_EXISTING=join has no effect: ${what}.`)
   }
-  warnings.push(...misspelt(name, vendor, env), ...readSettings(settings, env).idle)
+  warnings.push(...misspelt(name, vendor, env))
   for (const setting of Object.keys(settings).filter(each => each.endsWith('BASE_URL'))) {
     const address = given(env, setting)
     if (address === undefined) continue

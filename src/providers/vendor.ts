@@ -10,8 +10,8 @@ import type { Answer, Meaning } from './vendor-client.ts'
 
 /** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
 export interface Promises {
-  /** Whether one of two simultaneous creations gets "existing"; if not, there is only a lookup before the creation. */
-  readonly newness: 'atomic' | 'best effort'
+  /** Whether one of two simultaneous creations gets "existing"; if not, a lookup before the creation tells, or nothing. */
+  readonly newness: 'atomic' | 'best effort' | 'none'
   /** What "existing" means: in the whole account, or on the configured list. */
   readonly scope: 'account' | 'list'
   /** Whether a contact that we created can be told from one that was there before. */
@@ -78,8 +78,6 @@ export interface VendorClient {
   readonly joinsLast?: boolean
   /** Null: the settings name none, or the vendor starts it by itself. */
   readonly automation: ((event: WaitlistEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
-  /** Milliseconds for which a repeated start is recognised, if the settings choose an API that promises less than others. */
-  readonly repeatable?: number
   /** The call that erases is preferred to one that unsubscribes or archives. */
   remove(email: string, attempt: Attempt): Promise<Removal>
   /** Tries the key and everything that the settings name, and changes nothing. */

@@ -499,17 +499,6 @@ describe('warnings', () => {
     ['connections to a file', { ...tls, DATABASE_CONNECTIONS: '5' }, [/^DATABASE_CONNECTIONS has no effect/]],
     ['connections to a server', { ...tls, DATABASE_CONNECTIONS: '5', DATABASE_URL: 'postgres://me@db/list' }, []],
     ['what is the default anyway', { ...tls, PROVIDER_TIMEOUT: '8s', DATABASE_CONNECTIONS: '10' }, []],
-    [
-      'an address of the App API without its key',
-      {
-        ...tls,
-        PROVIDER: 'customerio',
-        CUSTOMERIO_SITE_ID: 'site',
-        CUSTOMERIO_API_KEY: 'key',
-        CUSTOMERIO_APP_BASE_URL: 'https://api-eu.customer.io',
-      },
-      [/^CUSTOMERIO_APP_BASE_URL has no effect without CUSTOMERIO_APP_KEY/],
-    ],
     ['mails of a service without a name', { ...tls, ...mailing }, [/^SERVICE_NAME is not set/]],
     ['mails to its owner alone', { ...tls, ...mailing, MAIL_WELCOME: 'false', OWNER_MAIL: 'me@example.com' }, []],
     [

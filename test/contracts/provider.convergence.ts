@@ -34,7 +34,7 @@ const among: readonly Misbehaviour[] = [
 export function convergence(under: VendorUnderTest): void {
   // A pace by the minute would make a test of more calls wait: those vendors' joins are in the contract alone.
   const joining = vendors[under.vendor].rate.per < MINUTE ? under.joining : undefined
-  const promises = { ...vendors[under.vendor].promises, ...under.promises }
+  const { promises } = vendors[under.vendor]
   describe('a vendor that misbehaves', { concurrency: true }, () => {
     for (const seed of SEEDS) {
       test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {

@@ -39,7 +39,6 @@ export const scenario: Scenario = {
       HOLD_ABOVE: '1000000',
       TRACK_SOURCES: 'true',
       PROVIDER: 'customerio',
-      CUSTOMERIO_API: 'track',
       CUSTOMERIO_SITE_ID: 'site',
       CUSTOMERIO_API_KEY: 'key-of-the-scenario',
       CUSTOMERIO_BASE_URL: url,
