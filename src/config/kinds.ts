@@ -180,20 +180,6 @@ export const numbers: Kind<readonly number[]> = {
   read: text => listOf(number, text, 20),
 }
 
-export const assignment: Kind<{ readonly name: string; readonly value: string }> = {
-  allowed: 'must be name=value',
-  read(text) {
-    const [, name, value] = /^([a-z][a-z0-9_]{0,99})=(.{1,200})$/.exec(text) ?? []
-    return name === undefined || value === undefined ? undefined : { name, value }
-  },
-}
-
-/** The address of a page, which may have a query. */
-export const page: Kind<string> = {
-  allowed: 'must be an http or https address without user and fragment',
-  read: text => httpUrl(text)?.href,
-}
-
 /** Values by name, which may have spaces. Neither contains a comma. */
 export const assignments: Kind<Readonly<Record<string, string>>> = {
   allowed: 'must be a list of at most 20 name=value with different names, separated by commas',

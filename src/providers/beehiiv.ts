@@ -1,21 +1,9 @@
-import {
-  line,
-  names,
-  oneOf,
-  optional,
-  required,
-  shaped,
-  type ValuesOf,
-  withDefault,
-  word,
-  yesOrNo,
-} from '../config/kinds.ts'
+import { names, optional, required, shaped, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
-import { textAt } from '../outbound/reply.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Contact } from '../waitlist/rules/contact.ts'
 import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
-import { type Answer, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
+import { type Answer, isYoungerThanSignup, misconfigured } from './vendor-client.ts'
 
 const settings = {
   BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
@@ -25,20 +13,6 @@ const settings = {
     'beehiiv: Settings, API, Publication ID (API V2).',
   ),
   BEEHIIV_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'beehiiv: Audience, Tags.'),
-  BEEHIIV_FIRST_NAME_FIELD: optional(
-    line(100),
-    'Custom field for the first name, such as First Name.',
-    'beehiiv: Audience, Custom fields; the name.',
-  ),
-  BEEHIIV_LAST_NAME_FIELD: optional(
-    line(100),
-    'Custom field for the rest of the name, such as Last Name.',
-    'beehiiv: Audience, Custom fields; the name.',
-  ),
-  BEEHIIV_DOUBLE_OPT_OVERRIDE: optional(
-    oneOf('on', 'off', 'not_set'),
-    'Whether beehiiv asks the contact to confirm, whatever the publication says: on, off or not_set.',
-  ),
   BEEHIIV_SEND_WELCOME_EMAIL: withDefault(yesOrNo, 'false', 'Whether the welcome email of the publication is sent.'),
   BEEHIIV_AUTOMATION_ID: optional(
     word,
@@ -71,7 +45,6 @@ export const beehiiv: Vendor<typeof settings> = {
  */
 function client(settings: Settings, connect: Connect): VendorClient {
   const { BEEHIIV_AUTOMATION_ID: automation, BEEHIIV_TAGS: tags } = settings
-  const { BEEHIIV_FIRST_NAME_FIELD: firstField, BEEHIIV_LAST_NAME_FIELD: lastField } = settings
   const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`
   const automationPath = automation && `${publication}/automations/${encodeURIComponent(automation)}`
   const { call, get, post } = connect({
@@ -90,15 +63,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       : misconfigured('look at the automation: it is not live with the trigger "Add by API"')
   }
 
-  async function checkFields(names: readonly string[], attempt: Attempt): Promise<Failure | null> {
-    const to = 'look at the custom fields'
-    const reply = await get(to, `${publication}/custom_fields`, attempt, { limit: '100' })
-    const fields = reply.list('data')
-    if (fields === undefined) return reply.failure
-    const absent = names.filter(name => !fields.some(each => textAt(each, 'display') === name))
-    return absent.length === 0 ? null : misconfigured(`${to}: there is no ${absent.join(', ')}`)
-  }
-
   function find(email: string, attempt: Attempt): Promise<Answer> {
     return get('find a subscription', `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`, attempt)
   }
@@ -110,7 +74,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   return {
     async createContact(contact, _doubt, attempt) {
-      const { name, email, source: { ref: _, ...campaign } = {} } = contact
+      const { email, source: { ref: _, ...campaign } = {} } = contact
       const found = await find(email, attempt)
       const foundId = found.id('data', 'id')
       if (found.status === 200 && foundId !== undefined) {
@@ -120,17 +84,10 @@ function client(settings: Settings, connect: Connect): VendorClient {
       // An unknown publication is a 404 too, and answers the creation with another one.
       if (found.status !== 404) return found.failure
 
-      const { first, last } = splitName(name)
-      const fields = [
-        { name: firstField, value: first },
-        { name: lastField, value: last },
-      ].filter(field => field.name !== undefined && field.value !== undefined)
       const body = {
         email,
         ...campaign,
-        double_opt_override: settings.BEEHIIV_DOUBLE_OPT_OVERRIDE,
         send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined,
-        custom_fields: fields.length > 0 ? fields : undefined,
       }
       const path = `${publication}/subscriptions`
       const create = (referral: object) => post('create a subscription', path, { ...body, ...referral }, attempt)
@@ -178,11 +135,9 @@ function client(settings: Settings, connect: Connect): VendorClient {
     },
 
     async check(attempt) {
-      const fields = [firstField, lastField].filter(name => name !== undefined)
       return (
         (await checkPublication(attempt)) ??
-        (automationPath === undefined ? null : await checkAutomation(automationPath, attempt)) ??
-        (fields.length === 0 ? null : await checkFields(fields, attempt))
+        (automationPath === undefined ? null : await checkAutomation(automationPath, attempt))
       )
     },
   }

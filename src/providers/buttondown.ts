@@ -1,4 +1,4 @@
-import { names, optional, page, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
+import { names, optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import { memberAt, textAt } from '../outbound/reply.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
 import { base, type Connect, DAY, type Vendor, type VendorClient } from './vendor.ts'
@@ -13,7 +13,6 @@ const settings = {
   BUTTONDOWN_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'Buttondown: Tags; the name.'),
   BUTTONDOWN_DOUBLE_OPT_IN: withDefault(yesOrNo, 'true', 'Whether Buttondown asks the contact to confirm.'),
   BUTTONDOWN_EMAIL_ID: optional(word, 'Mail to send to a new contact.', 'Buttondown: Emails; the id in its address.'),
-  BUTTONDOWN_REFERRER_URL: optional(page, 'Page that a new contact comes from.', 'The address of your page.'),
   BUTTONDOWN_BASE_URL: base('https://api.buttondown.com'),
 }
 type Settings = ValuesOf<typeof settings>
@@ -84,7 +83,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
         utm_source,
         utm_medium,
         utm_campaign,
-        referrer_url: settings.BUTTONDOWN_REFERRER_URL,
       }
       const reply = await post('create a subscriber', '/v1/subscribers', body, attempt)
       const providerId = reply.id('id')

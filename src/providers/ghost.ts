@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { names, oneOf, optional, required, shaped, type ValuesOf, words } from '../config/kinds.ts'
+import { names, optional, required, shaped, type ValuesOf, words } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
 import { idAt, inDoubt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
@@ -26,10 +26,6 @@ const settings = {
     words,
     'Newsletters to subscribe the member to, instead of those that Ghost chooses for new members.',
     'Ghost: Settings, Newsletters; the id in its address.',
-  ),
-  GHOST_EMAIL_TYPE: optional(
-    oneOf('signin', 'signup', 'subscribe'),
-    'Mail with a link to sign in that Ghost sends to a new member: signin, signup or subscribe; unset: none.',
   ),
 }
 type Settings = ValuesOf<typeof settings>
@@ -73,7 +69,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
     base: `${settings.GHOST_BASE_URL}/ghost/api/admin`,
     headers: { 'accept-version': 'v6.0' },
   })
-  const mail = settings.GHOST_EMAIL_TYPE && { query: { send_email: 'true', email_type: settings.GHOST_EMAIL_TYPE } }
 
   const ask = (what: Call, attempt: Attempt) =>
     call({ ...what, headers: { authorization: `Ghost ${token(key)}` } }, attempt)
@@ -144,7 +139,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
         ...(newsletters && { newsletters: newsletters.map(each => ({ id: each })) }),
       }
       const body = { members: [member] }
-      const reply = await ask({ to: 'create a member', method: 'POST', path: '/members/', body, ...mail }, attempt)
+      const reply = await ask({ to: 'create a member', method: 'POST', path: '/members/', body }, attempt)
       const created = reply.at('members', 0)
       const providerId = idAt(created, 'id')
       const left = lacking(created)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Source } from '../../src/waitlist/rules/contact.ts'
-import { contactOf, providerContract, type VendorFake } from '../contracts/provider.ts'
+import { providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, exactly, listOf, taking, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
@@ -44,8 +44,6 @@ const creation = exactly(
     referring_site: text,
     // That of another subscriber.
     referral_code: text,
-    double_opt_override: { enum: ['on', 'off', 'not_set'] },
-    custom_fields: listOf(exactly({}, { name: text, value: { type: ['string', 'number', 'boolean', 'array'] } })),
   },
 )
 
@@ -117,10 +115,6 @@ function beehiivFake(): BeehiivFake {
           exactly({}, { email: text, subscription_id: text }),
           ({ at, json }) => begin(at.id!, json),
         ),
-        'GET /publications/{publication}/custom_fields': () => ({
-          status: 200,
-          body: { data: [{ id: 'cf_1', kind: 'string', display: 'First Name' }] },
-        }),
       },
     }),
     had(email) {
@@ -166,39 +160,17 @@ rows({
       [remove(), { is: 'absent' }, FIND, `GET ${at('')}`],
     ],
   },
-  'with every setting the name is in its fields, and the tags in a call of their own': {
-    set: {
-      ...joining,
-      BEEHIIV_FIRST_NAME_FIELD: 'First Name',
-      BEEHIIV_LAST_NAME_FIELD: 'Last Name',
-      BEEHIIV_DOUBLE_OPT_OVERRIDE: 'on',
-      BEEHIIV_SEND_WELCOME_EMAIL: 'true',
-    },
+  'with every setting the tags are in a call of their own': {
+    set: { ...joining, BEEHIIV_SEND_WELCOME_EMAIL: 'true' },
     calls: [
       [
         create(),
         'created',
         FIND,
-        [
-          CREATE,
-          {
-            email: ada.email,
-            double_opt_override: 'on',
-            send_welcome_email: true,
-            custom_fields: [
-              { name: 'First Name', value: 'Ada' },
-              { name: 'Last Name', value: 'King Lovelace' },
-            ],
-          },
-        ],
+        [CREATE, { email: ada.email, send_welcome_email: true }],
         [`POST ${at(`/subscriptions/${ID}/tags`)}`, { tags }],
       ],
     ],
-  },
-  'a name of one word has no last name': {
-    set: { BEEHIIV_FIRST_NAME_FIELD: 'First Name', BEEHIIV_LAST_NAME_FIELD: 'Last Name' },
-    calls: [[create(contactOf(ada.email, { name: 'Cher' })), 'created']],
-    keeps: { custom_fields: [{ name: 'First Name', value: 'Cher' }] },
   },
   'in doubt, a subscription that is older than the signup is not ours, and keeps its tags': {
     set: joining,
@@ -213,24 +185,14 @@ rows({
     set: { BEEHIIV_AUTOMATION_ID: '' },
     calls: [[async ({ automation }) => automation, null]],
   },
-  'the check looks at the publication, the automation and the fields': {
-    set: { BEEHIIV_FIRST_NAME_FIELD: 'First Name' },
-    calls: [
-      [
-        check,
-        null,
-        `GET ${at('')}`,
-        `GET ${at(`/automations/${AUTOMATION}`)}`,
-        `GET ${at('/custom_fields?limit=100')}`,
-      ],
-    ],
+  'the check looks at the publication and the automation': {
+    calls: [[check, null, `GET ${at('')}`, `GET ${at(`/automations/${AUTOMATION}`)}`]],
   },
 })
 
 missing([
   [{ BEEHIIV_PUBLICATION_ID: 'pub_another' }, /^look at the publication: answered with 404/],
   [{ BEEHIIV_AUTOMATION_ID: 'aut_another' }, /^look at the automation: answered with 404/],
-  [{ BEEHIIV_LAST_NAME_FIELD: 'Surname' }, /^look at the custom fields: there is no Surname$/],
 ])
 
 // In doubt, a time that makes no sense tells nothing.

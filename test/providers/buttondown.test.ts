@@ -14,18 +14,14 @@ const buttondownSettings = (url: string) => ({
   BUTTONDOWN_BASE_URL: url,
   BUTTONDOWN_EMAIL_ID: EMAIL,
 })
-/** Everything that a subscriber can get. */
-const buttondownMore = {
-  BUTTONDOWN_TAGS: 'early,friends',
-  BUTTONDOWN_REFERRER_URL: 'https://example.com/launch/?from=waitlist',
-}
+const buttondownTags = { BUTTONDOWN_TAGS: 'early,friends' }
 
 /*
  * Facts of https://github.com/buttondown/openapi (MIT), document 1.0.0 of 2026-08, as far as we send or read it. Unknown
  * members are refused.
  */
 const upTo300 = { type: 'string', maxLength: 300 }
-const ofSubscribers = { tags: listOf(text), metadata: object(), referrer_url: text }
+const ofSubscribers = { tags: listOf(text), metadata: object() }
 const creation = exactly(
   { email_address: { type: 'string', maxLength: 254 } },
   {
@@ -145,7 +141,7 @@ const buttondown = {
   wrongKey: { BUTTONDOWN_API_KEY: 'another-key' },
   wrongSetting: { BUTTONDOWN_TAGS: 'forbidden' },
   fake: () => buttondownFake(),
-  joining: { settings: buttondownMore, members: ['tags'] },
+  joining: { settings: buttondownTags, members: ['tags'] },
   refused: 'blocked@example.com',
   sources: [
     {
@@ -162,7 +158,7 @@ const buttondown = {
 providerContract(buttondown)
 
 const { started, rows, answers, missing } = vendorTable(buttondown)
-const join = { ...buttondownMore, PROVIDER_EXISTING: 'join' }
+const join = { ...buttondownTags, PROVIDER_EXISTING: 'join' }
 const ID = 'sub_00000000000000000000000001'
 const CREATE = 'POST /v1/subscribers'
 const FIND = 'GET /v1/subscribers/ada@example.com'
@@ -177,8 +173,8 @@ rows({
   'a subscriber has the name and our mark in its metadata, and is asked to confirm': {
     calls: [[create(), 'created', [CREATE, { email_address: ada.email, metadata }]]],
   },
-  'a subscriber has the tags and the page that it comes from, and is not asked to confirm if told so': {
-    set: { ...buttondownMore, BUTTONDOWN_TAGS: 'Early access, Bêta', BUTTONDOWN_DOUBLE_OPT_IN: 'false' },
+  'a subscriber has the tags, and is not asked to confirm if told so': {
+    set: { BUTTONDOWN_TAGS: 'Early access, Bêta', BUTTONDOWN_DOUBLE_OPT_IN: 'false' },
     calls: [
       [
         create(bob),
@@ -190,7 +186,6 @@ rows({
             type: 'regular',
             tags: ['Early access', 'Bêta'],
             metadata: { name: 'Bob', waitlist_id: ada.id },
-            referrer_url: buttondownMore.BUTTONDOWN_REFERRER_URL,
           },
         ],
       ],
@@ -240,11 +235,11 @@ rows({
     ],
   },
   'the check looks for a mail, however long, and for tags': {
-    set: buttondownMore,
+    set: buttondownTags,
     calls: [[check, null, 'GET /v1/accounts/me', `GET /v1/emails/${EMAIL}`, 'GET /v1/tags?page_size=1']],
   },
   'the check names tags that the plan does not have': {
-    set: buttondownMore,
+    set: buttondownTags,
     says: ({ path }) => (path === '/v1/tags' ? saying(403, 'feature_disabled') : undefined),
     calls: [[check, /^check the tags: .*feature_disabled/]],
   },

@@ -19,10 +19,6 @@ const ARCHIVED = hex(0xd2)
 interface GhostFake extends VendorFake {
   /** Status by id. */
   readonly newsletters: Map<string, string>
-  /** Who was sent a mail, and of which type. */
-  readonly mailed: string[]
-  /** Makes every mail fail. */
-  mail: boolean
   /** Seconds by which the server's clock is ahead of ours. */
   ahead: number
 }
@@ -66,7 +62,6 @@ const said = {
   tooLong: notSaved('Validation failed for email.', { property: 'email' }),
   comma: notSaved('Validation failed for name.', { property: 'name' }),
   noNewsletter: notSaved('Value in [newsletters.name] cannot be blank. newsletters.name'),
-  noMail: { message: 'Error sending email!', context: 'connect ECONNREFUSED', type: 'EmailError', code: 'ESOCKET' },
   signature: unauthorized('Invalid token: invalid signature'),
   expired: unauthorized('Invalid token: jwt expired'),
   tooOld: unauthorized('Invalid token: maxAge exceeded'),
@@ -87,7 +82,6 @@ function ghostFake(): GhostFake {
     [EARLY, 'active'],
     [ARCHIVED, 'archived'],
   ])
-  const mailed: string[] = []
   let ids = 0
 
   /** One with an id alone is dropped without a word. */
@@ -115,7 +109,7 @@ function ghostFake(): GhostFake {
     body: { members: [{ ...member, subscribed: member.newsletters.length > 0 }] },
   })
 
-  function add({ json, query }: Received): Said {
+  function add({ json }: Received): Said {
     const { email, name = null, note = null, labels: wanted = [], newsletters = [{ id: DEFAULT }] } = json.members[0]
     if (email.length > 191) return refuse(422, 'tooLong')
     if (!/^[^@\s"\\]+@[^@\s]+\.[a-z]+$/.test(email)) return refuse(422, 'invalid')
@@ -124,10 +118,6 @@ function ghostFake(): GhostFake {
     if (contacts.has(email)) return refuse(422, 'known')
     const member: Member = { id: hex(++ids), email, name, note, labels: labelled(wanted), newsletters: active }
     contacts.set(email, member)
-    if (query.send_email === 'true') {
-      if (!fake.mail) return refuse(500, 'noMail')
-      mailed.push(`${email} ${query.email_type}`)
-    }
     return shown(201, member)
   }
 
@@ -178,8 +168,6 @@ function ghostFake(): GhostFake {
   const fake: GhostFake = {
     ...facts,
     newsletters,
-    mailed,
-    mail: true,
     ahead: 0,
     answer: vendorApi({
       refuses: doubtful,
@@ -235,19 +223,15 @@ rows({
   'with no setting but the least name, address and our mark are sent': {
     calls: [[create(), 'created', [CREATE, { members: [least] }]]],
   },
-  'with every setting labels, newsletters and a mail are sent, too': {
-    set: { GHOST_LABELS: 'Early access, Beta', GHOST_NEWSLETTER_IDS: EARLY, GHOST_EMAIL_TYPE: 'subscribe' },
+  'with every setting labels and newsletters are sent, too': {
+    set: { GHOST_LABELS: 'Early access, Beta', GHOST_NEWSLETTER_IDS: EARLY },
     calls: [
       [
         create(),
         'created',
-        [
-          `${CREATE}?send_email=true&email_type=subscribe`,
-          { members: [{ ...least, labels: ['Early access', 'Beta'], newsletters: [{ id: EARLY }] }] },
-        ],
+        [CREATE, { members: [{ ...least, labels: ['Early access', 'Beta'], newsletters: [{ id: EARLY }] }] }],
       ],
     ],
-    afterwards: fake => assert.deepEqual(fake.mailed, ['ada@example.com subscribe']),
   },
   'an address that is too long for Ghost is refused': {
     calls: [[create(long), { is: 'refused', reason: 'it is not valid there' }]],
@@ -396,16 +380,6 @@ test('in doubt, ours carries our mark, whatever was written beside it', async t 
   member.note = `${member.note}\nmet in Rome`
   const ours = { is: 'existing', providerId: member.id, ours: true }
   assert.deepEqual(await provider.createContact(ada, true, never), ours)
-})
-
-test('a mail that cannot be sent leaves doubt; the member is ours, and no mail is sent later', async t => {
-  const { fake, provider } = await started(t, { GHOST_EMAIL_TYPE: 'subscribe' })
-  fake.mail = false
-  assert.equal((await provider.createContact(ada, false, never)).is, 'unclear')
-  fake.mail = true
-  const again = await provider.createContact(ada, true, never)
-  assert.ok(again.is === 'existing' && again.ours === true)
-  assert.deepEqual(fake.mailed, [])
 })
 
 test('an archived newsletter, which is left out without a word, is our mistake, and joined once it is back', async t => {

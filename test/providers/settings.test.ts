@@ -13,16 +13,7 @@ function allowed(name: string): string {
   if (name === 'MAILCHIMP_API_KEY') return 'key-us21'
   // Not the one that starts the automation.
   if (name.endsWith('_IDS')) return '8'
-  const texts = [
-    '7',
-    'true',
-    'on',
-    'signup',
-    'plan=yes',
-    'https://api.example.com',
-    'pub_7',
-    `${'0'.repeat(24)}:${'0'.repeat(64)}`,
-  ]
+  const texts = ['7', 'true', 'https://api.example.com', 'pub_7', `${'0'.repeat(24)}:${'0'.repeat(64)}`]
   const vendor = vendorNames.find(each => Object.hasOwn(vendors[each].settings, name))!
   const { read } = vendors[vendor].settings[name]!
   return texts.find(text => read(text) !== undefined)!
