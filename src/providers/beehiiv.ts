@@ -1,7 +1,6 @@
 import { names, optional, required, shaped, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, isYoungerThanSignup, misconfigured } from './vendor-client.ts'
 
@@ -74,7 +73,7 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   return {
     async createContact(contact, _doubt, attempt) {
-      const { email, source: { ref: _, ...campaign } = {} } = contact
+      const { email } = contact
       const found = await find(email, attempt)
       const foundId = found.id('data', 'id')
       if (found.status === 200 && foundId !== undefined) {
@@ -84,18 +83,8 @@ function client(settings: Settings, connect: Connect): VendorClient {
       // An unknown publication is a 404 too, and answers the creation with another one.
       if (found.status !== 404) return found.failure
 
-      const body = {
-        email,
-        ...campaign,
-        send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined,
-      }
-      const path = `${publication}/subscriptions`
-      const create = (referral: object) => post('create a subscription', path, { ...body, ...referral }, attempt)
-      const referral = referralOf(contact)
-      let reply = await create(referral)
-      const { referral_code: code, referring_site: site } = referral
-      // Visitors may send anything, and whether a code that is nobody's is refused is not documented.
-      if (reply.status === 400 && (code ?? site) !== undefined) reply = await create({})
+      const body = { email, send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined }
+      const reply = await post('create a subscription', `${publication}/subscriptions`, body, attempt)
       const providerId = reply.id('data', 'id')
       return reply.ok && providerId !== undefined ? { is: 'created', providerId } : reply.failure
     },
@@ -141,12 +130,6 @@ function client(settings: Settings, connect: Connect): VendorClient {
       )
     },
   }
-}
-
-/** A code is another subscriber's. Links often name a website there, which beehiiv keeps apart. */
-function referralOf({ source: { utm_source: from, ref } = {} }: Contact) {
-  const isSite = (value = '') => /^(?:[a-z\d-]+\.)+[a-z]{2,}$/i.test(value)
-  return { referral_code: isSite(ref) ? undefined : ref, referring_site: [from, ref].find(isSite) }
 }
 
 /** Its times are seconds since 1970. */

@@ -72,17 +72,12 @@ function client(settings: Settings, connect: Connect): VendorClient {
 
   return {
     async createContact(contact, doubt, attempt) {
-      const { id, name, email, source = {} } = contact
-      const { utm_source, utm_medium, utm_campaign, utm_term, utm_content, ref } = source
+      const { id, name, email, source } = contact
       const body = {
         email_address: email,
         type,
         tags,
-        // There are no fields for the rest of the source.
-        metadata: { name, waitlist_id: id, utm_term, utm_content, ref },
-        utm_source,
-        utm_medium,
-        utm_campaign,
+        metadata: { name, waitlist_id: id, ...source },
       }
       const reply = await post('create a subscriber', '/v1/subscribers', body, attempt)
       const providerId = reply.id('id')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { allVendors } from '../../src/providers/list.ts'
 import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
@@ -8,10 +8,8 @@ import { contactOf, eventOf, opened, type VendorUnderTest } from './provider.ts'
 
 const vendors = await allVendors()
 
+/** Where a parameter is in a body; absent: it is not sent there. */
 export interface SourceTold {
-  /** What to change for it. */
-  readonly settings?: Record<string, string>
-  /** Where a parameter is in the body, if it is sent. */
   readonly contact?: (parameter: string) => string
   readonly event?: (parameter: string) => string
 }
@@ -29,28 +27,18 @@ const page = readFileSync(new URL('../../docs/providers.md', import.meta.url), '
 const [, part = ''] = page.split('\n## Where a signup came from\n')
 const rows = [...part.split('\n## ')[0]!.matchAll(/^\| (.*?) \| (.*?) \| (.*?) \|$/gm)].slice(1)
 
-/** The parameters that a cell of the table names. */
-const named = (cell: string): readonly string[] =>
-  cell.startsWith('all') ? sourceParameters : sourceParameters.filter(name => cell.includes(`\`${name}\``))
-
-/** Where these values are in a body, by the value; in the query of an address, too. */
+/** Where these values are in a body, by the value. */
 function* places(body: unknown, path = ''): Generator<[value: string, path: string]> {
   if (typeof body === 'string') yield [body, path]
-  if (typeof body === 'string' && URL.canParse(body)) {
-    for (const [name, value] of new URL(body).searchParams) yield [value, `${path}?${name}`]
-  }
   if (typeof body !== 'object' || body === null) return
   for (const [key, member] of Object.entries(body)) yield* places(member, path === '' ? key : `${path}.${key}`)
 }
 
-const isParameter = (name: string) => [...sourceParameters, 'referral_code'].includes(name)
-
 /** Without the source, and without what is empty then. */
 function bare(body: unknown): unknown {
-  if (typeof body === 'string') return body.split('?')[0]
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
   const members = Object.entries(body)
-    .filter(([name]) => !isParameter(name))
+    .filter(([name]) => !Object.hasOwn(source, name))
     .map(([name, member]) => [name, bare(member)] as const)
     .filter(([, member]) => member !== undefined)
   return members.length === 0 ? undefined : Object.fromEntries(members)
@@ -61,41 +49,34 @@ const without = (requests: readonly Received[]): unknown =>
 
 /** What the vendor is told of where a signup came from, held against the table of docs/providers.md. */
 export function sourcesContract(under: VendorUnderTest): void {
-  const { title } = vendors[under.vendor]
+  const { contact, event } = under.sources ?? {}
   const ada = contactOf('ada@example.com', { createdAt: at })
-  const [, , inContact = '–', inEvent = '–'] = rows.find(([, name]) => name === title) ?? []
 
   /** The requests of a creation and of the start of the automation. */
-  async function sent(t: TestContext, change: Record<string, string>, known: Source | undefined) {
+  async function sent(t: TestContext, known: Source | undefined) {
     const contact = known === undefined ? ada : { ...ada, source: known }
     const { url, received } = await startReceiver(t, under.fake().answer)
-    const provider = await opened(t, under, { ...under.settings(url), ...change })
+    const provider = await opened(t, under, under.settings(url))
     assert.equal((await provider.createContact(contact, false, never)).is, 'created')
     await provider.automation?.deliver({ ...eventOf({ ...contact, state: 'listed' }), at }, never)
     return received
   }
 
-  describe('where a signup came from', () => {
-    for (const { settings = {}, contact, event } of under.sources ?? [{}]) {
-      test(`is sent as docs/providers.md says, and nothing else changes, with ${JSON.stringify(settings)}`, async t => {
-        const requests = await sent(t, settings, source)
-        const found = requests.flatMap(({ json }) => [...places(json)])
-        for (const name of sourceParameters) {
-          const expected = [
-            ...(contact !== undefined && named(inContact).includes(name) ? [contact(name)] : []),
-            ...(event !== undefined && named(inEvent).includes(name) ? [event(name)] : []),
-          ]
-          const at = found.filter(([value]) => value === source[name]).map(([, path]) => path)
-          assert.deepEqual(at, expected, name)
-        }
-        const texts = JSON.stringify(requests.map(({ path, query, headers }) => [path, query, headers]))
-        assert.ok(!texts.includes('🚀'), 'it is in bodies alone')
-        assert.deepEqual(without(requests), without(await sent(t, settings, undefined)))
-      })
+  test('where a signup came from is sent where docs/providers.md says, and nothing else changes', async t => {
+    const [, , inContact = '–', inEvent = '–'] = rows.find(([, name]) => name === vendors[under.vendor].title) ?? []
+    assert.deepEqual([inContact !== '–', inEvent !== '–'], [contact !== undefined, event !== undefined])
+    const requests = await sent(t, source)
+    const found = requests.flatMap(({ json }) => [...places(json)])
+    for (const name of sourceParameters) {
+      const at = found.filter(([value]) => value === source[name]).map(([, path]) => path)
+      assert.deepEqual(
+        at,
+        [contact, event].flatMap(where => where?.(name) ?? []),
+        name,
+      )
     }
-
-    test('is in the table if it is sent at all', () => {
-      assert.equal(inContact + inEvent !== '––', under.sources !== undefined)
-    })
+    const texts = JSON.stringify(requests.map(({ path, query, headers }) => [path, query, headers]))
+    assert.ok(!texts.includes('🚀'), 'it is in bodies alone')
+    assert.deepEqual(without(requests), without(await sent(t, undefined)))
   })
 }

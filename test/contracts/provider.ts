@@ -63,8 +63,8 @@ export interface VendorUnderTest {
   readonly harmless?: string
   /** Whether the status alone tells that a creation took place, whatever the body is. */
   readonly statusAlone?: boolean
-  /** What is told of where a signup came from, for each choice of settings; absent: nothing. */
-  readonly sources?: readonly SourceTold[]
+  /** What is told of where a signup came from; absent: nothing. */
+  readonly sources?: SourceTold
 }
 
 const CONTACT_ID = '01981d4f-3c00-7c4e-9d0a-3f1c2b4d5e6f'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Source } from '../../src/waitlist/rules/contact.ts'
 import { providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, exactly, listOf, taking, text, vendorApi, yesOrNo } from '../harness/vendor-api.ts'
@@ -35,17 +34,7 @@ interface Subscription {
  * Facts of the OpenAPI document 1.0.0 of https://developers.beehiiv.com, as it was in 2026-08, as far as we send or read it.
  * Its servers answer a creation with 201, where the document says 200.
  */
-const campaign = { utm_source: text, utm_medium: text, utm_campaign: text, utm_term: text, utm_content: text }
-const creation = exactly(
-  { email: text },
-  {
-    ...campaign,
-    send_welcome_email: yesOrNo,
-    referring_site: text,
-    // That of another subscriber.
-    referral_code: text,
-  },
-)
+const creation = exactly({ email: text }, { send_welcome_email: yesOrNo })
 
 const error = (status: number, statusText: string, message: string): Said => ({
   status,
@@ -133,7 +122,6 @@ const beehiiv = {
   wrongSetting: { BEEHIIV_PUBLICATION_ID: 'pub_another' },
   fake: beehiivFake,
   joining: { settings: joining, members: ['tags'] },
-  sources: [{ contact: (name: string) => (name === 'ref' ? 'referral_code' : name) }],
   start: {
     path: /^\/publications\/[^/]+\/automations\/[^/]+\/journeys$/,
     done: { status: 200, body: { data: { id: 'aj_1', automation_id: 'aut_1', status: 'in_progress' } } },
@@ -226,22 +214,5 @@ for (const change of [{ status: 'draft' }, { trigger_events: ['signup'] }]) {
     Object.assign(fake.automation, change)
     const failure = await provider.check(never)
     assert.ok(failure?.is === 'misconfigured' && /not live with the trigger "Add by API"/.test(failure.why))
-  })
-}
-
-const referrals: readonly (readonly [Source, refuses: string, ...sent: (readonly (string | undefined)[])[]])[] = [
-  [{ utm_source: 'newsletter', ref: 'abc1' }, '', ['abc1', undefined]],
-  [{ utm_source: 'chatgpt.com', ref: 'abc1' }, '', ['abc1', 'chatgpt.com']],
-  [{ ref: 'news.ycombinator.com' }, '', [undefined, 'news.ycombinator.com']],
-  [{ ref: 'no.bo dy' }, 'no.bo dy', ['no.bo dy', undefined], [undefined, undefined]],
-]
-for (const [source, refuses, ...sent] of referrals) {
-  test(`of ${JSON.stringify(source)} a website is the referring one, and a refused code is left out`, async t => {
-    const { server, provider } = await started(t, {}, ({ json }) =>
-      json?.referral_code === refuses ? error(400, 'X', 'Email is invalid') : undefined,
-    )
-    assert.equal((await provider.createContact({ ...ada, source }, false, never)).is, 'created')
-    const said = server.received.slice(1).map(({ json }) => [json.referral_code, json.referring_site])
-    assert.deepEqual(said, sent)
   })
 }

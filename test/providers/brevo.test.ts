@@ -132,7 +132,7 @@ const brevo = {
   fake: brevoFake,
   refused: 'refused@example.com',
   joining: { members: ['listIds', 'modifiedAt'] },
-  sources: [{ event: within('event_properties') }],
+  sources: { event: within('event_properties') },
   start: { path: /^\/v3\/events$/, done: { status: 204 } },
 } as const
 providerContract(brevo)

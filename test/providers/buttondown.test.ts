@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, opened, providerContract, type VendorFake } from '../contracts/provider.ts'
 import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { contactBook, exactly, listOf, object, taking, text, vendorApi } from '../harness/vendor-api.ts'
@@ -20,16 +21,12 @@ const buttondownTags = { BUTTONDOWN_TAGS: 'early,friends' }
  * Facts of https://github.com/buttondown/openapi (MIT), document 1.0.0 of 2026-08, as far as we send or read it. Unknown
  * members are refused.
  */
-const upTo300 = { type: 'string', maxLength: 300 }
 const ofSubscribers = { tags: listOf(text), metadata: object() }
 const creation = exactly(
   { email_address: { type: 'string', maxLength: 254 } },
   {
     ...ofSubscribers,
     type: { enum: ['regular', 'unactivated', null] },
-    utm_campaign: upTo300,
-    utm_medium: upTo300,
-    utm_source: upTo300,
   },
 )
 
@@ -143,12 +140,7 @@ const buttondown = {
   fake: () => buttondownFake(),
   joining: { settings: buttondownTags, members: ['tags'] },
   refused: 'blocked@example.com',
-  sources: [
-    {
-      contact: (name: string) =>
-        ['utm_source', 'utm_medium', 'utm_campaign'].includes(name) ? name : `metadata.${name}`,
-    },
-  ],
+  sources: { contact: within('metadata') },
   start: {
     path: /^\/v1\/subscribers\/[^/]+\/emails\/[^/]+$/,
     done: { status: 200, body: {} },

@@ -69,7 +69,7 @@ const customerio = {
   fake: customerioFake,
   tellsId: false,
   statusAlone: true,
-  sources: [{ event: within('data') }],
+  sources: { event: within('data') },
   start: {
     path: /^\/api\/v1\/customers\/[^/]+\/events$/,
     done: { status: 200, body: {} },

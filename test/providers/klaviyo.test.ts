@@ -197,7 +197,7 @@ const klaviyo = {
     members: ['lists'],
     each: { setting: 'KLAVIYO_LIST_ID', path: /^\/api\/lists\/(\w+)\/relationships\/profiles$/ },
   },
-  sources: [{ contact: within('data.attributes.properties'), event: within('data.attributes.properties') }],
+  sources: { contact: within('data.attributes.properties'), event: within('data.attributes.properties') },
   start: {
     path: /^\/api\/events$/,
     done: { status: 202 },

@@ -18,7 +18,7 @@ const listmonk = {
   joining: { members: ['lists'] },
   // A mail to nobody, which listmonk refuses after it has found the template.
   harmless: 'POST /api/tx',
-  sources: [{ contact: within('attribs') }],
+  sources: { contact: within('attribs') },
   start: { path: /^\/api\/tx$/, done: { status: 200, body: { data: true } } },
 } as const
 providerContract(listmonk)

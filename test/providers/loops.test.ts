@@ -40,7 +40,7 @@ const loops = {
   wrongKey: { LOOPS_API_KEY: 'another-key' },
   fake: loopsFake,
   joining: { settings: loopsMore, members: ['mailingLists'] },
-  sources: [{ event: within('eventProperties') }],
+  sources: { event: within('eventProperties') },
   refused: 'refused@example.com',
   start: {
     path: /^\/api\/v1\/events\/send$/,

@@ -13,7 +13,7 @@ const plunk = {
   wrongKey: { PLUNK_SECRET_KEY: 'sk_another', PLUNK_PUBLIC_KEY: 'pk_another' },
   fake: plunkFake,
   refused: 'refused@example.com',
-  sources: [{ contact: within('data') }],
+  sources: { contact: within('data') },
   start: {
     path: /^\/v1\/track$/,
     done: { status: 200, body: { success: true, data: { contact: 'c', event: 'e', timestamp: 't' } } },

@@ -155,7 +155,7 @@ const resend = {
   fake: resendFake,
   joining: { settings: resendMore, members: ['segments'] },
   refused: 'refused@example.com',
-  sources: [{ event: within('payload') }],
+  sources: { event: within('payload') },
   start: {
     path: /^\/events\/send$/,
     done: { status: 202, body: { object: 'event', event: 'waitlist.joined' } },
