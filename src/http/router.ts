@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { hashedName } from '../form/script.ts'
 import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 import { summary } from '../waitlist/quiet-log.ts'
 import { type Site, serve } from './discovery/site.ts'
@@ -80,11 +79,6 @@ export function createRouter(
     corsFields,
     failed,
   })
-  const encoded =
-    (which: 'form' | 'formForever' | 'formChallenge'): Route =>
-    async request =>
-      serve(request, await pages()[which](request.headers['accept-encoding'] as string))
-
   const formSettings = (request: IncomingMessage) =>
     serve(request, pages().formSettings.get(languages.of(request.headers['accept-language']))!)
 
@@ -95,9 +89,8 @@ export function createRouter(
     [paths.catalog, { GET: request => serve(request, pages().catalog) }],
     [paths.openapi, { GET: request => serve(request, pages().openapi) }],
     [paths.docs, { GET: async request => serve(request, await pages().docs(request.headers.accept)) }],
-    [paths.form, { GET: encoded('form') }],
-    [`/${hashedName}`, { GET: encoded('formForever') }],
-    [paths.formChallenge, { GET: encoded('formChallenge') }],
+    [paths.form, { GET: request => serve(request, pages().form) }],
+    [paths.formChallenge, { GET: request => serve(request, pages().formChallenge) }],
     [paths.formSettings, { GET: formSettings }],
   ])
   if (challenge?.issue != null) {

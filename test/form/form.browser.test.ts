@@ -7,7 +7,7 @@ import axe from 'axe-core'
 import fc from 'fast-check'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { vendors } from '../../src/challenges/vendors.ts'
-import { hashedName, integrity, sentences } from '../../src/form/script.ts'
+import { sentences } from '../../src/form/script.ts'
 import { EMAIL_PATTERN, parseSignup } from '../../src/waitlist/rules/signup.ts'
 import { type Kind, kinds, members, SECRET, SITE_KEY, startVerifier } from '../challenges/siteverify.fake.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
@@ -630,16 +630,6 @@ describe('the form, whatever happens', { skip: skip || inRun, timeout: 120_000 }
       return [minHeight, backgroundColor, cursor]
     })()`)
     assert.deepEqual(styles, ['90px', 'rgb(1, 2, 3)', 'pointer'])
-  })
-
-  test('a script that is pinned runs; one that is gone leaves what the page has in its place', async t => {
-    const pinned = `<script type="module" src="${SERVICE}/${hashedName}" integrity="${integrity}" crossorigin></script><waitlist-form></waitlist-form>`
-    const { signUp, says } = await opened(t, { html: pageWith(pinned) })
-    await signUp('Ada', 'ada@example.com')
-    await says(joined)
-    const old = pinned.replace(hashedName, 'form-0123456789abcdef.js').replace('></w', '><p>Write to us.</p></w')
-    const { page } = await opened(t, { html: pageWith(old) })
-    await page.getByText('Write to us.').waitFor()
   })
 
   test('without JavaScript the form says what it needs', async t => {

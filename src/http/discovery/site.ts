@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { promisify } from 'node:util'
 import { challengeScript, formScript } from '../../form/script.ts'
 import { formIn } from '../messages/form.ts'
 import { paths } from '../paths.ts'
@@ -12,8 +11,6 @@ import { descriptionOf, type Installation, type OpenapiDocument, openapi } from 
 const HOUR = 'public, max-age=3600'
 /** A page that is opened again within a day has the form at once, even if the service is away (RFC 5861 §3). */
 const SCRIPT = 'public, max-age=300, stale-while-revalidate=86400'
-/** Under a name that changes with the content (RFC 8246). */
-const FOREVER = 'public, max-age=31536000, immutable'
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 
 export type Site = ReturnType<typeof site>
@@ -48,9 +45,8 @@ export function site(installation: Installation) {
         return [language, document('application/json', text, kept)]
       }),
     ),
-    form: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
-    formForever: compressed(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': FOREVER }),
-    formChallenge: compressed(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
+    form: document(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
+    formChallenge: document(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
     /** The documentation in the form that this `Accept` value prefers; made on the first request. */
     async docs(accept: string | undefined): Promise<Document> {
       const { markdown, html } = await documents()
@@ -119,26 +115,6 @@ function onDemand<Made>(make: () => Promise<Made>): () => Promise<Made> {
   }
 }
 
-/** A text in the smallest encoding that an `Accept-Encoding` value allows (RFC 9110 §12.5.3). */
-function compressed(type: string, text: string, fields: Readonly<Record<string, string>>) {
-  const varying = { ...fields, vary: 'Accept-Encoding' }
-  const plain = document(type, text, varying)
-  const encodedAs = (coding: 'br' | 'gzip') =>
-    onDemand(async () => {
-      const { brotliCompress, gzip } = await import('node:zlib')
-      const bytes = await promisify(coding === 'br' ? brotliCompress : gzip)(text)
-      return document(type, bytes, { ...varying, 'content-encoding': coding })
-    })
-  const encodings = { br: encodedAs('br'), gzip: encodedAs('gzip') }
-  return async (accepted = ''): Promise<Document> => {
-    const allowed = accepted.split(',').map(readRange)
-    const isAllowed = (coding: string) =>
-      (allowed.find(({ type }) => type === coding) ?? allowed.find(({ type }) => type === '*'))?.quality ?? 0
-    const coding = (['br', 'gzip'] as const).find(isAllowed)
-    return coding === undefined ? plain : encodings[coding]()
-  }
-}
-
 /** Bytes that do not change while the process runs, with their answers. */
 interface Document {
   readonly etag: string
@@ -148,8 +124,8 @@ interface Document {
 }
 
 /** Makes a document. The entity tag is strong: a hash of the bytes (RFC 9110 §8.8.3). */
-function document(type: string, text: string | Buffer, fields: Readonly<Record<string, string>>): Document {
-  const body = Buffer.isBuffer(text) ? text : Buffer.from(text)
+function document(type: string, text: string, fields: Readonly<Record<string, string>>): Document {
+  const body = Buffer.from(text)
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const list = fieldList({ ...fields, etag })
   return {

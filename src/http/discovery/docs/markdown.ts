@@ -1,4 +1,3 @@
-import { hashedName, integrity } from '../../../form/script.ts'
 import { paths } from '../../paths.ts'
 import type { Installation, OpenapiDocument } from '../openapi.ts'
 import { SOLUTION_EXAMPLE } from '../schemas.ts'
@@ -89,11 +88,6 @@ function start(api: OpenapiDocument, base: string, challenge: Installation['chal
   <p>This form needs JavaScript.</p>
   <template><strong>Thank you, {name}.</strong> <span>{sentence}</span> <span>We will write to {email}.</span></template>
 </waitlist-form>`,
-    }),
-    'The address above follows upgrades of this service. To run one script and no other, pin it by its hash. After an upgrade that changes it, its old name answers `404`, and your page needs the new line.',
-    example('Pinned', {
-      language: 'html',
-      code: `<script type="module" src="${base}/${hashedName}" integrity="${integrity}" crossorigin></script>`,
     }),
     '### Quick start',
     paths.confirm in api.paths
