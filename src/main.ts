@@ -22,7 +22,7 @@ import type { InviteOptions } from './cli/invite.ts'
 import type { RemoveOptions } from './cli/remove.ts'
 import type { StatsOptions } from './cli/stats.ts'
 import { type Config, readConfig } from './config/config.ts'
-import { environment, keptByNpm } from './config/environment.ts'
+import { environment } from './config/environment.ts'
 import { allVendors, type SettingsTable, settings } from './config/settings.ts'
 import { OperatorError } from './waitlist/ports/log.ts'
 import { contactStates, deliveryStates, holdReasons } from './waitlist/rules/contact.ts'
@@ -301,14 +301,6 @@ if (chosen === undefined && given.length > 0) {
   const beside = 'All work beside a running service, except restore and move.'
   const settings = `Settings (environment, or the file .env):\n${await settingsHelp()}`
   program.addHelpText('after', `\n${beside}\n\n${settings}`)
-}
-const options = [chosen, ...(chosen?.commands ?? [])].flatMap(command => command?.options ?? [])
-const kept = keptByNpm(options.map(({ long }) => long ?? '').filter(long => !given.some(each => each.startsWith(long))))
-if (kept.length > 0) {
-  complain(
-    `npm has kept ${kept.join(' and ')} for itself. Type: npm run -s waitlist -- ${given[0]} ${kept.join(' ')} …`,
-  )
-  process.exit(MISUSED)
 }
 try {
   await program.parseAsync(given.length === 0 ? ['serve'] : given, { from: 'user' })

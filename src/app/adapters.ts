@@ -180,9 +180,11 @@ export async function invitationNewsOf(config: Config): Promise<InvitationNews> 
   return { eventName: config.invitedEventName, destinations: namesFor('invited') }
 }
 
+const noChannels = { slack: undefined, discord: undefined, 'owner-mail': undefined }
+
 /** Removes a contact from the provider that is set. */
 export async function removeAtProvider(config: Config, email: string, signal: AbortSignal): Promise<Removal> {
-  const { provider, close } = await openDestinations({ ...config, webhook: null, mail: null, channels: {} })
+  const { provider, close } = await openDestinations({ ...config, webhook: null, mail: null, channels: noChannels })
   if (provider === null) throw new Error('no provider is set')
   return provider.remove(email, signal).finally(close)
 }

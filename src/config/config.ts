@@ -1,10 +1,10 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
-import { heloNameOf, type Mailbox, type MailSettings } from '../destinations/mail-settings.ts'
+import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
 import type { HttpSettings } from '../http/settings.ts'
-import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
+import { nameOf } from '../limiters/redis-url.ts'
 import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
-import { type StoreLocation, storeName } from '../stores/location.ts'
+import { storeName } from '../stores/location.ts'
 import { eventKinds } from '../waitlist/rules/contact.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
@@ -14,51 +14,20 @@ export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
 export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
 
 /** The configuration of the service: complete and free of contradictions. */
-export interface Config extends HttpSettings {
-  readonly store: StoreLocation
-  /** The most connections to PostgreSQL. */
-  readonly storeConnections: number
-  /** Null: each process counts attempts by itself. */
-  readonly redis: RedisLocation | null
-  /** Null: the store is the list. */
-  readonly provider: Choice | null
-  /** Milliseconds. */
-  readonly providerTimeout: number
-  /** Null: a signup is taken without a proof. */
-  readonly challenge: ChallengeChoice | null
-  /** The file with email domains that are not accepted; null: there is none. */
-  readonly blockedDomainsFile: string | null
-  /** What becomes of contacts that the provider had before. */
-  readonly providerExisting: ValuesOf<typeof settings>['PROVIDER_EXISTING']
-  readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
-  readonly mail: MailSettings | null
-  /** Channels by their name. The addresses of chats are secret; a mailbox needs `mail`. */
-  readonly channels: {
-    readonly slack?: string | undefined
-    readonly discord?: string | undefined
-    readonly 'owner-mail'?: Mailbox | undefined
+export type Config = HttpSettings &
+  ReturnType<typeof configOf> & {
+    /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
+    readonly warnings: readonly string[]
   }
-  /** Milliseconds between two messages to a chat. */
-  readonly chatInterval: number
-  readonly chatNames: boolean
-  /** Milliseconds between two mails to the owner about those who joined. */
-  readonly ownerMailInterval: number
-  readonly eventName: string
-  readonly invitedEventName: string
-  /** A second listener, never the public one, for the operator; null: there is none. */
-  readonly admin: { readonly host: string; readonly port: number; readonly token: string | null } | null
-  readonly logLevel: LogLevel
-  readonly logFormat: LogFormat
-  /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
-  readonly warnings: readonly string[]
-}
+
+type Values = ValuesOf<typeof settings>
 
 /** Either a configuration or all mistakes in the settings, one sentence each. */
 export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
 
 /** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Pure. */
 export async function readConfig(env: Environment): Promise<ConfigResult> {
-  const { values, mistakes: wrong, idle } = readSettings(settings, env)
+  const { values, mistakes: wrong } = readSettings(settings, env)
   const mistakes = [...wrong]
 
   const certFile = values.TLS_CERT_FILE
@@ -122,80 +91,72 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   }
   const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
 
-  const config: Config = {
-    host: values.HOST,
-    port: values.PORT,
-    baseUrl,
-    tls,
-    proxies: values.TRUST_PROXY ?? { kind: 'none' },
-    quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
-    corsOrigins: values.CORS_ORIGINS ?? [],
-    cookie: { sameSite, secure },
-    trackSources: values.TRACK_SOURCES,
-    disclosesMembership: values.DISCLOSE_MEMBERSHIP,
-    holds: holdsOf(values, challenge !== null),
-    messagesFile: values.MESSAGES_FILE ?? null,
-    service: values.SERVICE_NAME,
-    description: values.SERVICE_DESCRIPTION,
-    shutdownDelay: values.SHUTDOWN_DELAY,
-    store: values.DATABASE_URL,
-    storeConnections: values.DATABASE_CONNECTIONS,
-    redis: values.REDIS_URL ?? null,
-    provider,
-    providerTimeout: values.PROVIDER_TIMEOUT,
-    challenge,
-    blockedDomainsFile: values.BLOCKED_DOMAINS_FILE ?? null,
-    providerExisting: values.PROVIDER_EXISTING,
-    webhook,
-    mail,
-    channels: {
-      slack: values.SLACK_WEBHOOK_URL,
-      discord: values.DISCORD_WEBHOOK_URL,
-      'owner-mail': values.OWNER_MAIL,
-    },
-    chatInterval: values.CHAT_INTERVAL,
-    chatNames: values.CHAT_NAMES,
-    ownerMailInterval: values.OWNER_MAIL_INTERVAL,
-    eventName: EVENT_NAME,
-    invitedEventName: INVITED_EVENT_NAME,
-    confirm,
-    admin:
-      values.ADMIN_PORT === undefined
-        ? null
-        : { host: values.ADMIN_HOST, port: values.ADMIN_PORT, token: values.ADMIN_TOKEN ?? null },
-    logLevel: values.LOG_LEVEL,
-    logFormat: values.LOG_FORMAT,
-    warnings: [],
-  }
-  return mistakes.length > 0
-    ? { mistakes }
-    : { config: { ...config, warnings: [...(await warningsFor(config, env)), ...idle] } }
+  if (mistakes.length > 0) return { mistakes }
+  const config = configOf(values, { tls, secure, provider, webhook, challenge, mail, confirm })
+  return { config: { ...config, warnings: warningsFor(config) } }
 }
+
+interface Checked {
+  readonly tls: HttpSettings['tls']
+  readonly secure: boolean
+  readonly provider: Choice | null
+  readonly webhook: { readonly url: string; readonly secrets: readonly string[] } | null
+  readonly challenge: ChallengeChoice | null
+  readonly mail: MailSettings | null
+  readonly confirm: HttpSettings['confirm']
+}
+
+const configOf = (values: Values, { secure, ...checked }: Checked) => ({
+  ...checked,
+  host: values.HOST,
+  port: values.PORT,
+  baseUrl: values.BASE_URL ?? null,
+  proxies: values.TRUST_PROXY ?? ({ kind: 'none' } as const),
+  quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
+  corsOrigins: values.CORS_ORIGINS ?? [],
+  cookie: { sameSite: values.COOKIE_SAME_SITE, secure },
+  trackSources: values.TRACK_SOURCES,
+  disclosesMembership: values.DISCLOSE_MEMBERSHIP,
+  holds: holdsOf(values, checked.challenge !== null),
+  messagesFile: values.MESSAGES_FILE ?? null,
+  service: values.SERVICE_NAME,
+  description: values.SERVICE_DESCRIPTION,
+  shutdownDelay: values.SHUTDOWN_DELAY,
+  store: values.DATABASE_URL,
+  storeConnections: values.DATABASE_CONNECTIONS,
+  redis: values.REDIS_URL ?? null,
+  providerTimeout: values.PROVIDER_TIMEOUT,
+  blockedDomainsFile: values.BLOCKED_DOMAINS_FILE ?? null,
+  providerExisting: values.PROVIDER_EXISTING,
+  channels: {
+    slack: values.SLACK_WEBHOOK_URL,
+    discord: values.DISCORD_WEBHOOK_URL,
+    'owner-mail': values.OWNER_MAIL,
+  },
+  chatInterval: values.CHAT_INTERVAL,
+  chatNames: values.CHAT_NAMES,
+  ownerMailInterval: values.OWNER_MAIL_INTERVAL,
+  eventName: values.EVENT_NAME,
+  invitedEventName: values.INVITED_EVENT_NAME,
+  admin:
+    values.ADMIN_PORT === undefined
+      ? null
+      : { host: values.ADMIN_HOST, port: values.ADMIN_PORT, token: values.ADMIN_TOKEN ?? null },
+  logLevel: values.LOG_LEVEL,
+  logFormat: values.LOG_FORMAT,
+})
 
 /** A path other than that of the call alone. */
 const SITE_KEY = /^https?:\/\/[^/]+(?!\/siteverify$)\/./
 
-/** Where each vendor shows its secret. */
-const secretsOf: Readonly<Record<Exclude<ChallengeChoice['kind'], 'altcha'>, string>> = {
-  turnstile: 'in the Cloudflare dashboard, Turnstile, the settings of the widget, Secret key.',
-  hcaptcha: 'in the hCaptcha dashboard, Settings, Secret.',
-  friendlycaptcha: 'in the Friendly Captcha dashboard, API Keys.',
-  recaptcha: 'in the reCAPTCHA admin console, Settings, reCAPTCHA keys, Secret key.',
-  cap: 'in the dashboard of your Cap, when the site key is made.',
-}
-
 /** A challenge's settings, complete. */
-function readChallenge(
-  values: ValuesOf<typeof settings>,
-  env: Environment,
-  mistakes: string[],
-): ChallengeChoice | null {
+function readChallenge(values: Values, env: Environment, mistakes: string[]): ChallengeChoice | null {
   const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
   if (kind === 'none') return null
   if (kind === 'altcha') return { kind, secret: secret ?? null, range: values.CHALLENGE_RANGE }
   // One that is given and cannot be read is a mistake already.
   if (given(env, 'CHALLENGE_SECRET') === undefined) {
-    mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it. Where to find it: ${secretsOf[kind]}`)
+    mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it`)
   }
   if (kind === 'cap') {
     const what = 'the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53'
@@ -207,17 +168,13 @@ function readChallenge(
 }
 
 /** A signup whose challenge could not be verified is held, whatever else is. */
-function holdsOf(values: ValuesOf<typeof settings>, asksForProof: boolean): HoldRules | null {
+function holdsOf(values: Values, asksForProof: boolean): HoldRules | null {
   const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
   if (above === null && !suspicious && !asksForProof) return null
   return { above, suspicious, window: values.HOLD_WINDOW }
 }
 
-const mailSettings = (
-  server: MailSettings['server'],
-  from: MailSettings['from'],
-  values: ValuesOf<typeof settings>,
-): MailSettings => ({
+const mailSettings = (server: MailSettings['server'], from: MailSettings['from'], values: Values): MailSettings => ({
   server,
   from,
   tells: eventKinds.filter(
@@ -246,66 +203,36 @@ const mailSettings = (
   heloName: heloNameOf(values.BASE_URL ?? null, from),
 })
 
-/** What people call each chat, and the hosts on which it takes messages. */
-const CHATS = {
-  slack: { title: 'Slack', home: 'hooks.slack.com', hosts: /^hooks\.slack(?:-gov)?\.com$/ },
-  discord: { title: 'Discord', home: 'discord.com', hosts: /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/ },
-} as const
+/** Characters of a key that nobody finds by trying, if they are random. */
+const UNGUESSABLE = 32
 
-function* chatWarnings({ webhook, channels }: Config): Generator<string> {
-  for (const name of ['slack', 'discord'] as const) {
-    const { title, home, hosts } = CHATS[name]
-    const setting = `${name.toUpperCase()}_WEBHOOK_URL`
-    if (webhook !== null && hosts.test(new URL(webhook.url).hostname)) {
-      yield `WEBHOOK_URL is an address of ${title}, which does not understand events: set ${setting} to it instead.`
-    }
-    const url = channels[name]
-    if (url !== undefined && !isPrivate(url) && !hosts.test(new URL(url).hostname)) {
-      yield `${setting} is not an address of ${home}: only ${title} understands what is sent there.`
-    }
-  }
-}
-
-/** The settings of each letter, by the switch that it is sent with. */
-const LETTERS = {
-  MAIL_WELCOME: { kind: 'joined', settings: ['MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'] },
-  INVITE_MAIL: {
-    kind: 'invited',
-    settings: ['INVITE_SUBJECT', 'INVITE_TEXT_FILE', 'INVITE_HTML_FILE', 'INVITE_LINK'],
-  },
-} as const
-
-function* mailWarnings({ tells, service }: MailSettings, { channels }: Config, env: Environment): Generator<string> {
-  if ((tells.includes('joined') || tells.includes('asked')) && service === settings.SERVICE_NAME.default) {
-    yield `SERVICE_NAME is not set: mails call the service "${service}".`
-  }
-  for (const [name, letter] of Object.entries(LETTERS)) {
-    if (tells.includes(letter.kind)) continue
-    for (const idle of letter.settings) {
-      if (given(env, idle) !== undefined) yield `${idle} has no effect with ${name}=false.`
-    }
-  }
-  if (tells.length === 0 && channels['owner-mail'] === undefined) {
-    yield 'SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, CONFIRM to mail, or OWNER_MAIL.'
-  }
-}
-
-async function warningsFor(config: Config, env: Environment): Promise<readonly string[]> {
-  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, holds, webhook, mail, admin } = config
-  const warnings = [...(await providerWarnings(provider, config.providerExisting, env))]
+function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
+  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, webhook, admin } = config
+  const warnings = [...(provider === null ? [] : providerWarnings(provider))]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
   }
-  if (holds?.above === 0) warnings.push('HOLD_ABOVE is 0: every new signup is held until you release it.')
-  if (challenge !== null) warnings.push(...challengeWarnings(challenge, config, env))
-  warnings.push(...chatWarnings(config))
   if (webhook !== null && isMetadata(webhook.url)) {
     warnings.push(
       'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
         'there. Set it to the address of your receiver.',
     )
   }
-  if (mail !== null) warnings.push(...mailWarnings(mail, config, env))
+  if (challenge?.kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
+    warnings.push(
+      `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to ` +
+        'solve anything. Use a longer one, or none.',
+    )
+  }
+  if (challenge !== null && challenge.kind !== 'altcha') {
+    // What Cap answers does not say where its challenge was solved.
+    if (challenge.kind !== 'cap' && config.corsOrigins.length === 0 && baseUrl === null) {
+      warnings.push('Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted.')
+    }
+    if (challenge.url?.startsWith('http:') && !isPrivate(challenge.url)) {
+      warnings.push('CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear. Use https.')
+    }
+  }
   if (tls === null && !cookie.secure) {
     warnings.push(
       'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
@@ -338,49 +265,9 @@ async function warningsFor(config: Config, env: Environment): Promise<readonly s
         '?sslmode=verify-full.',
     )
   }
-  if (store.kind === 'sqlite' && String(config.storeConnections) !== settings.DATABASE_CONNECTIONS.default) {
-    warnings.push('DATABASE_CONNECTIONS has no effect without a DATABASE_URL of PostgreSQL.')
-  }
   if (store.kind === 'sqlite' && store.path === ':memory:')
     warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
   return warnings
-}
-
-/** Characters of a key that nobody finds by trying, if they are random. */
-const UNGUESSABLE = 32
-
-/** The settings that only some challenges have. */
-const SETTINGS_OF = {
-  CHALLENGE_RANGE: ['altcha'],
-  CHALLENGE_SCORE: ['recaptcha'],
-  CHALLENGE_SITE_KEY: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
-  CHALLENGE_URL: ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'],
-} as const
-
-function* challengeWarnings(
-  challenge: ChallengeChoice,
-  { corsOrigins, baseUrl }: Config,
-  env: Environment,
-): Generator<string> {
-  const { kind } = challenge
-  for (const [name, kinds] of Object.entries(SETTINGS_OF)) {
-    if (given(env, name) !== undefined && !kinds.some(each => each === kind)) {
-      yield `${name} has no effect with CHALLENGE=${kind}.`
-    }
-  }
-  if (kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
-    yield `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to solve anything. Use a longer one, or none.`
-  }
-  if (kind !== 'altcha' && kind !== 'cap' && challenge.siteKey === null) {
-    yield 'CHALLENGE_SITE_KEY is not set: nobody can sign up with form.js, as its widget does not work without it. A form of your own brings its own.'
-  }
-  // What Cap answers does not say where its challenge was solved.
-  if (kind !== 'altcha' && kind !== 'cap' && corsOrigins.length === 0 && baseUrl === null) {
-    yield 'Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted.'
-  }
-  if (kind !== 'altcha' && challenge.url?.startsWith('http:') && !isPrivate(challenge.url)) {
-    yield 'CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear. Use https.'
-  }
 }
 
 /** The channels that are told. */

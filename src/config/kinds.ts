@@ -19,8 +19,6 @@ export interface Setting<Value> extends Kind<Value> {
   readonly default?: string
   /** The same in words, if it depends on other settings. */
   readonly unset?: string
-  /** Settings of the same table: without any of them this one has no effect. */
-  readonly needs?: string | readonly string[]
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -42,8 +40,6 @@ export interface Reading<Table> {
   readonly values: ValuesOf<Table>
   /** One sentence each, which begins with the setting's name and never repeats its value. */
   readonly mistakes: readonly string[]
-  /** One sentence for each setting that has no effect without another one. */
-  readonly idle: readonly string[]
 }
 
 /** Compose files and shells often cannot unset a variable, so an empty value counts as unset. */
@@ -53,27 +49,18 @@ export const given = (env: Environment, name: string): string | undefined => env
 export function readSettings<Table extends SettingsTable>(table: Table, env: Environment, asker = ''): Reading<Table> {
   const values: Record<string, unknown> = {}
   const mistakes: string[] = []
-  const idle: string[] = []
   for (const [name, setting] of Object.entries(table)) {
     const text = given(env, name)
     const { meaning, where, default: unset } = setting
     const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
     if (text === undefined && setting.required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
     let value = text === undefined ? undefined : setting.read(text)
-    if (text !== undefined && value === undefined) {
-      mistakes.push(`${name} ${setting.allowed}${misplaced(name, text)}${hint}`)
-    }
+    if (text !== undefined && value === undefined) mistakes.push(`${name} ${setting.allowed}${hint}`)
     // After a mistake, too, so that what depends on it is checked as well.
     if (unset !== undefined) value ??= setting.read(unset)
     if (value !== undefined) values[name] = value
-    if (text === undefined) continue
-    const needed = [setting.needs ?? []].flat()
-    const isSet = (other: string) => ![undefined, table[other]?.default].includes(given(env, other))
-    if (needed.length > 0 && text !== unset && !needed.some(isSet)) {
-      idle.push(`${name} has no effect without ${needed.join(' or ')}.`)
-    }
   }
-  return { values: values as ValuesOf<Table>, mistakes, idle }
+  return { values: values as ValuesOf<Table>, mistakes }
 }
 
 export const required = <Value>(kind: Kind<Value>, meaning: string, where: string) => ({
@@ -216,61 +203,4 @@ export const address: Kind<string> = {
 export function listOf<Value>({ read }: Pick<Kind<Value>, 'read'>, text: string, maximum = Infinity) {
   const values = text.split(',').map(item => read(item.trim()))
   return values.length <= maximum && values.every(value => value !== undefined) ? values : undefined
-}
-
-interface Hint {
-  readonly pattern: RegExp
-  /** The rest of the sentence. */
-  readonly sentence: string
-  /** The settings that get this hint; absent: all. */
-  readonly of?: RegExp
-  /** The setting whose values look like that. */
-  readonly belongsIn?: string
-}
-
-const belongs = (pattern: RegExp, what: string, belongsIn: string, of?: RegExp): Hint => ({
-  pattern,
-  sentence: `it looks like ${what}, which belongs in ${belongsIn}`,
-  belongsIn,
-  ...(of && { of }),
-})
-
-const NAME = /^(?:localhost|(?=.*[a-z])[a-z\d-]+(?:\.[a-z\d-]+)+)(?::\d+)?(?:[/?]|$)/i
-const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+(?::\d+)?|\[?[\da-f]*:[\da-f:.]*\]?(?::\d+)?)$/i
-
-/** Values that are refused, and look as if something else was meant. */
-const hints: readonly Hint[] = [
-  belongs(/^postgres(?:ql)?:\/\//i, 'an address of PostgreSQL', 'DATABASE_URL'),
-  belongs(/^sqlite:/i, 'a SQLite file', 'DATABASE_URL'),
-  belongs(/^rediss?:\/\//i, 'an address of Redis', 'REDIS_URL'),
-  belongs(/^smtps?:\/\//i, 'an address of a mail server', 'SMTP_URL'),
-  belongs(/^whsec_/, 'a secret', 'WEBHOOK_SECRET'),
-  belongs(/^https?:\/\/hooks\.slack(?:-gov)?\.com\//i, 'a webhook of Slack', 'SLACK_WEBHOOK_URL'),
-  belongs(
-    /^https?:\/\/(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks\//i,
-    'a webhook of Discord',
-    'DISCORD_WEBHOOK_URL',
-  ),
-  belongs(/^https?:\/\//i, 'the address of a receiver', 'WEBHOOK_URL', /^WEBHOOK_SECRET$/),
-  belongs(/^https?:\/\//i, 'the public address', 'BASE_URL', /^(?:HOST|PORT)$/),
-  {
-    pattern: /^(?:tcp|udp):\/\//,
-    sentence: 'Kubernetes and Docker set it for a neighbour of that name, so set it yourself',
-  },
-  belongs(/^\d+$/, 'a port', 'PORT', /^HOST$/),
-  belongs(/^\d+$/, 'a port', 'ADMIN_PORT', /^ADMIN_HOST$/),
-  ...[NAME, ADDRESS].flatMap(pattern => [
-    belongs(pattern, 'a host', 'HOST', /^PORT$/),
-    belongs(pattern, 'a host', 'ADMIN_HOST', /^ADMIN_PORT$/),
-  ]),
-  { pattern: NAME, sentence: 'its https:// is missing', of: /^(?:(?!SMTP|REDIS|DATABASE)\w+_URL|CORS_ORIGINS)$/ },
-  { pattern: /^-----BEGIN /, sentence: 'it looks like what is in the file', of: /_FILE$/ },
-  { pattern: /^(?:true|yes|on)$/i, sentence: 'for a single proxy set 1', of: /^TRUST_PROXY$/ },
-  { pattern: /^\*$/, sentence: 'name each one that may send signups', of: /^CORS_ORIGINS$/ },
-]
-
-/** What ends a sentence that refuses this value, and never repeats it; empty if there is no telling. */
-export function misplaced(name: string, text: string): string {
-  const hint = hints.find(({ pattern, of }) => (of?.test(name) ?? true) && pattern.test(text))
-  return hint === undefined || hint.belongsIn === name ? '' : `; ${hint.sentence}`
 }

@@ -73,9 +73,6 @@ const token = {
     /^[\w.~+/-]+=*$/.test(text) && text.length >= 32 && text.length <= 512 ? text : undefined,
 }
 
-/** The settings that name a chat. */
-const CHATS = ['SLACK_WEBHOOK_URL', 'DISCORD_WEBHOOK_URL']
-
 /**
  * Every setting except the providers'. The configuration and `waitlist --help` come from this table; a test compares
  * docs/settings.md and `.env.example` with it.
@@ -145,29 +142,24 @@ export const settings = {
   },
   CHALLENGE_SECRET: {
     meaning: 'Secret of the vendor; for altcha a key of your own, or else one is made and kept in the database.',
-    needs: 'CHALLENGE',
     ...word,
   },
   CHALLENGE_SITE_KEY: {
     meaning: "Site key of the vendor's widget, for form.js; for cap its address, if pages do not use CHALLENGE_URL.",
-    needs: 'CHALLENGE',
     ...word,
   },
   CHALLENGE_URL: {
     meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
-    needs: 'CHALLENGE',
     ...address,
   },
   CHALLENGE_RANGE: {
     meaning: 'Guesses at an altcha at most; half as many on average.',
     default: '2000',
-    needs: 'CHALLENGE',
     ...whole(1, 1_000_000),
   },
   CHALLENGE_SCORE: {
     meaning: 'The minimum score of reCAPTCHA v3, from 0 to 1.',
     default: '0.5',
-    needs: 'CHALLENGE',
     ...score,
   },
   HOLD_ABOVE: {
@@ -177,7 +169,6 @@ export const settings = {
   HOLD_WINDOW: {
     meaning: 'Length of the window.',
     default: '1h',
-    needs: ['HOLD_ABOVE'],
     ...duration('1s', '1d'),
   },
   HOLD_SUSPICIOUS: {
@@ -202,7 +193,6 @@ export const settings = {
   PROVIDER_TIMEOUT: {
     meaning: 'How long a signup may wait for the provider.',
     default: '8s',
-    needs: 'PROVIDER',
     ...duration('100ms', '20s'),
   },
   PROVIDER_EXISTING: {
@@ -210,12 +200,10 @@ export const settings = {
       'What becomes of an address that the provider had before: leave changes nothing there; join adds it to the ' +
       'lists and tags that its settings name.',
     default: 'leave',
-    needs: 'PROVIDER',
     ...oneOf('leave', 'join'),
   },
   PROVIDER_FIELDS: {
     meaning: 'Fields of your own to set on a new contact: name=value, separated by commas.',
-    needs: 'PROVIDER',
     ...assignments,
   },
   WEBHOOK_URL: {
@@ -225,7 +213,6 @@ export const settings = {
   },
   WEBHOOK_SECRET: {
     meaning: 'Secret that signs what is sent there (whsec_…); two, separated by a space, while it is changed.',
-    needs: 'WEBHOOK_URL',
     allowed: 'must be whsec_ and 24 to 64 bytes in base64; two of them at most, separated by a space',
     read: readSecrets,
   },
@@ -237,13 +224,11 @@ export const settings = {
   CHAT_INTERVAL: {
     meaning: 'The minimum time between two messages to a chat; all who join in between share one.',
     default: '1m',
-    needs: CHATS,
     ...duration('1s', '1d'),
   },
   CHAT_NAMES: {
     meaning: 'Whether chats are told up to ten names, too. Email addresses are never told.',
     default: 'false',
-    needs: CHATS,
     ...yesOrNo,
   },
   SMTP_URL: {
@@ -254,61 +239,51 @@ export const settings = {
   },
   MAIL_FROM: {
     meaning: 'Sender of the mails: an address, or Name <address>.',
-    needs: 'SMTP_URL',
     allowed: mailboxAllowed,
     read: readMailbox,
   },
   MAIL_WELCOME: {
     meaning: 'Whether every new contact is sent a welcome mail.',
     default: 'true',
-    needs: 'SMTP_URL',
     ...yesOrNo,
   },
   MAIL_SUBJECT: {
     meaning: 'Its subject, in which {name}, {email} and {service} are filled in.',
     default: '{service}: you are on the list',
-    needs: 'SMTP_URL',
     ...subjectOf('joined'),
   },
   MAIL_TEXT_FILE: {
     meaning: 'File with its text (UTF-8), in which the same is filled in.',
     unset: 'a short text',
-    needs: 'SMTP_URL',
     ...file,
   },
   MAIL_HTML_FILE: {
     meaning: 'File with the same text as HTML, which is sent beside it.',
     unset: 'the short text as HTML, unless MAIL_TEXT_FILE is set',
-    needs: 'SMTP_URL',
     ...file,
   },
   INVITE_MAIL: {
     meaning: 'Whether everybody who is invited is sent a mail (docs/inviting.md).',
     default: 'true',
-    needs: 'SMTP_URL',
     ...yesOrNo,
   },
   INVITE_SUBJECT: {
     meaning: 'Its subject, in which {code} is filled in, too.',
     default: '{service}: you are invited',
-    needs: 'SMTP_URL',
     ...subjectOf('invited'),
   },
   INVITE_TEXT_FILE: {
     meaning: 'File with its text (UTF-8), in which {link} is filled in too, if INVITE_LINK is set.',
     unset: 'a short text',
-    needs: 'SMTP_URL',
     ...file,
   },
   INVITE_HTML_FILE: {
     meaning: 'File with the same text as HTML, which is sent beside it.',
     unset: 'the short text as HTML, unless INVITE_TEXT_FILE is set',
-    needs: 'SMTP_URL',
     ...file,
   },
   INVITE_LINK: {
     meaning: 'Address of your app at which an invitation is taken, with {code} in it.',
-    needs: 'SMTP_URL',
     ...inviteLink,
   },
   CONFIRM: {
@@ -319,31 +294,26 @@ export const settings = {
   CONFIRM_WITHIN: {
     meaning: 'How long that link is good. Who has not followed it by then is deleted, and may sign up anew.',
     default: '7d',
-    needs: 'CONFIRM',
     ...duration('1h', '30d'),
   },
   CONFIRM_SUBJECT: {
     meaning: 'The subject of that mail, in which {name}, {email} and {service} are filled in.',
     default: '{service}: please confirm your address',
-    needs: 'CONFIRM',
     ...subjectOf('asked'),
   },
   CONFIRM_TEXT_FILE: {
     meaning: 'File with its text (UTF-8), in which {link} and {unsubscribe} are filled in, too.',
     unset: 'a short text',
-    needs: 'CONFIRM',
     ...file,
   },
   CONFIRM_HTML_FILE: {
     meaning: 'File with the same text as HTML, which is sent beside it.',
     unset: 'the short text as HTML, unless CONFIRM_TEXT_FILE is set',
-    needs: 'CONFIRM',
     ...file,
   },
   MAIL_RATE: {
     meaning: 'The most mails that one instance sends in a minute, evenly spread.',
     default: '60',
-    needs: 'SMTP_URL',
     ...whole(1, 6_000),
   },
   OWNER_MAIL: {
@@ -354,7 +324,6 @@ export const settings = {
   OWNER_MAIL_INTERVAL: {
     meaning: 'The minimum time between two mails about those who joined; all who join in between share one.',
     default: '1h',
-    needs: 'OWNER_MAIL',
     ...duration('1s', '7d'),
   },
   EVENT_NAME: {
@@ -400,13 +369,11 @@ export const settings = {
   ADMIN_HOST: {
     meaning: 'Where that port listens. Everybody who can reach it sees the counts.',
     default: 'localhost',
-    needs: 'ADMIN_PORT',
     ...host,
   },
   ADMIN_TOKEN: {
     meaning:
       'What your app sends there to ask for an invitation (docs/inviting.md); without it, only this machine may ask.',
-    needs: 'ADMIN_PORT',
     ...token,
   },
   LOG_LEVEL: {

@@ -34,7 +34,6 @@ export const beehiiv: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'at once',
   },
-  joins: ['BEEHIIV_TAGS'],
   client,
 }
 

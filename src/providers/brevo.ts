@@ -26,7 +26,6 @@ export const brevo: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: ['BREVO_LIST_IDS'],
   client,
 }
 

@@ -30,7 +30,6 @@ export const buttondown: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'at once',
   },
-  joins: ['BUTTONDOWN_TAGS'],
   client,
 }
 

@@ -30,7 +30,6 @@ export const customerio: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'later',
   },
-  joins: [],
   client,
 }
 

@@ -42,7 +42,6 @@ export const ghost: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'at once',
   },
-  joins: ['GHOST_LABELS'],
   client,
 }
 

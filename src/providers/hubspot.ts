@@ -32,7 +32,6 @@ export const hubspot: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'later',
   },
-  joins: ['HUBSPOT_LIST_IDS'],
   takesFields: true,
   client,
 }

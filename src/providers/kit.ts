@@ -40,7 +40,6 @@ export const kit: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'by hand',
   },
-  joins: ['KIT_TAG_IDS', 'KIT_FORM_ID'],
   takesFields: true,
   contradiction: ({ KIT_TAG_ID: tag, KIT_TAG_IDS: tags }) =>
     tag !== undefined && tags?.includes(tag)

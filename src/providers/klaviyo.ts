@@ -41,7 +41,6 @@ export const klaviyo: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'later',
   },
-  joins: ['KLAVIYO_LIST_ID'],
   client,
 }
 

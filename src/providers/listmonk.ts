@@ -46,7 +46,6 @@ export const listmonk: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'at once',
   },
-  joins: ['LISTMONK_LIST_IDS'],
   takesFields: true,
   client,
 }

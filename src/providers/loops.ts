@@ -23,7 +23,6 @@ export const loops: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: ['LOOPS_MAILING_LISTS'],
   takesFields: true,
   client,
 }

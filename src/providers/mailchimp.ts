@@ -36,7 +36,6 @@ export const mailchimp: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: ['MAILCHIMP_TAGS'],
   contradiction({ MAILCHIMP_API_KEY: key, MAILCHIMP_BASE_URL: url }, events) {
     const wrong = Object.entries(events).find(([, { length }]) => length < 2 || length > 30)
     if (wrong !== undefined) return `${wrong[0]} must have 2 to 30 characters`

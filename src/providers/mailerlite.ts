@@ -40,7 +40,6 @@ export const mailerlite: Vendor<typeof settings> = {
     namesEvents: false,
     removal: 'later',
   },
-  joins: ['MAILERLITE_GROUP_IDS'],
   contradiction: ({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups }) =>
     group !== undefined && groups?.includes(group)
       ? 'MAILERLITE_GROUP_IDS must not have the group of MAILERLITE_GROUP_ID: it would start the automation too early'

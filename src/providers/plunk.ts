@@ -31,7 +31,6 @@ export const plunk: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: [],
   contradiction(_, events) {
     const own = /^(?:email\.|contact\.(?:un)?subscribed$|segment\..*\.(?:entry|exit)$)/
     const taken = Object.entries(events).find(([, name]) => own.test(name))

@@ -23,7 +23,6 @@ export const resend: Vendor<typeof settings> = {
     namesEvents: true,
     removal: 'at once',
   },
-  joins: ['RESEND_SEGMENT_IDS'],
   takesFields: true,
   client,
 }

@@ -37,8 +37,6 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   readonly settings: Table
   readonly rate: Rate
   readonly promises: Promises
-  /** The settings that name what contacts are added to, which those that the vendor knew before may join too. */
-  readonly joins: readonly string[]
   /** Whether a new contact can be given `Fields`. */
   readonly takesFields?: true
   /** What is wrong with settings that are each allowed. */

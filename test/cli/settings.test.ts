@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -9,7 +9,7 @@ import type { Setting } from '../../src/config/kinds.ts'
 import { settings } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { commandsIn, helpOf } from '../harness/help.ts'
-import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const run = async (t: TestContext, args: string[], env: Record<string, string> = {}, cwd = temporaryFolder(t)) => ({
@@ -51,21 +51,6 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
     )
   })
 
-  test('an option that npm has kept for itself is told, and nothing is done without it', async t => {
-    const cwd = temporaryFolder(t)
-    const npm = { npm_lifecycle_event: 'waitlist', npm_config_dry_run: 'true', npm_config_search: 'true' }
-    const { code, stdout, stderr } = await run(t, ['import', 'people.csv'], npm, cwd)
-    assert.equal(code, 2)
-    assert.equal(stdout, '')
-    assert.equal(
-      stderr,
-      'waitlist: npm has kept --dry-run for itself. Type: npm run -s waitlist -- import --dry-run …\n',
-    )
-    assert.equal((await run(t, ['import', '--dry-run', 'people.csv'], npm, cwd)).code, 1)
-    assert.equal((await run(t, ['import', 'people.csv'], { ...npm, npm_lifecycle_event: 'test' }, cwd)).code, 1)
-    assert.equal((await run(t, ['stats', '--help'], npm, cwd)).code, 0)
-  })
-
   test('wrong settings end every command with the list of all mistakes on standard error', async t => {
     const env = { PORT: 'http', LOG_LEVEL: 'loud', TLS_CERT_FILE: 'cert.pem', EVENT_NAME: 'se;cret' }
     for (const args of [['export']]) {
@@ -105,78 +90,40 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
 })
 
 describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
-  const start = (t: TestContext, content: string | Buffer, env: Record<string, string> = {}) => {
+  const start = (t: TestContext, content: string, env: Record<string, string> = {}) => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, '.env'), content)
     return runProgram(t, { SHUTDOWN_DELAY: '0', ...env }, { cwd })
   }
-  const warnings = (program: Parameters<typeof logOf>[0]) =>
-    logOf(program)
-      .filter(({ level }) => level === 40)
-      .map(({ msg }) => String(msg))
-
-  test('is read; what the environment says goes before it', async t => {
-    const program = await start(t, 'HOST=127.0.0.1\nPORT=0\nSERVICE_NAME="From the file"\nEVENT_NAME=from.file\n', {
-      EVENT_NAME: 'from.environment',
-    })
+  test('is read; what the environment says goes before it, unless that is empty or of spaces', async t => {
+    const content = '\uFEFFHOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nEVENT_NAME=from.file\r\n'
+    const program = await start(t, content, { EVENT_NAME: 'from.environment', PORT: ' ', HOST: '' })
     const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
-    assert.equal(health.service, 'From the file')
+    assert.equal(health.service, 'Früh dabei')
     assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'from.environment')
     await until(() => /\nwith settings of \/.*\/\.env\n/.test(program.stderr()))
     assert.equal(await program.end('SIGTERM'), 0)
   })
 
-  test('is read as the editors of other systems write it', async t => {
-    const text = 'export HOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nEVENT_NAME=last\r\n'
-    const bytes = [
-      Buffer.from(`\uFEFF${text}`, 'utf16le'),
-      Buffer.from(`\uFEFF${text}`),
-      Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
-    ]
-    for (const content of bytes.slice(0, isSlow ? 3 : 1)) {
-      const program = await start(t, content)
-      const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
-      assert.equal(health.service, 'Früh dabei')
-      assert.equal(await program.end('SIGTERM'), 0)
-      assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'last')
-      assert.deepEqual(
-        warnings(program).filter(warning => warning.startsWith('.env')),
-        [],
-      )
-    }
-  })
-
-  test('a name in it that is no setting is warned of, without its value', async t => {
-    const program = await start(
-      t,
-      'HOST=127.0.0.1\nPORT=0\nRATE_LIMITS=5\nSMTP_PASSWORD=hunter2\nSERVICE_NAME: hunter2\n',
-    )
+  test('names that begin like settings and are none are told in one warning, without their values', async t => {
+    const program = await start(t, 'HOST=127.0.0.1\nPORT=0\nRATE_LIMITS=hunter2\nOTHER=1\n', {
+      LOOPS_API_KEY: 'hunter2',
+    })
     await program.end('SIGTERM')
-    const unknown = warnings(program).filter(warning => warning.startsWith('.env has '))
-    assert.deepEqual(unknown, [
-      '.env has RATE_LIMITS, which is not a setting of Waitlist; did you mean RATE_LIMIT?',
-      '.env has SMTP_PASSWORD, which is not a setting of Waitlist',
-      '.env has a line with SERVICE_NAME that sets nothing; write SERVICE_NAME=<value>',
-    ])
+    const warnings = complaintsIn(logOf(program)).map(({ msg }) => String(msg))
+    assert.deepEqual(
+      warnings.filter(warning => /RATE_LIMITS|LOOPS_API_KEY|OTHER/.test(warning)),
+      ['Misspelt, or of another PROVIDER, and without effect: RATE_LIMITS, LOOPS_API_KEY'],
+    )
     assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2/)
   })
 
-  test('one that cannot be read is told in words, and one without an end is read no further than 64 KiB', async t => {
-    for (const [make, sentence] of [
-      [(file: string) => mkdirSync(file), / cannot be read: it is a folder\n$/],
-      [(file: string) => symlinkSync('/dev/zero', file), / is larger than 64 KiB\.\n$/],
-      [
-        (file: string) => writeFileSync(file, 'SERVICE_NAME=Fr\xfch\n', 'latin1'),
-        / is not UTF-8 text\. Save it as UTF-8\.\n$/,
-      ],
-    ] as const) {
-      const cwd = temporaryFolder(t)
-      make(join(cwd, '.env'))
-      const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
-      assert.equal(code, 1)
-      assert.match(stderr, /^waitlist: The file \/.*\/\.env /)
-      assert.match(stderr, sentence)
-    }
+  test('one that cannot be read ends the program', async t => {
+    const cwd = temporaryFolder(t)
+    mkdirSync(join(cwd, '.env'))
+    const { code, stderr } = await run(t, [], { PORT: '0' }, cwd)
+    assert.equal(code, 1)
+    assert.match(stderr, /^waitlist: The file \/.*\/\.env cannot be read: EISDIR/)
   })
 })
 

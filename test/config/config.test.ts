@@ -165,63 +165,10 @@ describe('the configuration', () => {
     test(`${name}: what is not allowed is refused, with what is, and is not repeated`, async () => {
       const { allowed } = settings[name as SettingName]
       for (const text of texts) {
-        const [told = '', ...more] = await mistakes({ [name]: text })
-        assert.deepEqual(
-          [told.split(/; (?=it |name |for )/)[0], more],
-          [`${name} ${allowed}`, []],
-          JSON.stringify(text),
-        )
-        assert.doesNotMatch((await mistakes({ [name]: text })).join(), /se.?Cret/)
+        assert.deepEqual(await mistakes({ [name]: text }), [`${name} ${allowed}`], JSON.stringify(text))
       }
     })
   }
-
-  const elsewhere: readonly (readonly [name: SettingName, text: string, clue: RegExp])[] = [
-    ['DATABASE_URL', 'redis://me:seCret@host', /; it looks like an address of Redis, which belongs in REDIS_URL$/],
-    ['REDIS_URL', 'postgres://me:seCret@host/list', /; it looks like .* PostgreSQL, which belongs in DATABASE_URL$/],
-    ['SMTP_URL', 'whsec_seCret', /belongs in WEBHOOK_SECRET$/],
-    ['WEBHOOK_SECRET', 'https://seCret.example/hook', /; it looks like the address of a receiver, .* WEBHOOK_URL$/],
-    ['WEBHOOK_URL', 'whsec_seCret', /; it looks like a secret, which belongs in WEBHOOK_SECRET$/],
-    ['WEBHOOK_URL', 'smtps://me:seCret@host', /belongs in SMTP_URL$/],
-    ['WEBHOOK_URL', 'seCret.example/hook', /; its https:\/\/ is missing$/],
-    ['WEBHOOK_SECRET', 'https://hooks.slack.com/services/seCret', /belongs in SLACK_WEBHOOK_URL$/],
-    ['HOST', '8080', /; it looks like a port, which belongs in PORT$/],
-    ['HOST', 'https://seCret.example', /; it looks like the public address, which belongs in BASE_URL$/],
-    ['ADMIN_HOST', '9464', /belongs in ADMIN_PORT$/],
-    ['PORT', '0.0.0.0', /; it looks like a host, which belongs in HOST$/],
-    ['PORT', 'seCret.example:80', /belongs in HOST$/],
-    ['PORT', '::', /belongs in HOST$/],
-    ['ADMIN_PORT', 'localhost', /belongs in ADMIN_HOST$/],
-    ['ADMIN_PORT', 'tcp://10.0.0.7:80', /; Kubernetes and Docker set it .* so set it yourself$/],
-    ['BASE_URL', 'seCret.example', /; its https:\/\/ is missing$/],
-    ['BASE_URL', 'localhost:8080', /; its https:\/\/ is missing$/],
-    ['CORS_ORIGINS', '*', /; name each one that may send signups$/],
-    ['TRUST_PROXY', 'true', /; for a single proxy set 1$/],
-    ['TLS_KEY_FILE', '-----BEGIN PRIVATE KEY-----\nseCret', /path of a file; it looks like what is in the file$/],
-  ]
-  for (const [name, text, clue] of elsewhere) {
-    test(`${name}=${text.split('\n')[0]} is refused with a word on what was meant`, async () => {
-      const told = await mistakes({ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem', [name]: text })
-      assert.equal(told.length, 1)
-      assert.match(told[0]!, clue)
-      assert.doesNotMatch(told[0]!, /seCret/)
-    })
-  }
-
-  test('a value of the right kind that is wrong in itself gets no such word', async () => {
-    for (const [name, text] of [
-      ['DATABASE_URL', 'postgres://me@host'],
-      ['REDIS_URL', 'redis://'],
-      ['SMTP_URL', 'smtp://me:x@host/path'],
-      ['WEBHOOK_SECRET', 'whsec_x'],
-      ['SLACK_WEBHOOK_URL', 'http://hooks.slack.com/services/x'],
-      ['BASE_URL', 'https://a.example/path'],
-      ['PORT', '80.5'],
-      ['PORT', '70000'],
-    ] as const) {
-      assert.deepEqual(await mistakes({ [name]: text }), [`${name} ${settings[name].allowed}`])
-    }
-  })
 
   test('every setting that has a rule was tried', () => {
     const anything = [
@@ -280,12 +227,12 @@ describe('the configuration', () => {
         { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
       ],
       [{ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: `${secret}  ${secret}` }, { webhook }],
-      [{ SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord }, { channels: { slack, discord } }],
-      [{ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }, { chatInterval: 3_600_000 }],
       [
-        { ...mailing, OWNER_MAIL: 'Me <me@example.com>', OWNER_MAIL_INTERVAL: '1d' },
-        { channels: { 'owner-mail': { name: 'Me', address: 'me@example.com' } }, ownerMailInterval: 86_400_000 },
+        { SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord },
+        { channels: { slack, discord, 'owner-mail': undefined } },
       ],
+      [{ SLACK_WEBHOOK_URL: slack, CHAT_INTERVAL: '1h' }, { chatInterval: 3_600_000 }],
+      [{ ...mailing, OWNER_MAIL: 'Me <me@example.com>', OWNER_MAIL_INTERVAL: '1d' }, { ownerMailInterval: 86_400_000 }],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
       [{ SHUTDOWN_DELAY: '500ms' }, { shutdownDelay: 500 }],
       [{ SHUTDOWN_DELAY: '2s' }, { shutdownDelay: 2_000 }],
@@ -317,11 +264,7 @@ describe('contradictions', () => {
       { WEBHOOK_URL: 'http://localhost/' },
       /^WEBHOOK_SECRET is missing.*docs\/events\.md/,
     ],
-    [
-      'a verifier without a secret',
-      { CHALLENGE: 'hcaptcha' },
-      /^CHALLENGE_SECRET is missing: hcaptcha needs it\. Where to find it: in the hCaptcha dashboard/,
-    ],
+    ['a verifier without a secret', { CHALLENGE: 'hcaptcha' }, /^CHALLENGE_SECRET is missing: hcaptcha needs it$/],
     [
       'a Cap without its address',
       { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x' },
@@ -411,52 +354,22 @@ describe('warnings', () => {
       [/^WEBHOOK_URL is a link-local or metadata address/],
     ],
     [
-      'a webhook that is a channel',
-      { ...tls, WEBHOOK_URL: slack, WEBHOOK_SECRET: secret },
-      [/^WEBHOOK_URL is an address of Slack, .* set SLACK_WEBHOOK_URL to it instead/],
-    ],
-    [
-      'a webhook that is another channel',
-      { ...tls, WEBHOOK_URL: discord, WEBHOOK_SECRET: secret },
-      [/^WEBHOOK_URL is an address of Discord, .* set DISCORD_WEBHOOK_URL to it instead/],
-    ],
-    [
       'a challenge that may be solved anywhere',
       { ...tls, CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' },
-      [
-        /^CHALLENGE_SITE_KEY is not set: nobody can sign up with form\.js, as its widget does not work without it/,
-        /^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/,
-      ],
+      [/^Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted/],
     ],
     ['one for known pages', { ...tls, ...challenge }, []],
     [
-      'a verifier in the clear, and settings of other challenges',
-      {
-        ...tls,
-        ...challenge,
-        CHALLENGE_URL: 'http://verifier.example',
-        CHALLENGE_SCORE: '0.5',
-        CHALLENGE_RANGE: '9000',
-      },
-      [
-        /^CHALLENGE_RANGE has no effect with CHALLENGE=turnstile/,
-        /^CHALLENGE_SCORE has no effect with CHALLENGE=turnstile/,
-        /^CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear/,
-      ],
+      'a verifier in the clear',
+      { ...tls, ...challenge, CHALLENGE_URL: 'http://verifier.example' },
+      [/^CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear/],
     ],
     ['a verifier next door', { ...tls, ...challenge, CHALLENGE_URL: 'http://verifier:3000/x/siteverify' }, []],
-    [
-      'an altcha with an address',
-      { ...tls, CHALLENGE: 'altcha', CHALLENGE_URL: 'https://verifier.example' },
-      [/^CHALLENGE_URL has no effect with CHALLENGE=altcha/],
-    ],
     [
       'an altcha with a key that can be guessed',
       { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: 'changeme' },
       [/^CHALLENGE_SECRET is shorter than 32 characters/],
     ],
-    ['a limit that lets nobody in', { ...tls, HOLD_ABOVE: '0' }, [/^HOLD_ABOVE is 0: every new signup is held/]],
-    ['one that lets somebody in', { ...tls, HOLD_ABOVE: '1' }, []],
     ['an altcha with a good key', { ...tls, CHALLENGE: 'altcha', CHALLENGE_SECRET: '0123456789abcdef'.repeat(2) }, []],
     ['a listener for the operator here', { ...tls, ADMIN_PORT: '9464' }, []],
     ['one on ::1', { ...tls, ADMIN_PORT: '9464', ADMIN_HOST: '::1' }, []],
@@ -468,69 +381,6 @@ describe('warnings', () => {
     ['PostgreSQL next door', { ...tls, DATABASE_URL: 'postgres://me@db/list' }, []],
     ['PostgreSQL far away, in the clear', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list' }, [/sslmode/]],
     ['the same with TLS', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list?sslmode=verify-full' }, []],
-    [
-      'a secret without an address',
-      { ...tls, WEBHOOK_SECRET: secret },
-      [/^WEBHOOK_SECRET has no effect without WEBHOOK_URL/],
-    ],
-    ['a secret with its address', { ...tls, WEBHOOK_URL: 'https://hook.example/', WEBHOOK_SECRET: secret }, []],
-    [
-      'an interval without a channel',
-      { ...tls, CHAT_INTERVAL: '5s' },
-      [/^CHAT_INTERVAL has no effect without SLACK_WEBHOOK_URL or DISCORD_WEBHOOK_URL/],
-    ],
-    ['names without a channel', { ...tls, CHAT_NAMES: 'true' }, [/^CHAT_NAMES has no effect without SLACK_/]],
-    ['the defaults without a channel', { ...tls, CHAT_NAMES: 'false', CHAT_INTERVAL: '1m' }, []],
-    ['both with one', { ...tls, DISCORD_WEBHOOK_URL: discord, CHAT_NAMES: 'true', CHAT_INTERVAL: '5s' }, []],
-    ['channels', { ...tls, DISCORD_WEBHOOK_URL: discord, SLACK_WEBHOOK_URL: slack }, []],
-    [
-      'channels of each other',
-      { ...tls, DISCORD_WEBHOOK_URL: slack, SLACK_WEBHOOK_URL: discord },
-      [/^SLACK_WEBHOOK_URL is not an address of hooks\.slack\.com/, /^DISCORD_WEBHOOK_URL is not .* discord\.com/],
-    ],
-    ['a channel next door', { ...tls, SLACK_WEBHOOK_URL: 'http://127.0.0.1:8065/hooks/x' }, []],
-    [
-      'a time limit for no provider',
-      { ...tls, PROVIDER_TIMEOUT: '500ms' },
-      [/^PROVIDER_TIMEOUT has no .* without PROVIDER/],
-    ],
-    ['the same with "none"', { ...tls, PROVIDER_TIMEOUT: '500ms', PROVIDER: 'none' }, [/without PROVIDER/]],
-    ['a time limit for one', { ...tls, PROVIDER_TIMEOUT: '500ms', PROVIDER: 'loops', LOOPS_API_KEY: 'key' }, []],
-    ['connections to a file', { ...tls, DATABASE_CONNECTIONS: '5' }, [/^DATABASE_CONNECTIONS has no effect/]],
-    ['connections to a server', { ...tls, DATABASE_CONNECTIONS: '5', DATABASE_URL: 'postgres://me@db/list' }, []],
-    ['what is the default anyway', { ...tls, PROVIDER_TIMEOUT: '8s', DATABASE_CONNECTIONS: '10' }, []],
-    ['mails of a service without a name', { ...tls, ...mailing }, [/^SERVICE_NAME is not set/]],
-    ['mails to its owner alone', { ...tls, ...mailing, MAIL_WELCOME: 'false', OWNER_MAIL: 'me@example.com' }, []],
-    [
-      'letters that are not sent',
-      {
-        ...tls,
-        ...mailing,
-        OWNER_MAIL: 'me@example.com',
-        MAIL_WELCOME: 'false',
-        MAIL_SUBJECT: 'Hello',
-        MAIL_TEXT_FILE: 'a.txt',
-        INVITE_MAIL: 'false',
-        INVITE_HTML_FILE: 'b.html',
-        INVITE_LINK: 'https://app.example.com/?code={code}',
-      },
-      [
-        /^MAIL_SUBJECT has no effect with MAIL_WELCOME=false\.$/,
-        /^MAIL_TEXT_FILE has no effect with MAIL_WELCOME=false\.$/,
-        /^INVITE_HTML_FILE has no effect with INVITE_MAIL=false\.$/,
-        /^INVITE_LINK has no effect with INVITE_MAIL=false\.$/,
-      ],
-    ],
-    [
-      'a mail server that nothing uses',
-      { ...tls, ...mailing, MAIL_WELCOME: 'false', INVITE_MAIL: 'false' },
-      [/^SMTP_URL has no effect: set MAIL_WELCOME or INVITE_MAIL to true, CONFIRM to mail, or OWNER_MAIL\.$/],
-    ],
-    [
-      'an interval without a mailbox',
-      { ...tls, OWNER_MAIL_INTERVAL: '5m' },
-      [/^OWNER_MAIL_INTERVAL has no effect without OWNER_MAIL\./],
-    ],
     ['several at once', { DATABASE_URL: 'sqlite::memory:', TRUST_PROXY: '::/0' }, [/plain/, /trusts every/, /lost/]],
   ]
   for (const [what, env, expected] of cases) {

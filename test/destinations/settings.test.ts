@@ -281,16 +281,6 @@ describe('the configuration of mails', () => {
     for (const rate of ['0', '6001', 'x']) assert.equal((await mistakesIn({ ...set, MAIL_RATE: rate })).length, 1, rate)
   })
 
-  test('without a server the others have no effect, and a warning says so', async () => {
-    const names = ['MAIL_FROM', 'MAIL_WELCOME', 'MAIL_SUBJECT', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE', 'MAIL_RATE']
-    const values = ['hello@example.com', 'false', 'Hi', '/nowhere', '/nowhere', '10']
-    const result = await readConfig(Object.fromEntries(names.map((name, i) => [name, values[i]])))
-    assert.ok('config' in result)
-    assert.equal(result.config.mail, null)
-    for (const name of names)
-      assert.ok(result.config.warnings.includes(`${name} has no effect without SMTP_URL.`), name)
-  })
-
   test('a file that cannot be used stops the start, with what is wrong', async t => {
     const folder = temporaryFolder(t)
     const path = (name: string, content: string | Buffer) => {

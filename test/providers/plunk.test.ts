@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../src/config/config.ts'
 import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, providerContract } from '../contracts/provider.ts'
 import type { Received } from '../harness/receiver.ts'
@@ -103,14 +102,6 @@ test('each of the two keys is for its own calls, and an event has its own id', a
       ['Bearer pk_of-the-test', eventOf(ada).id],
     ],
   )
-})
-
-test('there is nothing to join, and a warning says so', async () => {
-  const { PLUNK_BASE_URL, ...settings } = plunkSettings('')
-  const https = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
-  const result = await readConfig({ ...https, PROVIDER: 'plunk', ...settings, PROVIDER_EXISTING: 'join' })
-  assert.ok('config' in result)
-  assert.deepEqual(result.config.warnings, ['PROVIDER_EXISTING=join has no effect: Plunk has nothing to join.'])
 })
 
 test('made by somebody else between look-up and creation: existing, and ours when it is young', async t => {
