@@ -9,7 +9,6 @@ import { course } from '../contracts/operator.desk.ts'
 import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/service.ts'
-import { startExpress } from './express.ts'
 
 const token = 'for-the-readme-and-nothing-else-at-all'
 const NAME = 'Ada <b>"&'
@@ -59,28 +58,7 @@ const ESCAPED = 'Ada &#60;b&#62;&#34;&#38;'
 const BUTTON = `<form method="post"><p>Welcome, ${ESCAPED}.</p><button>Come in</button></form>`
 const UNKNOWN = 'A'.repeat(22)
 
-test('the app in Express lets in who presses the button, once; a link that is followed redeems nothing', {
-  timeout: 60_000,
-}, async t => {
-  const { admin, code, redeemed, logged } = await scene(t)
-  const url = await startExpress(t, { WAITLIST_ADMIN: admin, ADMIN_TOKEN: token })
-  const ask = (method: string, code: string) => fetch(`${url}?code=${code}`, { method })
-  assert.equal((await ask('GET', code)).status, 200)
-  assert.equal(await redeemed(), null)
-  assert.deepEqual(await visits(ask, code), [
-    [200, BUTTON],
-    [200, BUTTON],
-    [200, `You are in, ${ESCAPED}.`],
-    [409, 'You have an account. Log in.'],
-  ])
-  assert.ok((await redeemed()) instanceof Date)
-  for (const wrong of [UNKNOWN, '', '../metrics']) {
-    for (const method of ['GET', 'POST']) assert.equal((await ask(method, encodeURIComponent(wrong))).status, 404)
-  }
-  assert.deepEqual(logged, [])
-})
-
-test('the route handler for Next.js does the same, and fails where the token is wrong', async t => {
+test('the route handler for Next.js lets in who presses the button; a link that is followed redeems nothing, and a wrong token fails', async t => {
   const { admin, code, redeemed } = await scene(t)
   const handlers = await import('../../examples/nextjs/app/invited/route.ts')
   const set = (ADMIN_TOKEN: string) => Object.assign(process.env, { WAITLIST_ADMIN: admin, ADMIN_TOKEN })

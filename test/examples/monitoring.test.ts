@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -15,47 +15,16 @@ import { recordingLog } from '../harness/service.ts'
 const folder = fileURLToPath(new URL('../../examples/monitoring/', import.meta.url))
 const text = (name: string) => readFileSync(join(folder, name), 'utf8')
 
-interface Panel {
-  readonly id: number
-  readonly title: string
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
-  readonly targets: readonly { readonly expr: string }[]
-}
-const { panels, templating } = JSON.parse(text('dashboard.json')) as {
-  readonly panels: readonly Panel[]
-  readonly templating: { readonly list: readonly { readonly definition?: string }[] }
-}
-const asked = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
 const rules = [...text('alerts.yml').matchAll(/^ +expr: (>-\n(?:(?: {10}.*)\n)+|.*)/gm)].map(([, expr]) => expr!)
 
 const run = promisify(execFile)
 const skip = promtool === undefined && noPromtool
 
-test('promtool finds the alerts in order, and each begins when it should', { skip }, async () => {
+test('promtool finds the alerts in order', { skip }, async () => {
   await run(promtool!, ['check', 'rules', '--lint-fatal', 'alerts.yml'], { cwd: folder })
-  await run(promtool!, ['test', 'rules', 'alerts.test.yml'], { cwd: folder })
 })
 
-test('every alert is tried', () => {
-  const names = [...text('alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
-  assert.equal(names.length, rules.length)
-  assert.ok(names.length >= 10)
-  for (const name of names) {
-    assert.match(text('alerts.test.yml'), new RegExp(`alertname: ${name}\\n +eval_time: \\w+\\n +exp_alerts:\\n`))
-  }
-})
-
-test('Prometheus understands every question of the dashboard', { skip }, async t => {
-  const file = join(temporaryFolder(t), 'dashboard.yml')
-  const exprs = asked.map(expr => expr.replaceAll('$__rate_interval', '5m'))
-  const recorded = exprs.map((expr, i) => ({ record: `dashboard:${i}`, expr }))
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules: recorded }] }))
-  const { stdout } = await run(promtool!, ['check', 'rules', file])
-  assert.match(stdout, new RegExp(`SUCCESS: ${asked.length} rules found`))
-})
-
-test('dashboard and alerts ask only for metrics, labels and values that there are', async t => {
+test('the alerts ask only for metrics, labels and values that there are', async t => {
   const { log } = recordingLog()
   const numbers = telemetry()
   numbers.requests.note('/api/waitlist', 'POST', 200, 0.01)
@@ -89,9 +58,8 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
   )
   t.after(admin.close)
   const { samples } = read(await (await fetch(`${admin.origin}/metrics`)).text())
-  const questions = [...asked, ...rules, ...templating.list.flatMap(({ definition = '' }) => definition)]
   let metrics = 0
-  for (const question of questions) {
+  for (const question of rules) {
     // Labels after `by` look like metrics.
     const names = question.replaceAll(/\bby \([^)]*\)/g, '')
     for (const [, name, labels = ''] of names.matchAll(/\b((?:waitlist|http|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)) {
@@ -109,5 +77,5 @@ test('dashboard and alerts ask only for metrics, labels and values that there ar
       }
     }
   }
-  assert.ok(metrics > 40)
+  assert.ok(metrics >= 8)
 })
