@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import type { ListFormat } from './formats.ts'
-import { type Columns, counted, facts, MOST, moment, number, print, progressOn, table, toJson } from './print.ts'
+import { type Columns, counted, counter, facts, MOST, moment, number, print, table, toJson } from './print.ts'
 
 export interface ListOptions {
   readonly state?: DeliveryState
@@ -81,10 +81,10 @@ export async function replayDeliveries(
     return misused(`Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.`)
   }
   const operator = await operatorOf(config)
-  const bar = progressOn(process.stderr)
+  const line = counter()
   const { replayed, underWay, unknown } = await operator
-    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, bar.of('replaying'))
-    .finally(bar.end)
+    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, count => line.show('replaying', count))
+    .finally(line.end)
   if (replayed > 0)
     await print([
       `${counted(replayed, 'delivery is', 'deliveries are')} due now; the running service attempts what is due.\n`,

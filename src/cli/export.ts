@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 import { fail, untilStopped } from './console.ts'
 import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
-import { counted, inChunks, print, progressOn, toJson } from './print.ts'
+import { counted, counter, inChunks, print, toJson } from './print.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat
@@ -54,19 +54,17 @@ const noteOf = (state: string, count: number): string =>
   `${counted(count, 'of them is', 'of them are')} ${state}, as column state says; --state listed leaves them out.\n`
 
 async function withProgress(operator: Operator, filter: ContactFilter): Promise<AsyncIterable<Contact>> {
-  const total = await operator.count(filter)
   const contacts = await operator.contacts(filter)
-  const bar = progressOn(process.stderr)
-  const show = bar.of('exporting')
+  const line = counter()
   return (async function* () {
     try {
       let done = 0
       for await (const contact of contacts) {
         yield contact
-        show(++done, total)
+        line.show('exporting', ++done)
       }
     } finally {
-      bar.end()
+      line.end()
     }
   })()
 }

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
-import { type Columns, counted, MOST, moment, moreThan, number, print, progressOn, table, toJson } from './print.ts'
+import { type Columns, counted, counter, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'
 
 /** Which held signups a command is about. */
 export interface WhichHeld {
@@ -138,10 +138,10 @@ type Course = Parameters<Operator['discard']>[1]
 /** `done`: what became of them. Returns of how many. */
 async function decide(done: string, which: HeldFilter, change: (course: Course) => Promise<Decided>): Promise<number> {
   let count = 0
-  const bar = progressOn(process.stderr)
-  const progress = bar.of(done)
+  const line = counter()
+  const progress = (count: number) => line.show(done, count)
   await untilStopped(async signal => {
-    const decided = await change({ progress, signal }).finally(bar.end)
+    const decided = await change({ progress, signal }).finally(line.end)
     const { missing } = decided
     count = decided.done
     if (count > 0) await print([`${counted(count, 'signup was', 'signups were')} ${done}.\n`])

@@ -16,8 +16,8 @@ import {
   readJsonLine,
   type Unclear,
 } from './import/contacts.ts'
-import { nameOf, type Records, recordsOf, rowsOf, textOf } from './import/records.ts'
-import { counted, number, print, progressOn } from './print.ts'
+import { nameOf, type Records, recordsOf, textOf } from './import/records.ts'
+import { counted, counter, number, print } from './print.ts'
 
 export interface ImportOptions {
   /** Column names by the members of a contact. */
@@ -44,7 +44,7 @@ export async function importContacts(config: Config, file: string, options: Impo
 }
 
 async function importUntil(signal: AbortSignal, config: Config, file: string, options: ImportOptions): Promise<void> {
-  const bar = progressOn(process.stderr)
+  const line = counter()
   let report: Reporting | undefined
   try {
     const records = await recordsOf(textOf(file, signal), nameOf(file))
@@ -54,9 +54,7 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     const announcement = options.announce ? await announcementOf(config) : null
     report = reporting(options.report)
     const { entries, problem } = entriesIn(lines, report)
-    const total = await rowsOf(file, records.format === 'csv' ? 1 : 0)
-    const show = bar.of('importing')
-    const progress = (soFar: Imported) => show(rowsIn(soFar, report!), total)
+    const progress = (soFar: Imported) => line.show('importing', rowsIn(soFar, report!))
     const dryRun = options.dryRun === true
     const made = (store: string) =>
       process.stderr.write(
@@ -66,7 +64,7 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
       )
     const wish = { announcement, dryRun, made, progress, signal }
     const imported = await operator.importContacts(entries, wish)
-    bar.end()
+    line.end()
     await tell(imported, report, options)
     if (signal.aborted) throw new OperatorError(STOPPED)
     if (problem() !== undefined) fail(`${problem()} Nothing after that was read.`)
@@ -75,7 +73,7 @@ async function importUntil(signal: AbortSignal, config: Config, file: string, op
     if (report !== undefined && options.report !== undefined) rmSync(options.report, { force: true })
     throw signal.aborted ? new OperatorError(STOPPED) : error
   } finally {
-    bar.end()
+    line.end()
     report?.close()
   }
 }

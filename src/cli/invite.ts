@@ -5,7 +5,7 @@ import { type Contact, sourceLabel } from '../waitlist/rules/contact.ts'
 import { isAddress } from './arguments.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
 import { nameOf, textOf } from './import/records.ts'
-import { type Columns, counted, MOST, moment, number, print, progressOn, table } from './print.ts'
+import { type Columns, counted, counter, MOST, moment, number, print, table } from './print.ts'
 
 /** Whom the command is about. */
 export interface Whom extends Pick<Candidates, 'search' | 'source' | 'domain' | 'since' | 'until'> {
@@ -40,10 +40,10 @@ export async function invite(
     const question = `Invite ${counted(total, 'person', 'people')} ${when}?${note}`
     if (!(await confirmed(question))) return fail('nobody was invited.')
   }
-  const bar = progressOn(process.stderr)
-  const progress = bar.of('inviting')
+  const line = counter()
+  const progress = (count: number) => line.show('inviting', count)
   await untilStopped(async signal => {
-    const decided = await operator.invite(which, most, news, { progress, signal }).finally(bar.end)
+    const decided = await operator.invite(which, most, news, { progress, signal }).finally(line.end)
     await tell(decided, isTold, signal.aborted)
   })
 }

@@ -1,8 +1,8 @@
-import { type Moved, moveTo, storeName } from '../app/database.ts'
+import { type Moved, moveTo, type Progress, storeName } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { fail, untilStopped } from './console.ts'
-import { counted, number, print, progressOn } from './print.ts'
+import { counted, counter, number, print } from './print.ts'
 
 /**
  * Copies the list to another database, compares both, and reports the result. The exit code is 0 only if the whole list is
@@ -13,9 +13,10 @@ import { counted, number, print, progressOn } from './print.ts'
 export async function move(config: Config, to: string): Promise<void> {
   const place = settings.DATABASE_URL.read(to)
   if (place === undefined) return fail(`--to ${settings.DATABASE_URL.allowed}`)
-  const bar = progressOn(process.stderr)
+  const line = counter()
   await untilStopped(async signal => {
-    const moved = await moveTo(config, place, { progress: bar.show, signal }).finally(bar.end)
+    const progress = ({ phase, done }: Progress) => line.show(phase, done)
+    const moved = await moveTo(config, place, { progress, signal }).finally(line.end)
     await tell(moved, storeName(config.store), storeName(place))
   })
 }

@@ -148,8 +148,8 @@ const REST = 4
 const FIRST = 100
 const MOST = 5_000
 
-/** Called after each step. `done`: those that were looked at so far; `total`: those that were there when it began. */
-export type Progress = (done: number, total: number) => void
+/** Called after each step. `done`: those that were changed so far. */
+export type Progress = (done: number) => void
 
 /**
  * Changes any number of rows while signups go on: in short steps with rests in between. `step` changes at most so many

@@ -5,7 +5,9 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
+import { counter } from '../../src/cli/print.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { signup } from '../contracts/store.ts'
 import { withDatabase } from '../harness/database.ts'
@@ -194,4 +196,17 @@ describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(code, 0)
     assert.equal(stdout.split('\r\n').length, 3)
   })
+})
+
+test('a command counts in one line on a terminal, and not elsewhere', async () => {
+  for (const isTTY of [true, false]) {
+    const written: string[] = []
+    const line = counter({ isTTY, write: (text: string) => written.push(text) > 0 } as WriteStream)
+    line.show('copying', 1)
+    await wait(110)
+    line.show('copying', 1_000)
+    line.show('copying', 1_001)
+    line.end()
+    assert.deepEqual(written, isTTY ? ['\rcopying: 1,000\x1b[K', '\r\x1b[K'] : [])
+  }
 })

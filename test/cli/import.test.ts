@@ -15,7 +15,7 @@ import {
   ownColumns,
   readJsonLine,
 } from '../../src/cli/import/contacts.ts'
-import { LONGEST, recordsOf, rowsOf, textOf } from '../../src/cli/import/records.ts'
+import { LONGEST, recordsOf, textOf } from '../../src/cli/import/records.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
@@ -430,14 +430,4 @@ test('whatever the name is, its field in our CSV is no formula, and is read as i
     }),
     { numRuns: 300 },
   )
-})
-
-test('the rows of a file are counted without its heading, and with a last line that has no end', async t => {
-  const file = join(temporaryFolder(t), 'list.csv')
-  const rows = async (text: string, headings: number) => {
-    writeFileSync(file, text)
-    return rowsOf(file, headings)
-  }
-  assert.deepEqual([await rows('name,email\na,a\nb,b\n', 1), await rows('name,email\na,a\nb,b', 1)], [2, 2])
-  assert.deepEqual([await rows('{}\n{}\n', 0), await rows('', 0), await rowsOf('-', 1)], [2, 0, 0])
 })

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { textOf } from '../../src/cli/log-text.ts'
-import { progressOn } from '../../src/cli/print.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { noTerminal, spawnOnTerminal, spawnProgram, until } from '../harness/program.ts'
 
@@ -173,41 +172,4 @@ test('lines wait for room, whole up to a bound, and then it is told how many wer
   assert.deepEqual(kept, [...kept.keys()])
   assert.ok(statSync(file).size < 2_000_000)
   assert.equal(kept.length + told.at(-1)!.dropped!, COUNT + 1)
-})
-
-describe('the progress', () => {
-  /** What stands on a screen after one look each second. */
-  function shown(isTTY: boolean, looks: readonly number[], columns?: number): string {
-    let text = ''
-    let time = 0
-    const screen = {
-      isTTY,
-      ...(columns !== undefined && { columns }),
-      write(more: string) {
-        text += more
-      },
-    }
-    const progress = progressOn(screen, () => time)
-    for (const done of looks) {
-      progress.show({ phase: 'copying', done, total: 4_000 })
-      time += 1_000
-    }
-    progress.end()
-    return text
-  }
-
-  test('is a bar on a terminal, in one line', () => {
-    const looks = shown(true, [0, 1_000, 1_000, 4_000]).split('\r')
-    assert.deepEqual(looks, [
-      '',
-      `[${' '.repeat(30)}] copying: 0 of 4,000 rows, 0 %\x1b[K`,
-      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %\x1b[K`,
-      `[${'#'.repeat(7)}${' '.repeat(23)}] copying: 1,000 of 4,000 rows, 25 %, 500/s, 6 s left\x1b[K`,
-      `[${'#'.repeat(30)}] copying: 4,000 of 4,000 rows, 100 %\x1b[K\n`,
-    ])
-  })
-
-  test('is not shown elsewhere', () => {
-    assert.equal(shown(false, [0, 1_000, 4_000]), '')
-  })
 })

@@ -229,10 +229,10 @@ export function importContract(
         return
       }
       assert.equal((await once(true)).added, 1)
-      await assert.rejects(operator.count({}), OperatorError)
+      await assert.rejects(operator.addedLast({}, 9), OperatorError)
       assert.equal((await once(false)).added, 1)
       assert.equal((await once(false)).existing, 1)
-      assert.equal(await operator.count({}), 1)
+      assert.equal((await operator.addedLast({}, 9)).length, 1)
       assert.equal(told.length, 2)
     })
   })

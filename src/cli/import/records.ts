@@ -195,15 +195,3 @@ async function* withLineFeeds(texts: AsyncIterable<string>): AsyncGenerator<stri
   }
   if (held !== '') yield '\n'
 }
-
-/** How many rows a file has below its headings, roughly; 0 where only reading it would tell. */
-export async function rowsOf(file: string, headings: number): Promise<number> {
-  if (file === '-' || !statSync(file).isFile()) return 0
-  let [lines, last] = [0, 0x0a]
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, at + 1)) lines++
-    last = chunk.at(-1)!
-  }
-  // The last line may have no end.
-  return lines + (last === 0x0a ? 0 : 1) - headings
-}

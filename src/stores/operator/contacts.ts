@@ -58,12 +58,6 @@ export const contacts = (engine: Engine) => ({
   /** Those that were added last, the last one first: `limit` at most. */
   addedLast: (filter: ContactFilter, limit: number): Promise<readonly Contact[]> =>
     lend(engine, 'reading', async sql => (await select(sql, filter, 'desc', limit)).map(contactOf)),
-  count: (filter: ContactFilter): Promise<number> =>
-    lend(engine, 'reading', async sql => {
-      const { where, values } = conditionsOf(filter, sql.dialect)
-      const [row] = await sql.all<{ n: number }>(`select count(*) as n from contact ${where}`, values)
-      return row!.n
-    }),
   /** Everything about the person with this address, at one moment. */
   person: (email: string): Promise<Person> =>
     lend(engine, 'reading', sql => sql.snapshot(sql => readPerson(sql, email))),

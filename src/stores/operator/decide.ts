@@ -51,9 +51,9 @@ export async function decide(
     const page = most === undefined ? '' : ` order by number limit $${values.length + 1}`
     return sql.all<Row>(`select ${what} from contact ${where}${page}`, most === undefined ? values : [...values, most])
   }
-  const [all] = await found<{ total: number; last: number | null }>('count(*) as total, max(number) as last', { state })
+  const [all] = await found<{ last: number | null }>('max(number) as last', { state })
   const missing = which.addresses === undefined ? [] : await notIn(sql, state, which.addresses)
-  let [looked, done, above] = [0, 0, 0]
+  let [done, above] = [0, 0]
   await inSteps(async rows => {
     if (signal.aborted) return false
     const most = Math.min(rows, engine.pace.most, wanted - done)
@@ -64,8 +64,7 @@ export async function decide(
     const numbers = JSON.stringify(page.map(({ number }) => number))
     done += await once(sql, advice, sql => change(sql, numbers))
     above = page.at(-1)!.number
-    looked += page.length
-    progress(looked, Math.min(wanted, all!.total))
+    progress(done)
     return page.length === most && done < wanted
   })
   return { done, missing }

@@ -123,8 +123,7 @@ async function renewAbandoned(sql: Sql, destination: string | null, progress: Pr
   const renew =
     `${renewing(sql.dialect)} where state = 'abandoned' and number > $1 and number <= $2` +
     ' and (cast($3 as text) is null or destination = $3) returning 1'
-  const [all] = await sql.all<{ total: number }>("select count(*) as total from delivery where state = 'abandoned'")
-  let [done, replayed, last] = [0, 0, 0]
+  let [replayed, last] = [0, 0]
   // By ascending number, so that it ends even if replayed deliveries are abandoned again at once.
   await inSteps(async most => {
     const [next] = await sql.all<{ last: number | null; count: number }>(page, [last, most])
@@ -132,8 +131,7 @@ async function renewAbandoned(sql: Sql, destination: string | null, progress: Pr
     if (upTo === null) return false
     replayed += await once(sql, AGAIN, async sql => (await sql.all(renew, [last, upTo, destination])).length)
     last = upTo
-    done += next!.count
-    progress(done, all!.total)
+    progress(replayed)
     return next!.count === most
   })
   return { replayed, underWay: [], unknown: [] }
