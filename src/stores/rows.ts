@@ -1,4 +1,3 @@
-import { LONGEST_WAIT } from '../waitlist/delivery/retry.ts'
 import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports/outbox.ts'
 import type { HoldReason } from '../waitlist/rules/contact.ts'
 import {
@@ -178,27 +177,9 @@ export const givenBack = (doubt: boolean) =>
     uncounted: true,
   }) satisfies Settlement
 
-/**
- * Milliseconds ahead of now that a lease may end. Twice its length, since clocks are adjusted by a little, and transactions
- * may see the time in another order than they commit: a lease that has just begun must not be taken for one of last year.
- */
-export const FARTHEST_LEASE = 2 * LEASE
-
 /** Milliseconds from the beginning of a digest in which no other one begins, unless its end is stored before. */
 export const underWay = (distance: number): number => Math.max(distance, LEASE)
-
-/** Milliseconds ahead of now that the next turn may be: what is later was stored before the clock was set back. */
-export const farthestTurn = (distance: number): number => distance + LEASE
 
 /** The milliseconds to the next digest: none after an attempt that certainly had no effect. */
 export const untilDigest = (settlement: DigestSettlement, distance: number): number =>
   settlement.is === 'waiting' && !settlement.doubt ? 0 : distance
-
-/**
- * Milliseconds ahead of now that a delivery may be due, with some for clocks that differ. What is due later was stored before
- * the clock was set back.
- */
-export const FARTHEST = LONGEST_WAIT + LEASE
-
-/** How many of those one claim makes due: signups wait for it. */
-export const HASTENED_AT_ONCE = 1_000

@@ -55,8 +55,6 @@ export interface Dialect {
   hour(time: string): string
   /** The first minute, since 1970, of the span of so many that a time lies in. */
   spanOf(time: string, minutes: number): string
-  /** A time for the row at a position, such that those of several rows are in order. */
-  inOrder(time: string, position: string): string
   /** The later of two times. */
   later(one: string, other: string): string
   /** One text is a part of the other. */

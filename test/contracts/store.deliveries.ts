@@ -1,53 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LONGEST_WAIT } from '../../src/waitlist/delivery/retry.ts'
-import { type Delivery, LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
+import { LEASE, type Settlement } from '../../src/waitlist/ports/outbox.ts'
 import { eventId, eventOf } from '../../src/waitlist/rules/contact.ts'
-import {
-  bare,
-  DAY,
-  emailsOf,
-  handClock,
-  idOf,
-  type MakePlace,
-  numberOf,
-  only,
-  opened,
-  pendingNow,
-  signup,
-  stored,
-} from './store.place.ts'
+import { bare, DAY, emailsOf, handClock, idOf, type MakePlace, only, opened, signup, stored } from './store.place.ts'
 
 const later = (wait: number, doubt = false) => ({ is: 'waiting', wait, doubt, why: 'HTTP 503' }) satisfies Settlement
 const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is: 'abandoned', why: 'HTTP 404' }]
 
-const provider = 'provider'
-const YEAR = 365 * DAY
-
-/** A delivery that was attempted once, and is to be tried again in `wait` milliseconds. */
-async function waiting(store: Store, email: string, wait: number): Promise<void> {
-  await store.admit(signup('Ada', email))
-  const settlement = { is: 'waiting', wait, doubt: true, why: 'HTTP 503' } as const
-  assert.equal(await store.settle(await only(store), settlement), true)
-}
-
-/** What is claimed in the next seconds, in each of which the background looks once. */
-async function soon(
-  store: Store,
-  clock: ReturnType<typeof handClock>,
-  destination = 'webhook',
-  most = 10,
-): Promise<readonly Delivery[]> {
-  const found: Delivery[] = []
-  for (let second = 0; second < 3; second++) {
-    found.push(...(await store.claim(destination, most)))
-    clock.pass(1_000)
-  }
-  return found
-}
-
-/** What a store promises about the deliveries of events, also when its clock, which may be the database's, is set. */
+/** What a store promises about the deliveries of events. */
 export function deliveryContract(name: string, place: MakePlace): void {
   describe(`deliveries, kept by ${name}`, { timeout: 180_000 }, () => {
     test('each destination hears of each contact once; the event says who joined, and when', async t => {
@@ -206,51 +166,6 @@ export function deliveryContract(name: string, place: MakePlace): void {
       assert.deepEqual(emailsOf(await after.claim('chat', 10)), ['new@example.com'])
       assert.deepEqual(emailsOf(await after.claim('webhook', 10)), ['new@example.com'])
       assert.equal((await after.claim('crm', 10)).length, 5, 'what was meant for a former destination is kept')
-    })
-
-    test('a clock set back by a year: what waits is due within seconds, and is as it was', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
-      const joined = new Date(clock.read())
-      await waiting(store, 'ada@example.com', 5_000)
-      clock.set(-YEAR)
-      const [{ contact, doubt, attempts }, ...none] = (await soon(store, clock)) as [Delivery]
-      assert.deepEqual([doubt, attempts, none], [true, 1, []])
-      assert.deepEqual([contact.createdAt, contact.event?.at], [joined, joined])
-      clock.pass(LEASE - 3_001)
-      assert.deepEqual(await store.claim('webhook', 10), [], 'its lease is of today')
-    })
-
-    test('a clock set back by a year: what a process held that died is due within seconds, in doubt', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { provider, destinations: ['webhook'], clock: clock.read })
-      const died = await pendingNow(store)
-      const listed = await pendingNow(store, 'bob@example.com')
-      await store.settle(listed, { is: 'listed', joined: true })
-      const event = await only(store)
-      clock.set(-YEAR)
-      const contact = await numberOf(store)
-      assert.deepEqual(await soon(store, clock, provider, 0), [])
-      const again = await only(store, provider, contact)
-      assert.deepEqual([bare(again.contact), again.doubt], [died.contact, true])
-      assert.deepEqual(await store.claim(provider, 10, contact), [], 'its lease is of today')
-      const [told, ...none] = (await soon(store, clock)) as [Delivery]
-      assert.deepEqual([told.number, told.doubt, told.attempts, none], [event.number, true, 1, []])
-      for (const lost of [died, event]) {
-        assert.equal(await store.settle(lost, { is: 'abandoned', why: 'HTTP 404' }), false, 'the token decides')
-      }
-    })
-
-    test('a clock set back by seconds: the longest wait ends when it should, and not before', async t => {
-      const clock = handClock()
-      const store = await opened(await place(t), t, { destinations: ['webhook'], clock: clock.read })
-      await waiting(store, 'ada@example.com', LONGEST_WAIT)
-      clock.set(-5_000)
-      assert.deepEqual(await soon(store, clock), [])
-      clock.pass(LONGEST_WAIT + 1_999)
-      assert.deepEqual(await store.claim('webhook', 10), [])
-      clock.pass(1)
-      assert.equal((await store.claim('webhook', 10)).length, 1)
     })
   })
 }

@@ -54,15 +54,6 @@ export function gateContract(name: string, place: MakePlace): void {
       })
     }
 
-    test('a clock that is set back by a year lets in as many as before', async t => {
-      const here = await place(t)
-      const clock = handClock()
-      const store = await opened(here, t, { holds: rules({ above: 2 }), clock: clock.read })
-      await all(store, crowd(0, 5))
-      clock.set(-365 * 24 * HOUR)
-      assert.deepEqual(counted(await all(store, crowd(5, 5))), { 'listed now': 2, 'held now': 3 })
-    })
-
     test('a lower limit counts all who came within the window, whatever the higher one was', async t => {
       const here = await place(t)
       if (here.forgets !== undefined) return t.skip(here.forgets)

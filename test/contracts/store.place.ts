@@ -80,16 +80,13 @@ export async function stored({ probe }: Place, t: TestContext): Promise<readonly
   return null
 }
 
-/** A clock that stands until time passes, or it is set ahead or back. */
+/** A clock that stands until time passes. */
 export function handClock() {
   let now = Date.UTC(2030, 0, 1)
   return {
     read: (): number => now,
     pass(milliseconds: number): void {
       now += milliseconds
-    },
-    set(ahead: number): void {
-      now += ahead
     },
   }
 }

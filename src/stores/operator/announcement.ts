@@ -68,7 +68,7 @@ export async function goOn(
 }
 
 /**
- * Adds the deliveries of those with the numbers, due in this order. `now`: null for the server's clock.
+ * Adds the deliveries of those with the numbers, in this order. `now`: null for the server's clock.
  */
 export async function addDeliveries(
   sql: Sql,
@@ -77,11 +77,11 @@ export async function addDeliveries(
   destinations: readonly string[],
   now: Date | null = null,
 ): Promise<void> {
-  const { inOrder, among, elements } = sql.dialect
+  const { among, elements } = sql.dialect
   const time = `coalesce(cast($3 as timestamptz), ${sql.dialect.now})`
   await sql.all(
     'insert into delivery (contact, destination, event, due_at)' +
-      ` select number, destination.value, '${event}', ${inOrder(time, 'row_number() over (order by number)')}` +
+      ` select number, destination.value, '${event}', ${time}` +
       ` from contact cross join (${elements('$2', 'text')}) as destination` +
       ` where ${among('number', elements('$1', 'whole'))} order by number`,
     [JSON.stringify(contacts.map(({ number }) => number)), JSON.stringify(destinations), now],

@@ -1,13 +1,6 @@
+import { LEASE } from '../../waitlist/ports/outbox.ts'
 import type { Contact, DeliveryRecord, DeliveryState } from '../../waitlist/rules/contact.ts'
-import {
-  CONTACT_COLUMNS,
-  type ContactRow,
-  contactOf,
-  FARTHEST_LEASE,
-  RECORD_COLUMNS,
-  type RecordRow,
-  recordOf,
-} from '../rows.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from '../rows.ts'
 import { type Dialect, type Engine, inSteps, lend, once, type Progress, type Sql, type Value } from '../sql.ts'
 
 export interface DeliveryFilter {
@@ -96,6 +89,12 @@ async function showDelivery(
 const renewing = ({ now }: Dialect): string =>
   `update delivery set state = 'waiting', due_at = ${now}, attempts = 0, token = null, why = null, settled_at = null,` +
   " doubt = (doubt or token is not null) and exists (select 1 from contact where contact.number = delivery.contact and contact.state = 'pending')"
+
+/**
+ * Milliseconds ahead of now that a lease may end: one that seems to last longer was taken before the clock was set back.
+ * Twice its length, since clocks are also adjusted by a little.
+ */
+const FARTHEST_LEASE = 2 * LEASE
 
 /** A second try would not know what the first one has replayed. */
 const AGAIN = 'Some may be due now: run it again.'

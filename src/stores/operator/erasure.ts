@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { ContactState, DeliveryState } from '../../waitlist/rules/contact.ts'
 import { emailKey } from '../../waitlist/rules/signup.ts'
-import { FARTHEST_LEASE } from '../rows.ts'
 import { newSecret, secretOf } from '../secret.ts'
 import { type Engine, lend, type Sql } from '../sql.ts'
 
@@ -64,7 +63,7 @@ export const erasure = (engine: Engine) => ({
 export const leave = async (sql: Sql, email: string): Promise<boolean> => (await erase(sql, email)) !== undefined
 
 async function find(sql: Sql, email: string): Promise<{ number: number; traces: Traces } | undefined> {
-  const { now, after } = sql.dialect
+  const { now } = sql.dialect
   const [contact] = await sql.all<{ number: number; state: ContactState; created_at: number }>(
     'select number, state, created_at from contact where email_key = $1',
     [emailKey(email)],
@@ -73,7 +72,7 @@ async function find(sql: Sql, email: string): Promise<{ number: number; traces: 
   const { number, state, created_at } = contact
   const rows = await sql.all<TraceRow>(
     'select destination, state, attempts > 0 or doubt as tried,' +
-      ` token is not null and due_at > ${now} and due_at <= ${after(now, String(FARTHEST_LEASE))} as leased` +
+      ` token is not null and due_at > ${now} as leased` +
       ' from delivery where contact = $1 order by number',
     [number],
   )

@@ -3,16 +3,7 @@ import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../..
 import type { Store } from '../../waitlist/ports/signups.ts'
 import type { EventKind } from '../../waitlist/rules/contact.ts'
 import { type Bounds, groupCommit } from '../group-commit.ts'
-import {
-  CONTACT_COLUMNS,
-  type ContactRow,
-  contactOf,
-  FARTHEST,
-  farthestTurn,
-  HASTENED_AT_ONCE,
-  underWay,
-  untilDigest,
-} from '../rows.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, underWay, untilDigest } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
 
@@ -27,25 +18,15 @@ export const moment = (): Moment => ({ wall: Date.now(), monotonic: performance.
 /** Milliseconds since then: at least as many as have passed, unless the clock was set back while the machine slept. */
 const elapsed = ({ wall, monotonic }: Moment): number => Math.max(Date.now() - wall, performance.now() - monotonic)
 
-/** Makes due what is due later than any wait allows. The next claim takes it: this one does not see it yet. */
-const HASTENED = `hastened as (
-  update delivery set due_at = ${NOW} where number = any(array(
-    select number from delivery
-    where destination = $4 and state = 'waiting' and due_at > ${inMilliseconds(String(FARTHEST))}
-    limit ${HASTENED_AT_ONCE} for update skip locked
-  ))
-),
-`
-
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
  * due and still has a token was held by a process that died, so there is doubt.
  */
-const claiming = (which: string, first = '') => `
-with ${first}taken as (
+const claiming = (which: string) => `
+with taken as (
   select number, contact, event, attempts, doubt or token is not null as doubt, due_at
   from delivery where destination = $4 and state = 'waiting' and ${which}
-  order by due_at limit $5 for update skip locked
+  order by due_at, number limit $5 for update skip locked
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = taken.doubt, attempts = delivery.attempts + 1
   from taken where delivery.number = taken.number
@@ -53,20 +34,20 @@ with ${first}taken as (
 select taken.number, taken.event, attempts, taken.doubt, ${CONTACT_COLUMNS}
 from durable, taken join contact on contact.number = taken.contact order by taken.due_at, taken.number`
 
-const CLAIM = claiming(`due_at <= ${NOW}`, HASTENED)
+const CLAIM = claiming(`due_at <= ${NOW}`)
 const CLAIM_CONTACT = claiming(`(due_at <= ${NOW} or token is null) and contact = $6`)
 
 /**
  * Of instances that take a turn at once, one gets its row and the others wait for that commit; then they see that it is
- * taken. `farthest` is greater than the distance, since their time is that of the beginning of their wait.
+ * taken.
  */
-const unlessTaken = (farthest: string) =>
+const UNLESS_TAKEN =
   'on conflict (name) do update set token = excluded.token, next_at = excluded.next_at' +
-  ` where turn.next_at <= ${NOW} or turn.next_at > ${inMilliseconds(farthest)} returning true`
+  ` where turn.next_at <= ${NOW} returning true`
 
 const TAKE_TURN = `
 with taken as (
-  insert into turn (name, token, next_at) values ($2, $3, ${inMilliseconds('$4')}) ${unlessTaken('$5')}
+  insert into turn (name, token, next_at) values ($2, $3, ${inMilliseconds('$4')}) ${UNLESS_TAKEN}
 )
 select exists (select from taken) as taken`
 
@@ -75,17 +56,15 @@ select exists (select from taken) as taken`
  * for a join of so many the server would read whole tables.
  */
 const CLAIM_DIGEST = `
-with ${HASTENED}last as (
-  select extract(epoch from next_at - ${NOW}) * 1000 as wait from turn where name = $4
-), near as (
-  select ceil(wait)::float8 as wait from last where wait > 0 and wait <= $8::float8
+with near as (
+  select ceil(extract(epoch from next_at - ${NOW}) * 1000)::float8 as wait from turn where name = $4 and next_at > ${NOW}
 ), taken as (
   select number, contact, event, attempts, doubt or token is not null as doubt, due_at from delivery
   where destination = $4 and state = 'waiting' and due_at <= ${NOW} and not exists (select from near)
-  order by due_at limit $5 for update skip locked
+  order by due_at, number limit $5 for update skip locked
 ), begun as (
   insert into turn (name, token, next_at)
-  select $4, $2, ${inMilliseconds('$7')} where exists (select from taken) ${unlessTaken('$8')}
+  select $4, $2, ${inMilliseconds('$7')} where exists (select from taken) ${UNLESS_TAKEN}
 ), leased as (
   update delivery set token = $2, due_at = ${inMilliseconds('$3')}, doubt = doubt or token is not null, attempts = attempts + 1
   where number = any(array(select number from taken)) and exists (select from begun)
@@ -266,7 +245,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     async claimDigest(channel, most, distance) {
       const since = moment()
       const { token, answer } = await withToken(async (query, token) => {
-        const values = [now(), token, LEASE, channel, most, NAMED, underWay(distance), farthestTurn(underWay(distance))]
+        const values = [now(), token, LEASE, channel, most, NAMED, underWay(distance)]
         const [row] = await query<DigestAnswer>(CLAIM_DIGEST, values)
         return row!
       })
@@ -289,7 +268,7 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
     },
     acquireInterval: (name, distance) =>
       database.attempt(async (query, again) => {
-        const values = [now(), name, randomUUID(), distance, farthestTurn(distance)]
+        const values = [now(), name, randomUUID(), distance]
         const [row] = await query<{ taken: boolean }>(TAKE_TURN, values)
         // An earlier try whose answer was lost may have taken it.
         return row!.taken || again

@@ -95,16 +95,13 @@ with handovers as (
 ), ${listing('listed', '$4')}, ${DURABLE}
 select number from listed, durable`
 
-/**
- * Asks contacts again to confirm their address. Locked in the same order as by settlements: deliveries first. A clock that
- * was set back does not keep anybody from a mail for longer.
- */
+/** Asks contacts again to confirm their address. Locked in the same order as by settlements: deliveries first. */
 const ASK_AGAIN = `
 with mails as (
   select number from delivery where contact = any($2::bigint[]) and destination = $3 and event = 'asked' order by number for update
 ), due as (
   select number from contact where number = any($2::bigint[]) and state = 'unconfirmed' and asks < ${ASKED_MOST}
-    and abs(extract(epoch from ${NOW} - asked_at)) * 1000 >= ${ASKED_DISTANCE} and (select count(*) from mails) >= 0
+    and extract(epoch from ${NOW} - asked_at) * 1000 >= ${ASKED_DISTANCE} and (select count(*) from mails) >= 0
     and not exists (select from delivery
       where contact = contact.number and destination = $3 and event = 'asked' and delivery.state = 'waiting')
   order by number for update

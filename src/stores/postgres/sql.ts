@@ -43,7 +43,6 @@ const dialect: Dialect = {
   hour: time => `date_trunc('hour', ${time} at time zone 'UTC') at time zone 'UTC'`,
   // A fast floating-point number, which minutes are exact in.
   spanOf: (time, minutes) => `floor(date_part('epoch', ${time}) / ${minutes * 60}) * ${minutes}`,
-  inOrder: (time, position) => `${time} + ${position} * interval '1 microsecond'`,
   later: (one, other) => `greatest(${one}, ${other})`,
   contains: (text, part) => `strpos(${text}, ${part}) > 0`,
   domain: email => `substr(${email}, strpos(${email}, '@') + 1)`,

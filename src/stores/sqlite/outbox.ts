@@ -9,16 +9,7 @@ import {
   type Settlement,
 } from '../../waitlist/ports/outbox.ts'
 import type { EventKind } from '../../waitlist/rules/contact.ts'
-import {
-  CONTACT_COLUMNS,
-  type ContactRow,
-  contactOf,
-  FARTHEST,
-  farthestTurn,
-  HASTENED_AT_ONCE,
-  underWay,
-  untilDigest,
-} from '../rows.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf, underWay, untilDigest } from '../rows.ts'
 import { callOn, type UpkeepCall, upkeepOn } from '../upkeep.ts'
 import { listing, type SignupOptions } from './signups.ts'
 import { sqliteSql } from './sql.ts'
@@ -79,7 +70,7 @@ export function stepping(
     database.prepare(
       `select delivery.number, delivery.event, attempts, doubt, token, ${CONTACT_COLUMNS}` +
         ' from delivery join contact on contact.number = delivery.contact' +
-        ` where destination = ? and delivery.state = 'waiting' and ${which} order by due_at limit ?`,
+        ` where destination = ? and delivery.state = 'waiting' and ${which} order by due_at, delivery.number limit ?`,
     )
   const due = claimable('due_at <= ?')
   // A lease holds while there is a token and the due time lies ahead.
@@ -94,10 +85,6 @@ export function stepping(
   )
   const remove = database.prepare("delete from contact where number = ? and state = 'pending'")
   const list = listing(database, options)
-  const hasten = database.prepare(
-    'update delivery set due_at = ?1 where number in (select number from delivery' +
-      ` where destination = ?2 and state = 'waiting' and due_at > ?1 + ${FARTHEST} limit ${HASTENED_AT_ONCE})`,
-  )
   const nextTurn = database.prepare('select next_at - ? as wait from turn where name = ?')
   const dueToChannel = database.prepare(
     'select delivery.number, delivery.event, attempts, doubt or token is not null as doubt, name' +
@@ -119,8 +106,6 @@ export function stepping(
   const endTurn = database.prepare('update turn set next_at = ? where name = ? and token = ?')
 
   function claim({ destination, most, contact }: Step & { do: 'claim' }, now: number): Delivery[] {
-    // No visitor waits for it.
-    if (contact === undefined) hasten.run(now, destination)
     const rows =
       contact === undefined ? due.all(destination, now, most) : ofContact.all(destination, now, contact, most)
     return (rows as unknown as DeliveryRow[]).map(row => {
@@ -153,22 +138,17 @@ export function stepping(
     }
   }
 
-  /** Minus infinity: there was none yet. */
-  function untilTurn(name: string, now: number): number {
-    return (nextTurn.get(now, name)?.wait as number | undefined) ?? Number.NEGATIVE_INFINITY
-  }
-  const isNear = (wait: number, distance: number) => wait > 0 && wait <= farthestTurn(distance)
+  const untilTurn = (name: string, now: number) => (nextTurn.get(now, name)?.wait as number | undefined) ?? 0
 
   function acquireInterval({ name, distance }: Step & { do: 'acquire interval' }, now: number): boolean {
-    if (isNear(untilTurn(name, now), distance)) return false
+    if (untilTurn(name, now) > 0) return false
     beginTurn.run(name, randomUUID(), now + distance)
     return true
   }
 
   function claimDigest({ channel, most, distance }: Step & { do: 'claim digest' }, now: number) {
     const wait = untilTurn(channel, now)
-    if (isNear(wait, underWay(distance))) return wait
-    hasten.run(now, channel)
+    if (wait > 0) return wait
     const rows = dueToChannel.all(channel, now, most) as unknown as DigestRow[]
     if (rows.length === 0) return null
     const token = randomUUID()

@@ -68,10 +68,9 @@ function asking(database: DatabaseSync, asks: string) {
   const insert = database.prepare(
     `insert into delivery (contact, destination, event, due_at) values (?, ?, 'asked', ?) ${UPSERT_DELIVERY}`,
   )
-  // A clock that was set back does not keep anybody from a mail for longer.
   const count = database.prepare(
     `update contact set asked_at = ?1, asks = asks + 1 where number = ?2 and asks < ${ASKED_MOST}` +
-      ` and abs(?1 - asked_at) >= ${ASKED_DISTANCE} and not exists (select 1 from delivery` +
+      ` and ?1 - asked_at >= ${ASKED_DISTANCE} and not exists (select 1 from delivery` +
       " where contact = ?2 and destination = ?3 and event = 'asked' and state = 'waiting')",
   )
   return {

@@ -13,8 +13,6 @@ const dialect: Dialect = {
   after: (time, milliseconds) => `(${time} + ${milliseconds})`,
   hour: time => `${time} - ${time} % 3600000`,
   spanOf: (time, minutes) => `${time} / ${minutes * 60_000} * ${minutes}`,
-  // Rows of one time are claimed in the order of their numbers.
-  inOrder: time => time,
   later: (one, other) => `max(${one}, ${other})`,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   domain: email => `substr(${email}, instr(${email}, '@') + 1)`,

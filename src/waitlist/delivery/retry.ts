@@ -40,9 +40,6 @@ const NOT_SENT = 5 * SECOND
 /** A fifth more or less, so that deliveries that failed together are not retried together. `random` is from 0 to 1. */
 const scattered = (delay: number, random: number): number => Math.round(delay * (0.8 + 0.4 * random))
 
-/** The longest wait by any schedule. */
-export const LONGEST_WAIT = scattered(Math.max(...handOverSchedule.delays, ...eventSchedule.delays), 1)
-
 /** The wait after this many `failures` of a delivery; null: that was the last attempt. */
 export function untilNext({ delays, afterLast }: Schedule, failures: number, random: number): number | null {
   const delay = delays[failures - 1] ?? (afterLast === 'repeat' ? delays.at(-1) : undefined)

@@ -40,7 +40,7 @@ export const NAMED = 10
 /** How an attempt ended. */
 export type Settlement =
   | { readonly is: 'delivered' }
-  /** To be tried again in `wait` milliseconds, at most `LONGEST_WAIT`. */
+  /** To be tried again in `wait` milliseconds. */
   | {
       readonly is: 'waiting'
       readonly wait: number
@@ -70,9 +70,6 @@ export interface Outbox {
   /**
    * Leases up to `most` due deliveries to `destination`, the longest due first. With `contact`: only this contact's
    * delivery, due or not, unless it is leased.
-   *
-   * Times are those of the store's clock, which may be set back. What is due later than any wait allows is due now, or at
-   * one of the next claims.
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 

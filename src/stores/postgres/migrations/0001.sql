@@ -49,7 +49,7 @@ create table delivery (
   settled_at  timestamptz,                        -- when it was delivered or abandoned
   unique (contact, destination, event)
 );
-create index delivery_due on delivery (destination, due_at) where state = 'waiting';
+create index delivery_due on delivery (destination, due_at, number) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
 create index delivery_delivered on delivery (settled_at) where state = 'delivered';
 
