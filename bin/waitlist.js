@@ -10,27 +10,13 @@ import * as nodeModule from 'node:module'
 const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 
-const readJson = name => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
-const { engines } = readJson('../package.json')
+const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const [oldest, [major, minor]] = [engines.node.slice(2), process.versions.node].map(each => each.split('.').map(Number))
 if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
   process.stderr.write(
     `waitlist: this is Node.js ${process.versions.node}; ${oldest[0]}.${oldest[1]} or newer is needed\n`,
   )
   process.exit(1)
-}
-// By itself V8 lets garbage grow to several times what is in use. These flags bound the space for new objects, to the garbage of some
-// hundred signups, and what the rest grows by between two collections. V8 reads them only as it starts, so the service starts
-// anew, as the same process. A flag that was given is left as it is.
-const { execPath, execArgv, argv, env } = process
-const given = `${execArgv} ${env.NODE_OPTIONS}`
-const flags = readJson('heap-flags.json').filter(flag => !given.includes(flag.split('=')[0]))
-if (command === 'serve' && flags.length > 0) {
-  try {
-    process.execve(execPath, [execPath, ...flags, ...execArgv, ...argv.slice(1)], env)
-  } catch {
-    // Where that cannot be done, as on Windows, it takes more memory.
-  }
 }
 // Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),
 // and by default there are four.

@@ -17,7 +17,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 /** What the package brings, beside the compiled program. */
 const brought = [
   /^(?:package\.json|README\.md|LICENSE|ARCHITECTURE\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|\.env\.example|compose\.yaml)$/,
-  /^bin\/(?:waitlist\.js|heap-flags\.json)$/,
+  /^bin\/waitlist\.js$/,
   /^dist\/[\w./-]+\.(?:js|sql|css|json|svg)$/,
   /^dist\/form\/\w+\.d\.ts$/,
   /^docs\/[\w./-]+\.(?:md|png)$/,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../harness/folder.ts'
+import { heapFlags } from '../harness/program.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const env = { ...process.env, BASE_URL: 'https://waitlist.example.com', POSTGRES_PASSWORD: 'secret' }
@@ -40,6 +41,14 @@ for (const [file, probe, command] of tools) {
 test('the image has the release of Node.js that the project is tested with', () => {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   assert.match(readFileSync(join(root, 'Dockerfile'), 'utf8'), new RegExp(`^FROM node:${devDependencies.node}-`, 'm'))
+})
+
+test('the image and the unit start Node.js with the flags of npm start', () => {
+  assert.ok(heapFlags.length > 0)
+  for (const file of ['Dockerfile', 'deploy/waitlist.service']) {
+    const start = /^(?:ENTRYPOINT|ExecStart).*$/m.exec(readFileSync(join(root, file), 'utf8'))?.[0] ?? ''
+    assert.deepEqual(start.match(/--[\w=-]+/g), heapFlags, file)
+  }
 })
 
 for (const [what, hasTls, exposure] of [

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { complaintsIn, heapFlags, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
 
@@ -56,25 +56,6 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.match(await (await fetch(String(admin))).text(), /Times are of UTC\./)
     assert.equal(await program.end('SIGTERM'), 0)
     assert.equal(complaintsIn(logOf(program)).length, 2, 'everybody trusted, a list in memory')
-  })
-
-  test('the heap is bounded by flags, but for those that were given, and the process stays the same', {
-    skip: process.platform !== 'linux' && 'only Linux shows how a process was started',
-  }, async t => {
-    const given = '--max-semi-space-size=2'
-    const [semiSpace, growing] = heapFlags
-    for (const [command, env, flags] of [
-      ['exec "$0" "$3"', {}, [semiSpace, growing]],
-      [`exec "$0" ${given} "$3"`, {}, [growing, given]],
-      ['exec "$0" "$3"', { NODE_OPTIONS: given }, [growing]],
-    ] as const) {
-      const through = ['sh', '-c', command]
-      const program = await runProgram(t, { ...common, ...env }, { cwd: temporaryFolder(t), through })
-      const { pid } = logOf(program).find(({ msg }) => msg === 'waitlist is ready')!
-      assert.equal(pid, program.process.pid)
-      const [, ...how] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-      assert.deepEqual(how.slice(0, -2), flags)
-    }
   })
 
   test('on the embedded default nothing is loaded that only others need', async t => {
