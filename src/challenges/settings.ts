@@ -8,12 +8,10 @@ export type ChallengeChoice =
       readonly range: number
     }
   | {
-      readonly kind: 'turnstile' | 'hcaptcha' | 'friendlycaptcha' | 'recaptcha' | 'cap'
+      readonly kind: 'turnstile' | 'hcaptcha' | 'cap'
       readonly secret: string
       /** What a page has of it; null: it is not told, or it is in the address of Cap. */
       readonly siteKey: string | null
       /** Null: the vendor's own. */
       readonly url: string | null
-      /** The minimum score, where the vendor gives one. */
-      readonly score: number
     }

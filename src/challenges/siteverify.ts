@@ -36,7 +36,7 @@ const QUIET = 60_000
 
 /** What an answer says about a token. */
 type Judgement =
-  | { readonly is: 'valid'; readonly host: string | null; readonly score: number | null }
+  | { readonly is: 'valid'; readonly host: string | null }
   | { readonly is: Meaning; readonly code: string }
   | Failure
 
@@ -52,11 +52,10 @@ type Judgement =
  * That a token is good for one address is up to the store, for which its hash is the nonce of the proof.
  */
 export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }: SiteverifyParts): Challenge {
-  const { kind, secret, score: minimum } = choice
+  const { kind, secret } = choice
   const vendor: Vendor = vendors[kind]
   const { origin, pathname } = new URL(addressOf(choice))
-  const key = vendor.key === undefined ? {} : { [vendor.key]: secret }
-  const { call, close } = caller({ base: origin, headers: key, rate: RATE, secrets: [secret] })
+  const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets: [secret] })
   const breaker = verifierBreaker()
   const remembered = verdicts()
   const mayTell = throttle(QUIET)
@@ -64,7 +63,7 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
 
   function request(token: string, visitor: string | null): Parameters<Caller['call']>[0] {
     const body = {
-      ...(vendor.key === undefined && { secret }),
+      secret,
       response: token,
       ...(vendor.takesAddress && visitor !== null && { remoteip: visitor }),
       ...(vendor.idempotency !== undefined && { [vendor.idempotency]: uuidOf(token) }),
@@ -94,11 +93,10 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
     const judgement = judgementOf(vendor, reply)
     switch (judgement.is) {
       case 'valid': {
-        const { host, score } = judgement
+        const { host } = judgement
         if (host !== null && hosts.length > 0 && !hosts.includes(host)) {
           return refuseForeign(`${host} is in neither CORS_ORIGINS nor BASE_URL`)
         }
-        if (score !== null && score < minimum) return unsolved('wrong')
         return { is: 'solved', proof: { nonce, expires: new Date(Date.now() + REPEATABLE) } }
       }
       case 'secret':
@@ -152,16 +150,14 @@ export function siteverify(choice: Siteverify, { hosts, log, timeout = TIMEOUT }
 const refusalBy = ({ title, url }: Vendor, code: string): string =>
   `${title} says "${code}": CHALLENGE_SECRET${url === null ? ' and CHALLENGE_URL' : ''} must belong to the site of the widget`
 
-function judgementOf({ site, scores, codes = listed }: Vendor, reply: Reply | Failure): Judgement {
+function judgementOf({ site, codes = listed }: Vendor, reply: Reply | Failure): Judgement {
   if (reply.is !== 'answered') return reply
   const { json, status } = reply
   const success = memberAt(json, 'success')
   if (success === true && status < 300) {
     const where = site && memberAt(json, ...site.path)
-    const score = scores ? (memberAt(json, 'score') ?? null) : null
     const host = typeof where === 'string' ? hostIn(where) : null
-    if ((host === null && site?.always) || (score !== null && typeof score !== 'number')) return senseless(reply)
-    return { is: 'valid', host, score }
+    return host === null && site?.always ? senseless(reply) : { is: 'valid', host }
   }
   const said = codes(json, status)
   const known = said.flatMap(code => {
@@ -182,16 +178,16 @@ function senseless(reply: Reply, codes: readonly string[] = []): Failure {
   return { ...judge(reply), why }
 }
 
-/** The host of a name, or of an origin; null: it is not told. */
+/** Null: it is not told. */
 function hostIn(text: string): string | null {
-  const origin = text.includes('://') ? text : `http://${text}`
+  const origin = `http://${text}`
   return text === '' || text === 'not-provided' || !URL.canParse(origin) ? null : new URL(origin).hostname
 }
 
 /** A page gets the address of Cap with its site key, and of the others the key alone. */
 function widgetOf(choice: Siteverify): Widget {
   const { widget }: Vendor = vendors[choice.kind]
-  const { script, isModule = false, place, api, pending = null } = widget
+  const { script, isModule = false, place, api } = widget
   const key = choice.siteKey ?? ''
   return place === null
     ? {
@@ -200,9 +196,8 @@ function widgetOf(choice: Siteverify): Widget {
         tag: 'cap-widget',
         attributes: { 'data-cap-api-endpoint': key || addressOf(choice).replace(/siteverify$/, '') },
         api,
-        pending,
       }
-    : { script, isModule, tag: 'div', attributes: { class: place, 'data-sitekey': key }, api, pending }
+    : { script, isModule, tag: 'div', attributes: { class: place, 'data-sitekey': key }, api }
 }
 
 /** That of Cap may be given as its widget has it: without the end. */

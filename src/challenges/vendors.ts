@@ -25,28 +25,21 @@ export interface Vendor {
     readonly place: string | null
     /** The object in the page that makes it ask for a new solution; null: its element does. */
     readonly api: string | null
-    /** What the field of its solution begins with until there is one; otherwise the field is empty. */
-    readonly pending?: string
   }
   /** Characters of a token, if the vendor says so. */
   readonly longest?: number
   /** Sent as a form; otherwise as JSON. */
   readonly form?: true
-  /** The header field of the secret; otherwise it is a member of the body. */
-  readonly key?: string
   /** Whether it takes the visitor's address. */
   readonly takesAddress?: true
   /** The member for a UUID with which a token may be verified again. */
   readonly idempotency?: string
   /** Where its answer names the site on which the challenge was solved; `always`: with every solution. */
   readonly site?: { readonly path: readonly string[]; readonly always: boolean }
-  /** Whether its answer may have a score, from 0 to 1, which is the better the higher it is. */
-  readonly scores?: true
   /** Those of an answer; by default, the list that most vendors have. */
   readonly codes?: (json: unknown, status: number) => readonly string[]
 }
 
-/** https://developers.google.com/recaptcha/docs/verify, "Verifying the user's response", which others have taken over. */
 export function listed(json: unknown): readonly string[] {
   const codes = memberAt(json, 'error-codes')
   return [codes].flat().filter(code => typeof code === 'string')
@@ -86,37 +79,6 @@ export const vendors = {
     takesAddress: true,
     site: { path: ['hostname'], always: false },
   },
-  /** https://developer.friendlycaptcha.com/docs/v2/api/siteverify, …/getting-started/install. Its `origin` may be empty. */
-  friendlycaptcha: {
-    title: 'Friendly Captcha',
-    url: 'https://global.frcapi.com/api/v2/captcha/siteverify',
-    member: 'frc-captcha-response',
-    widget: {
-      script: 'https://cdn.jsdelivr.net/npm/@friendlycaptcha/sdk@1.0.2/site.min.js',
-      isModule: true,
-      place: 'frc-captcha',
-      api: 'frcaptcha',
-      pending: '.',
-    },
-    key: 'x-api-key',
-    site: { path: ['data', 'challenge', 'origin'], always: false },
-    codes: json => [textAt(json, 'error', 'error_code') ?? ''],
-  },
-  /** https://developers.google.com/recaptcha/docs/verify, …/docs/display and …/docs/v3. An answer of v2 has no score. */
-  recaptcha: {
-    title: 'reCAPTCHA',
-    url: 'https://www.google.com/recaptcha/api/siteverify',
-    member: 'g-recaptcha-response',
-    widget: {
-      script: 'https://www.google.com/recaptcha/api.js',
-      place: 'g-recaptcha',
-      api: 'grecaptcha',
-    },
-    form: true,
-    takesAddress: true,
-    site: { path: ['hostname'], always: true },
-    scores: true,
-  },
   /** https://capjs.js.org/guide/standalone/, "Server-side", …/widget. It says what is wrong in a sentence. */
   cap: {
     title: 'Cap',
@@ -136,24 +98,16 @@ export const vendors = {
 export const meanings: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['missing-input-secret', 'secret'],
   ['invalid-input-secret', 'secret'],
-  ['auth_required', 'secret'],
-  ['auth_invalid', 'secret'],
   ['403 Invalid site key or secret', 'secret'],
   ['missing-input-response', 'wrong'],
   ['invalid-input-response', 'wrong'],
-  ['browser-error', 'wrong'],
-  ['response_missing', 'wrong'],
-  ['response_invalid', 'wrong'],
   ['400 Missing required parameters', 'wrong'],
   ['timeout-or-duplicate', 'expired'],
   ['expired-input-response', 'expired'],
   ['already-seen-response', 'expired'],
   ['invalid-or-already-seen-response', 'expired'],
-  ['response_timeout', 'expired'],
-  ['response_duplicate', 'expired'],
   ['403 Token expired', 'expired'],
   ['404 Token not found', 'expired'],
-  ['invalid-keys', 'foreign'],
   ['sitekey-secret-mismatch', 'foreign'],
   ['not-using-dummy-passcode', 'foreign'],
   ['404 Invalid site key or secret', 'foreign'],

@@ -164,7 +164,7 @@ function readChallenge(values: Values, env: Environment, mistakes: string[]): Ch
     else if (url !== undefined && !SITE_KEY.test(url)) mistakes.push(`CHALLENGE_URL must be ${what}`)
   }
   const siteKey = values.CHALLENGE_SITE_KEY ?? null
-  return { kind, secret: secret ?? '', siteKey, url: url ?? null, score: values.CHALLENGE_SCORE }
+  return { kind, secret: secret ?? '', siteKey, url: url ?? null }
 }
 
 /** A signup whose challenge could not be verified is held, whatever else is. */

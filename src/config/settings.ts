@@ -45,13 +45,6 @@ function readSecrets(text: string): readonly string[] | undefined {
   return secrets.length <= 2 && secrets.every(isSecret) ? secrets : undefined
 }
 
-/** A probability. */
-const score = {
-  allowed: 'must be a number from 0 to 1',
-  read: (text: string): number | undefined =>
-    /^(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.test(text) ? Number(text) : undefined,
-}
-
 /** What chats show as the address of an incoming webhook. It is as secret as a password. */
 const chatUrl = {
   allowed: 'must be an https address without user and fragment; http only for a private address',
@@ -138,7 +131,7 @@ export const settings = {
   CHALLENGE: {
     meaning: "What a visitor's browser must solve before a signup is taken (docs/bots.md).",
     default: 'none',
-    ...oneOf('none', 'altcha', 'turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap'),
+    ...oneOf('none', 'altcha', 'turnstile', 'hcaptcha', 'cap'),
   },
   CHALLENGE_SECRET: {
     meaning: 'Secret of the vendor; for altcha a key of your own, or else one is made and kept in the database.',
@@ -156,11 +149,6 @@ export const settings = {
     meaning: 'Guesses at an altcha at most; half as many on average.',
     default: '2000',
     ...whole(1, 1_000_000),
-  },
-  CHALLENGE_SCORE: {
-    meaning: 'The minimum score of reCAPTCHA v3, from 0 to 1.',
-    default: '0.5',
-    ...score,
   },
   HOLD_ABOVE: {
     meaning: 'New contacts that are let in within HOLD_WINDOW; those beyond it are held until you release them.',

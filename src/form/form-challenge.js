@@ -4,8 +4,8 @@
  * What the service says of it. `widget` null: it makes the challenges itself, and they are solved here.
  * @typedef {{ readonly member: string, readonly widget: Widget | null }} Description
  *
- * The widget of a vendor. `api`: its object in the page. `pending`: what its field begins with until there is a solution.
- * @typedef {{ readonly script: string, readonly isModule: boolean, readonly tag: string, readonly attributes: Readonly<Record<string, string>>, readonly api: string | null, readonly pending: string | null }} Widget
+ * The widget of a vendor. `api`: its object in the page.
+ * @typedef {{ readonly script: string, readonly isModule: boolean, readonly tag: string, readonly attributes: Readonly<Record<string, string>>, readonly api: string | null }} Widget
  *
  * @typedef {ReturnType<typeof challenged>} Challenge
  */
@@ -97,7 +97,7 @@ export function challenged({ member, widget }, service, form, button) {
     const isLate = scripts.has(widget.script)
     await loaded(widget)
     // A script that was there before does not look for new places.
-    if (isLate) api()?.attach?.() ?? api()?.render?.(place, { sitekey: widget.attributes['data-sitekey'] })
+    if (isLate) api()?.render?.(place, { sitekey: widget.attributes['data-sitekey'] })
   }
 
   const ready = async () => {
@@ -121,13 +121,14 @@ export function challenged({ member, widget }, service, form, button) {
       if (widget === null) return { [member]: (await solve()).text }
       await show(widget)
       const text = String(new FormData(form).get(member) ?? '')
-      return text === '' || (widget.pending && text.startsWith(widget.pending)) ? null : { [member]: text }
+      return text === '' ? null : { [member]: text }
     },
 
     /** A solution is good for one address, and not for long. */
     renew() {
       solution = undefined
-      for (const each of api()?.getAllWidgets?.() ?? [api() || place]) each?.reset?.()
+      const resettable = api() || place
+      resettable?.reset?.()
     },
   }
 }

@@ -3,7 +3,7 @@ import type { Siteverify } from '../../src/challenges/siteverify.ts'
 import { type Received, type Receiver, type Said, startReceiver } from '../harness/receiver.ts'
 
 export type Kind = Siteverify['kind']
-export const kinds: readonly Kind[] = ['turnstile', 'hcaptcha', 'friendlycaptcha', 'recaptcha', 'cap']
+export const kinds: readonly Kind[] = ['turnstile', 'hcaptcha', 'cap']
 
 export const SECRET = 'the-secret-of-the-site'
 export const SITE_KEY = 'd9256640cb53'
@@ -13,8 +13,6 @@ export const HOST = 'landing.example.com'
 export const members: Readonly<Record<Kind, string>> = {
   turnstile: 'cf-turnstile-response',
   hcaptcha: 'h-captcha-response',
-  friendlycaptcha: 'frc-captcha-response',
-  recaptcha: 'g-recaptcha-response',
   cap: 'cap-token',
 }
 
@@ -22,7 +20,6 @@ export const members: Readonly<Record<Kind, string>> = {
 interface Solved {
   /** Empty: the vendor does not know. */
   readonly host: string
-  readonly score: number | undefined
   isOld: boolean
   /** The key with which it was verified; null: without one. */
   verifiedWith?: string | null
@@ -32,7 +29,7 @@ export interface Verifier extends Receiver {
   /** For CHALLENGE_URL. */
   readonly address: string
   /** A token as the widget makes it. */
-  solve(how?: { readonly host?: string; readonly score?: number }): string
+  solve(how?: { readonly host?: string }): string
   /** It can be verified no longer. */
   expire(token: string): void
 }
@@ -40,8 +37,6 @@ export interface Verifier extends Receiver {
 const paths: Readonly<Record<Kind, string>> = {
   turnstile: '/turnstile/v0/siteverify',
   hcaptcha: '/siteverify',
-  friendlycaptcha: '/api/v2/captcha/siteverify',
-  recaptcha: '/recaptcha/api/siteverify',
   cap: `/${SITE_KEY}/siteverify`,
 }
 
@@ -60,9 +55,9 @@ export async function startVerifier(t: Pick<TestContext, 'after'>, kind: Kind): 
   return {
     ...server,
     address: server.url + paths[kind],
-    solve({ host = HOST, score } = {}) {
+    solve({ host = HOST } = {}) {
       const token = kind === 'cap' ? `${SITE_KEY}:${++made}:0a1b2c` : `0.token_of-${kind}.${++made}`
-      tokens.set(token, { host, score, isOld: false })
+      tokens.set(token, { host, isOld: false })
       return token
     },
     expire(token) {
@@ -122,41 +117,6 @@ const answers: Readonly<Record<Kind, (asked: Received, tokens: Tokens) => Said>>
     if (solved === undefined || !isFresh(solved)) return failed('invalid-or-already-seen-response')
     solved.verifiedWith = null
     return { status: 200, body: { success: true, challenge_ts: AT, hostname: solved.host || 'not-provided' } }
-  },
-
-  friendlycaptcha({ headers, json }, tokens) {
-    const failed = (status: number, error_code: string): Said => ({
-      status,
-      body: { success: false, error: { error_code, detail: 'See the documentation.' } },
-    })
-    if (headers['x-api-key'] === undefined) return failed(401, 'auth_required')
-    if (headers['x-api-key'] !== SECRET) return failed(401, 'auth_invalid')
-    if (json === undefined) return failed(400, 'bad_request')
-    if (json.response === undefined) return failed(400, 'response_missing')
-    const solved = tokens.get(json.response)
-    if (solved === undefined) return failed(200, 'response_invalid')
-    if (solved.isOld) return failed(200, 'response_timeout')
-    if (!isFresh(solved)) return failed(200, 'response_duplicate')
-    solved.verifiedWith = null
-    const origin = solved.host === '' ? '' : `https://${solved.host}`
-    const data = { event_id: 'ev_1', challenge: { timestamp: AT, origin }, risk_intelligence: null }
-    return { status: 200, body: { success: true, data } }
-  },
-
-  recaptcha(asked, tokens) {
-    const { secret, response = '' } = formIn(asked)
-    const solved = tokens.get(response)
-    const codes = [
-      ...(secret === undefined ? ['missing-input-secret'] : []),
-      ...(response === '' ? ['missing-input-response'] : solved === undefined ? ['invalid-input-response'] : []),
-      ...(secret !== undefined && secret !== SECRET ? ['invalid-input-secret'] : []),
-    ]
-    if (codes.length > 0) return { status: 200, body: { success: false, 'error-codes': codes } }
-    if (!isFresh(solved!)) return { status: 200, body: { success: false, 'error-codes': ['timeout-or-duplicate'] } }
-    const { host, score } = solved!
-    solved!.verifiedWith = null
-    const v3 = score === undefined ? {} : { score, action: 'signup' }
-    return { status: 200, body: { success: true, challenge_ts: AT, hostname: host || undefined, ...v3 } }
   },
 
   cap({ json }: Received, tokens) {

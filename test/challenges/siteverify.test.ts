@@ -30,7 +30,7 @@ function another(
 ) {
   const warned: string[] = []
   const log = { info() {}, error() {}, warn: (details: object) => void warned.push(JSON.stringify(details)) }
-  const choice: Siteverify = { kind, secret: SECRET, siteKey: SITE_KEY, url: verifier.address, score: 0.5, ...change }
+  const choice: Siteverify = { kind, secret: SECRET, siteKey: SITE_KEY, url: verifier.address, ...change }
   // So long that a busy machine makes no difference; where the verifier hangs, it is shorter.
   const challenge = siteverify(choice, { hosts: [HOST], log, timeout: 30_000, ...parts })
   t.after(challenge.close)
@@ -50,8 +50,6 @@ const form = {
 const requests: Readonly<Record<Kind, { readonly headers: object; readonly body: object }>> = {
   turnstile: form,
   hcaptcha: form,
-  friendlycaptcha: { headers: { 'content-type': 'application/json', 'x-api-key': SECRET }, body: {} },
-  recaptcha: form,
   cap: { headers: { 'content-type': 'application/json' }, body: { secret: SECRET } },
 }
 
@@ -155,10 +153,6 @@ for (const kind of kinds) {
 }
 
 const listed = (...codes: string[]): Said => ({ status: 200, body: { success: false, 'error-codes': codes } })
-const friendly = (status: number, error_code: string): Said => ({
-  status,
-  body: { success: false, error: { error_code, detail: 'See the documentation.' } },
-})
 const cap = (status: number, error: string): Said => ({ status, body: { success: false, error } })
 
 /** Every refusal that a vendor documents, and what it means; `…` is one of several codes, of which the secret counts. */
@@ -181,22 +175,6 @@ const documented: Readonly<Record<Kind, Readonly<Record<string, readonly [Meanin
     'expired-input-response': ['expired', listed('expired-input-response')],
     'already-seen-response': ['expired', listed('already-seen-response')],
     'invalid-or-already-seen-response': ['expired', listed('invalid-or-already-seen-response')],
-  },
-  friendlycaptcha: {
-    auth_required: ['secret', friendly(401, 'auth_required')],
-    auth_invalid: ['secret', friendly(401, 'auth_invalid')],
-    response_missing: ['wrong', friendly(400, 'response_missing')],
-    response_invalid: ['wrong', friendly(200, 'response_invalid')],
-    response_timeout: ['expired', friendly(200, 'response_timeout')],
-    response_duplicate: ['expired', friendly(200, 'response_duplicate')],
-  },
-  recaptcha: {
-    'missing-input-secret': ['secret', listed('missing-input-secret')],
-    '… invalid-input-secret': ['secret', listed('invalid-input-response', 'invalid-input-secret')],
-    'invalid-keys': ['foreign', listed('invalid-keys')],
-    'invalid-input-response': ['wrong', listed('invalid-input-response')],
-    'browser-error': ['wrong', listed('browser-error')],
-    'timeout-or-duplicate': ['expired', listed('timeout-or-duplicate')],
   },
   cap: {
     '403 Invalid site key or secret': ['secret', cap(403, 'Invalid site key or secret')],
@@ -246,13 +224,6 @@ describe('where a challenge was solved', { concurrency: true }, () => {
       assert.deepEqual(await solvedAt(t, kind, 'shop.example', []), { is: 'solved', warned: 0 })
     })
   }
-})
-
-test('reCAPTCHA v3: a score below the least is refused, and v2 has none', async t => {
-  const { verifier, verify } = await opened(t, 'recaptcha', { score: 0.7 })
-  assert.deepEqual(await verify(verifier.solve({ score: 0.6 })), wrong)
-  assert.equal((await verify(verifier.solve({ score: 0.7 }))).is, 'solved')
-  assert.equal((await verify(verifier.solve())).is, 'solved')
 })
 
 test('Cap: its address may be given as its widget has it', async t => {

@@ -824,17 +824,14 @@ describe('the form and a challenge', { skip: skip || inRun, timeout: 120_000 }, 
 
   /** What the script of a vendor does, as far as a form notices: a field in the place of the widget, and a reset. */
   const standIn = (kind: Kind): string => `
-    const [place] = document.querySelectorAll('.cf-turnstile, .h-captcha, .frc-captcha, .g-recaptcha, cap-widget')
+    const [place] = document.querySelectorAll('.cf-turnstile, .h-captcha, cap-widget')
     if (!place.getAttribute('data-sitekey') && !place.getAttribute('data-cap-api-endpoint')) throw new Error('no site key')
     const field = Object.assign(document.createElement('input'), { type: 'hidden', name: '${members[kind]}' })
-    const unsolved = '${kind === 'friendlycaptcha' ? '.UNCONNECTED' : ''}'
-    field.value = unsolved
     place.append(field)
     globalThis.solve = token => { field.value = token }
-    const reset = () => { field.value = unsolved; document.documentElement.dataset.reset = '' }
+    const reset = () => { field.value = ''; document.documentElement.dataset.reset = '' }
     place.reset = reset
-    globalThis.turnstile = globalThis.hcaptcha = globalThis.grecaptcha = { reset }
-    globalThis.frcaptcha = { getAllWidgets: () => [{ reset }] }`
+    globalThis.turnstile = globalThis.hcaptcha = { reset }`
 
   for (const kind of kinds) {
     test(`${kind}: the widget comes when the form is entered, and is asked anew after a refusal`, async t => {

@@ -22,8 +22,6 @@ export interface Widget {
   readonly attributes: Readonly<Record<string, string>>
   /** The object in the page that makes it ask for a new solution; null: its element does. */
   readonly api: string | null
-  /** What the field of its solution begins with until there is one; null: the field is empty. */
-  readonly pending: string | null
 }
 
 /** Asks visitors to solve something that costs a bot more than them. */
