@@ -24,4 +24,9 @@ export const allowed: readonly { readonly pattern: RegExp; readonly because: str
       /^\[a domain blocked\] .*"a@(sub|good)\.blocked\.example"|^\[a domain blocked, .*"a@sub\.blocked\.example"/,
     because: 'a domain that is blocked covers its subdomains',
   },
+  {
+    pattern:
+      /- the document, text\/\w+ · body: (.*(form-[0-9a-f]{16}\.js|pin it by its hash|Pinned)|```(html)?$|<pre data-language="html">|<div class="(part|text|beside|card code)">|<b>&lt;\/script<|<b>>)/,
+    because: 'the pinned name of the form was withdrawn',
+  },
 ]

@@ -383,7 +383,7 @@ async function replay(wanted: string): Promise<void> {
     if (open.length === 0) continue
     unlisted++
     console.log(
-      `[${open[0]}] ${difference}${open.length > 1 ? `   (and ${open.length - 1} more: ${open.slice(1, 4).join('; ')})` : ''}`,
+      `[${open[0]}] ${difference.slice(0, 300)}${open.length > 1 ? `   (and ${open.length - 1} more: ${open.slice(1, 4).join('; ')})` : ''}`,
     )
   }
   const unused = wanted === '' ? allowed.filter(({ pattern }) => !used.has(pattern)) : []
