@@ -10,7 +10,6 @@ FROM node:26.10.0-trixie-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb98
 FROM node AS build
 WORKDIR /waitlist
 COPY package.json package-lock.json ./
-# Without scripts: `postprepare` would start the program, which is not here yet.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && mkdir --mode=700 data
 
 FROM node
