@@ -11,11 +11,10 @@ const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const [oldest, [major, minor]] = [engines.node.slice(2), process.versions.node].map(each => each.split('.').map(Number))
-if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
-  process.stderr.write(
-    `waitlist: this is Node.js ${process.versions.node}; ${oldest[0]}.${oldest[1]} or newer is needed\n`,
-  )
+const oldest = Number(engines.node.slice(2))
+if (Number.parseInt(process.versions.node, 10) < oldest) {
+  process.stderr.write(`waitlist: this is Node.js ${process.versions.node}; ${oldest} or newer is needed
+`)
   process.exit(1)
 }
 // Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),

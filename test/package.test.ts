@@ -100,7 +100,7 @@ test('npm ci does not warn of an older Node.js than ours in a clone, which bring
   for (const name of ['package.json', 'package-lock.json', '.npmrc']) cpSync(join(root, name), join(folder, name))
   const path = join(folder, 'package.json')
   const manifest = JSON.parse(readFileSync(path, 'utf8'))
-  assert.equal(manifest.engines.node, '>=24.21.0', 'what an installed package says')
+  assert.equal(manifest.engines.node, '>=26', 'what an installed package says')
   // Whatever Node.js runs npm here is too old for this.
   writeFileSync(path, JSON.stringify({ ...manifest, engines: { node: '>=999' } }))
 
