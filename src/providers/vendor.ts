@@ -8,7 +8,7 @@ import type { Creation, Removal } from '../waitlist/ports/provider.ts'
 import type { Contact, WaitlistEvent } from '../waitlist/rules/contact.ts'
 import type { Answer, Meaning } from './vendor-client.ts'
 
-/** What a vendor can promise. docs/providers.md says the same in words; a test compares the two. */
+/** What a vendor can promise: the table of docs/providers.md. */
 export interface Promises {
   /** Whether one of two simultaneous creations gets "existing"; if not, a lookup before the creation tells, or nothing. */
   readonly newness: 'atomic' | 'best effort' | 'none'
