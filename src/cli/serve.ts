@@ -1,16 +1,13 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { writeSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { type Service, start } from '../app/compose.ts'
 import { operatorOf } from '../app/database.ts'
 import { type Config, inForce } from '../config/config.ts'
 import { vendorNames } from '../config/settings.ts'
-import { linesTo, openLog } from './log.ts'
+import { openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
-
-/** Milliseconds for which the log waits for the welcome. */
-const WELCOMED = 1_000
 
 /**
  * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,
@@ -23,7 +20,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // Nothing was accepted yet. What is reloaded is about to be read.
   listenTo(STOPPING, () => process.exit(0))
   listenTo(['SIGHUP'], () => reloads || process.exit(0))
-  const log = await openLog(config.logLevel, config.logFormat)
+  const log = openLog(config.logLevel)
   endOnBugs(log)
 
   const service = await start(config, log)
@@ -36,10 +33,11 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // With nothing to read again it means that the terminal was closed.
   listenTo(['SIGHUP'], reloads ? service.reload : stop)
 
-  const { write, settled } = linesTo(2)
-  write(welcome(service, config, file))
-  // On a terminal the welcome stands before the log, which does not wait long if nobody reads standard error.
-  await Promise.race([settled(), wait(WELCOMED)])
+  try {
+    writeSync(2, welcome(service, config, file))
+  } catch {
+    // Nobody reads it.
+  }
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)

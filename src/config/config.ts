@@ -11,7 +11,6 @@ import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts
 import { settings } from './settings.ts'
 
 export type LogLevel = ValuesOf<typeof settings>['LOG_LEVEL']
-export type LogFormat = ValuesOf<typeof settings>['LOG_FORMAT']
 
 /** The configuration of the service: complete and free of contradictions. */
 export type Config = HttpSettings &
@@ -143,7 +142,6 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
       ? null
       : { host: values.ADMIN_HOST, port: values.ADMIN_PORT, token: values.ADMIN_TOKEN ?? null },
   logLevel: values.LOG_LEVEL,
-  logFormat: values.LOG_FORMAT,
 })
 
 /** A path other than that of the call alone. */

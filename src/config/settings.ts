@@ -369,12 +369,6 @@ export const settings = {
     default: 'info',
     ...oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
   },
-  LOG_FORMAT: {
-    meaning:
-      'How they are written: text is for people, json for programs; auto is text on a terminal and json elsewhere.',
-    default: 'auto',
-    ...oneOf('auto', 'json', 'text'),
-  },
 } satisfies SettingsTable
 
 export type SettingName = keyof typeof settings

@@ -105,7 +105,6 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   SERVICE_DESCRIPTION: ['seCret\tname', 'x'.repeat(501)],
   SHUTDOWN_DELAY: ['seCret', '1000', '2001ms', '-1s'],
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
-  LOG_FORMAT: ['seCret', 'JSON', 'pretty'],
 }
 
 const mailing = { SMTP_URL: 'smtps://me:secret@smtp.example.com', MAIL_FROM: 'hello@example.com' }
@@ -147,7 +146,6 @@ describe('the configuration', () => {
       confirm: null,
       admin: null,
       logLevel: 'info',
-      logFormat: 'auto',
       warnings: (await configured({})).warnings,
     })
   })

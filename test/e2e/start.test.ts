@@ -84,7 +84,6 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /node_modules.(undici|pg|ioredis|marked|nodemailer|@prometheus-io)\b/,
       /discovery.docs.page\b/,
       /src.(admin|telemetry|charts)\b/,
-      /cli.log-text\b/,
       /node_modules.altcha/,
       /src.(challenges|domains)\b/,
       /src.providers.(?!list\b|settings\b)/,
