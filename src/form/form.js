@@ -1,6 +1,6 @@
 /**
- * `<waitlist-form>`: a form for a page of any origin, which loses no signup from the click on. What is sent is kept in the
- * browser's storage until the service has answered for good. `script.ts` makes one file of this, its style and its sentences.
+ * `<waitlist-form>`: a form for a page of any origin. What is sent is kept in the browser's storage, if that is allowed, until
+ * the service has answered for good, for at most 30 days. `script.ts` makes one file of this, its style and its sentences.
  */
 import style from './form.css' with { type: 'text' }
 import english from './sentences.json' with { type: 'json' }

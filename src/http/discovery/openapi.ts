@@ -35,8 +35,8 @@ export interface Installation extends HttpSettings, Pick<HttpParts, 'version' | 
 }
 
 /**
- * The OpenAPI 3.1 document. It describes every endpoint, every answer, and the headers that a client can use. Those for
- * security and CORS, and those that Node adds (Date, Connection), are left out.
+ * The OpenAPI 3.1 document. It describes every endpoint of the API, every answer, and the headers that a client can use. Left
+ * out are `/`, the files of the form, and the headers for security and CORS and those that Node adds (Date, Connection).
  */
 export function openapi(installation: Installation) {
   const { base, service, description, version, cookie, trackSources, disclosesMembership, holds, challenge } =
