@@ -1,15 +1,6 @@
 import { Command, Option } from 'commander'
 import { version } from './app/compose.ts'
-import {
-  assignments,
-  mailAddress,
-  mailAddresses,
-  mailDomain,
-  moment,
-  part,
-  timeZone,
-  wholeNumber,
-} from './cli/arguments.ts'
+import { assignments, mailAddress, mailAddresses, mailDomain, moment, part, wholeNumber } from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
 import { complain, fail, MISUSED } from './cli/console.ts'
 import type { ContactsOptions } from './cli/contacts.ts'
@@ -66,19 +57,18 @@ const asked = ['--yes', 'do not ask'] as const
 program
   .command('stats')
   .description('how many joined, when and from where, and what waits')
-  .option('--watch', 'show it live until Ctrl-C; with --json, a line every two seconds')
   .option('--json', 'one JSON object')
-  .option('--timezone <name>', 'where a day begins, such as Europe/Berlin', timeZone, 'UTC')
   .addHelpText(
     'after',
     `
-A day begins at midnight in the time zone; the last 7 and 30 days are today and those before.
-The JSON has at, timezone, total, listed, pending, invited, redeemed, held, today, last7Days, last30Days, sourced,
+A day begins at midnight in the time zone TZ; the last 7 and 30 days are today and those before.
+The JSON has at, timezone, total, listed, pending, invited, redeemed, held, unconfirmed, today, last7Days,
+  last30Days, sourced
   perMinute, perHour   [{from, count}], the last 60 and 48
   perDay               [{day, from, count}], the last 30
   sources              [{source, count}], the 20 largest
   deliveries           [{destination, state, count, oldest, why}]
-${examples('stats', 'stats --watch --timezone Europe/Berlin', 'stats --json | jq .today')}`,
+${examples('stats', 'stats --json | jq .today')}`,
   )
   .action(async (options: StatsOptions) => (await import('./cli/stats.ts')).stats(await config(), options))
 

@@ -15,7 +15,6 @@ type Part =
   | 'cli'
   | 'app'
   | 'admin'
-  | 'charts'
   | 'pages'
   | 'form'
   | 'telemetry'
@@ -37,7 +36,7 @@ type Part =
 const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
   main: { parts: ['cli', 'app', 'config', 'waitlist'], packages: ['commander'] },
   cli: {
-    parts: ['app', 'config', 'charts', 'waitlist'],
+    parts: ['app', 'config', 'waitlist'],
     packages: ['pino', 'commander', 'csv-parse'],
   },
   app: {
@@ -74,10 +73,9 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
   },
   kinds: { parts: ['outbound'], packages: [] },
   admin: {
-    parts: ['listen', 'telemetry', 'charts', 'pages', 'waitlist'],
+    parts: ['listen', 'telemetry', 'pages', 'waitlist'],
     packages: ['pino', '@prometheus-io/client'],
   },
-  charts: { parts: ['waitlist'], packages: [] },
   pages: { parts: [], packages: [] },
   form: { parts: ['pages'], packages: [] },
   links: { parts: ['waitlist'], packages: [] },

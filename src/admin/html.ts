@@ -1,5 +1,5 @@
-import { whole } from '../charts/axis.ts'
 import { escapeHtml } from '../pages/html.ts'
+import { whole } from './axis.ts'
 
 /** HTML that is safe where an element may stand: whatever was filled in is escaped. */
 export interface Html {
@@ -46,15 +46,14 @@ export const share = (part: number, all: number): string => (all === 0 ? '' : pe
 export const counted = (number: number, one: string, more: string): string =>
   `${whole(number)} ${number === 1 ? one : more}`
 
-/** "14:05:09", or "14:05" in short */
-export function clock(date: Date, timeZone: string, timeStyle: 'medium' | 'short' = 'medium'): Html {
-  const shown = date.toLocaleTimeString('en-GB', { timeZone, timeStyle })
-  return html`<time datetime="${date.toISOString()}">${shown}</time>`
+/** "14:05:09" */
+export function clock(date: Date): Html {
+  return html`<time datetime="${date.toISOString()}">${date.toLocaleTimeString('en-GB')}</time>`
 }
 
 /** "20 Nov, 14:05" */
-export function moment(date: Date, timeZone: string): Html {
-  const options = { timeZone, day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
+export function moment(date: Date): Html {
+  const options = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
   return html`<time datetime="${date.toISOString()}">${date.toLocaleString('en-GB', options)}</time>`
 }
 

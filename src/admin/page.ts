@@ -1,7 +1,7 @@
-import { duration, whole } from '../charts/axis.ts'
 import { colours, hashSource, icon, mark, styleSheet } from '../pages/frame.ts'
 import type { CallResult, Outcome } from '../telemetry/telemetry.ts'
-import { type Counts, type DeliveryCount, type Stats, sinceYesterday, statsOf } from '../waitlist/alerts/counts.ts'
+import { type DeliveryCount, type Stats, statsOf, timezone } from '../waitlist/alerts/counts.ts'
+import { duration, whole } from './axis.ts'
 import { bounded, clock, type Filling, type Html, html, moment, share, words } from './html.ts'
 import { type Plot, plot } from './plot.ts'
 import { type Problem, problemsIn } from './problems.ts'
@@ -25,8 +25,6 @@ export const REFRESH = 5
 export interface PageOptions {
   /** Whether the browser was told to ask again (`REFRESH`), which its reader can stop (WCAG 2.2, 2.2.2). */
   readonly refreshes: boolean
-  /** An IANA name such as `Europe/Berlin`. */
-  readonly timezone: string
   /** Which of several processes this is. */
   readonly instance: string
 }
@@ -39,12 +37,10 @@ const LONGEST_REASON = 240
 /** Sources that are shown each by itself. */
 const SOURCES_SHOWN = 12
 
-const signed = new Intl.NumberFormat('en', { signDisplay: 'always' })
-
 /** One page for the launch day, without script: what it shows is as old as `reading` says. It names no person. */
-export function page(reading: Reading, { refreshes, timezone, instance }: PageOptions): string {
+export function page(reading: Reading, { refreshes, instance }: PageOptions): string {
   const { service, counts, provider } = reading
-  const stats = counts && statsOf(counts, timezone)
+  const stats = counts && statsOf(counts)
   const problems = problemsIn(reading)
   const isUrgent = problems.some(problem => problem.isUrgent)
   const title = `${isUrgent ? '⚠ ' : ''}${stats === null ? '' : `${whole(stats.total)} · `}${bounded(service, LONGEST_NAME)}`
@@ -58,19 +54,19 @@ export function page(reading: Reading, { refreshes, timezone, instance }: PageOp
 <style>${{ html: style }}</style>`
   const body = html`<header>
 <h1>${{ html: mark(colour) }}${words(service, LONGEST_NAME)}</h1>
-<p class="refresh"><span>${counts === null ? null : html`as of ${clock(counts.at, timezone)}, `}${refreshes ? `refreshed every ${REFRESH} s` : 'paused'}</span> ${refreshes ? html`<a href="?refresh=off">Pause</a>` : html`<a href=".">Go on</a>`}</p>
+<p class="refresh"><span>${counts === null ? null : html`as of ${clock(counts.at)}, `}${refreshes ? `refreshed every ${REFRESH} s` : 'paused'}</span> ${refreshes ? html`<a href="?refresh=off">Pause</a>` : html`<a href=".">Go on</a>`}</p>
 </header>
 <main>
 ${problems.length === 0 ? allIsWell(reading) : problemsHtml(problems)}
-${stats === null ? html`<p class="card empty">The contacts are being counted.</p>` : growth(stats, counts!, reading)}
+${stats === null ? html`<p class="card empty">The contacts are being counted.</p>` : growth(stats, reading)}
 <div class="columns">
 ${stats === null ? null : sourcesHtml(stats)}
 ${answersHtml(reading)}
 ${provider === null ? null : callsHtml(provider, reading)}
 </div>
-${deliveriesHtml(reading, timezone)}
+${deliveriesHtml(reading)}
 </main>
-${footer(reading, timezone, instance)}`
+${footer(reading, instance)}`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -109,7 +105,7 @@ ${commands.map(command => commandHtml(command))}
 </ul>
 </section>`
 
-function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
+function growth(stats: Stats, { provider }: Reading): Html {
   const {
     total,
     listed,
@@ -124,7 +120,6 @@ function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
     perMinute,
     perHour,
     perDay,
-    timezone,
   } = stats
   const parts: Html[] = []
   if (pending + invited > 0) parts.push(html`<li><b>${whole(listed)}</b> listed</li>`)
@@ -135,12 +130,7 @@ function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
   if (invited > 0) parts.push(html`<li><b>${whole(invited)}</b> invited, <b>${whole(redeemed)}</b> of them came</li>`)
   if (held > 0) parts.push(html`<li><b>${whole(held)}</b> <a href="#problems">held</a>, not counted here</li>`)
   if (unconfirmed > 0) parts.push(html`<li><b>${whole(unconfirmed)}</b> unconfirmed, not counted here</li>`)
-  const tile = (name: string, count: number, more: Html | null = null) =>
-    html`<div><dt>${name}</dt><dd>${whole(count)}${more}</dd></div>`
-  const change = sinceYesterday(counts, stats)
-  const ahead =
-    change &&
-    html` <small class="${change.ahead > 0 ? 'ahead' : ''}">${signed.format(change.ahead)} on yesterday by ${clock(change.by, timezone, 'short')}</small>`
+  const tile = (name: string, count: number) => html`<div><dt>${name}</dt><dd>${whole(count)}</dd></div>`
   return html`<section class="growth" aria-labelledby="growth">
 <div class="card total">
 <h2 id="growth">On the list</h2>
@@ -148,15 +138,15 @@ function growth(stats: Stats, counts: Counts, { provider }: Reading): Html {
 ${parts.length === 0 ? null : html`<ul>${parts}</ul>`}
 <dl>${[
     tile('Last full minute', perMinute.at(-2)!.count),
-    tile('Today', today, ahead),
+    tile('Today', today),
     tile('Last 7 days', last7Days),
     tile('Last 30 days', last30Days),
   ]}</dl>
 </div>
 ${[
-  plotHtml({ id: 'minutes', title: 'Signups per minute', bars: perMinute, unit: 'minute', timezone }, 680, 230),
-  plotHtml({ id: 'hours', title: 'Signups per hour', bars: perHour, unit: 'hour', timezone }, 560, 210),
-  plotHtml({ id: 'days', title: 'Signups per day', bars: perDay, unit: 'day', timezone }, 560, 210),
+  plotHtml({ id: 'minutes', title: 'Signups per minute', bars: perMinute, unit: 'minute' }, 680, 230),
+  plotHtml({ id: 'hours', title: 'Signups per hour', bars: perHour, unit: 'hour' }, 560, 210),
+  plotHtml({ id: 'days', title: 'Signups per day', bars: perDay, unit: 'day' }, 560, 210),
 ]}
 </section>`
 }
@@ -271,7 +261,7 @@ const states = {
   unset: 'not set',
 }
 
-function deliveriesHtml({ destinations, provider, counts }: Reading, timezone: string): Html {
+function deliveriesHtml({ destinations, provider, counts }: Reading): Html {
   const deliveries = counts?.deliveries ?? []
   const set = new Set(destinations.map(({ name }) => name))
   const unset = [...new Set(deliveries.map(({ destination }) => destination))].filter(name => !set.has(name))
@@ -298,10 +288,7 @@ ${[
   // A hand-over that ended is deleted.
   name === provider ? cell('Delivered', none) : number('Delivered', of('delivered')?.count ?? 0),
   number('Waiting', waiting?.count ?? 0, 'waiting'),
-  cell(
-    'Oldest',
-    age === null ? none : html`<span>${duration(age)} <small>since ${moment(oldest!, timezone)}</small></span>`,
-  ),
+  cell('Oldest', age === null ? none : html`<span>${duration(age)} <small>since ${moment(oldest!)}</small></span>`),
   number('Abandoned', abandoned?.count ?? 0, 'abandoned'),
 ]}
 </tr>`
@@ -318,13 +305,13 @@ ${unset.map(name => row(name, 'unset'))}
 </table></section>`
 }
 
-function footer({ counts, countsAge, version, startedAt }: Reading, timezone: string, instance: string): Html {
+function footer({ counts, countsAge, version, startedAt }: Reading, instance: string): Html {
   const counted =
     counts === null
       ? html`Nothing has been counted yet.`
-      : html`Counted at ${clock(counts.at, timezone)}, ${duration(countsAge ?? 0)} before this page was made.`
+      : html`Counted at ${clock(counts.at)}, ${duration(countsAge ?? 0)} before this page was made.`
   return html`<footer>
-<p>${counted} Times are of ${timezone}. The contacts, sources and deliveries are those of the whole list; the answers, the calls and whether a destination answers are what this process saw: ${words(instance, LONGEST_NAME)}, Waitlist ${version}, started ${moment(startedAt, timezone)}.</p>
+<p>${counted} Times are of ${timezone()}. The contacts, sources and deliveries are those of the whole list; the answers, the calls and whether a destination answers are what this process saw: ${words(instance, LONGEST_NAME)}, Waitlist ${version}, started ${moment(startedAt)}.</p>
 <p><a href="metrics">Metrics</a></p>
 </footer>`
 }

@@ -1,5 +1,5 @@
-import { marks, moment, short, ticks, type Unit, whole } from '../charts/axis.ts'
 import type { Bar } from '../waitlist/alerts/counts.ts'
+import { marks, moment, short, ticks, type Unit, whole } from './axis.ts'
 import { type Html, html } from './html.ts'
 
 export interface Plot {
@@ -10,7 +10,6 @@ export interface Plot {
   /** In ascending order; the last one is under way. */
   readonly bars: readonly Bar[]
   readonly unit: Unit
-  readonly timezone: string
   /** In units of the picture, in which letters are `text` high. */
   readonly width: number
   readonly height: number
@@ -21,7 +20,7 @@ export interface Plot {
  * A bar chart, with its title and a summary for those who do not see it. The page styles the classes `bar` (the last one is
  * `bar now`), `grid` (lines) and `axis` (text). Pointing at a bar tells its number.
  */
-export function plot({ id, title, bars, unit, timezone, width, height, text }: Plot): Html {
+export function plot({ id, title, bars, unit, width, height, text }: Plot): Html {
   const most = Math.max(0, ...bars.map(({ count }) => count))
   const [upper, floor] = [text * 0.6, height - text * 1.9]
   const scale = ticks(most, Math.max(2, Math.floor((floor - upper) / (text * 2.6))))
@@ -42,11 +41,11 @@ export function plot({ id, title, bars, unit, timezone, width, height, text }: P
     const [x, wide] = [left + i * across + gap / 2, across - gap]
     const corner = Math.min(wide / 4, high, text * 0.25)
     const of = i === bars.length - 1 ? 'bar now' : 'bar'
-    const said = `${moment(bar, unit, timezone)}: ${whole(bar.count)}`
+    const said = `${moment(bar, unit)}: ${whole(bar.count)}`
     return html`<path class="${of}" d="${column(x, floor, wide, high, corner)}"><title>${said}</title></path>`
   })
   let free = 0
-  const times = marks(bars, unit, timezone).flatMap(({ index, text: label }) => {
+  const times = marks(bars, unit).flatMap(({ index, text: label }) => {
     const half = widthOf(label, text) / 2
     const middle = left + (index + 0.5) * across
     if (middle - half < free || middle + half > width) return []
@@ -58,16 +57,16 @@ export function plot({ id, title, bars, unit, timezone, width, height, text }: P
     most > 0
       ? null
       : html`<text class="axis" x="${round(left + (width - left) / 2)}" y="${round(upper + down / 2)}" text-anchor="middle">no signups</text>`
-  return html`<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}-title ${id}-summary" font-size="${text}"><title id="${id}-title">${title}</title><desc id="${id}-summary">${summary(bars, unit, timezone)}</desc>${grid}${columns}${times}${none}</svg>`
+  return html`<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}-title ${id}-summary" font-size="${text}"><title id="${id}-title">${title}</title><desc id="${id}-summary">${summary(bars, unit)}</desc>${grid}${columns}${times}${none}</svg>`
 }
 
 /** A chart in a sentence. */
-function summary(bars: readonly Bar[], unit: Unit, timezone: string): string {
+function summary(bars: readonly Bar[], unit: Unit): string {
   const total = bars.reduce((sum, { count }) => sum + count, 0)
   const said = `${whole(total)} ${total === 1 ? 'signup' : 'signups'} in ${bars.length} ${unit}s`
   if (total === 0) return `${said}.`
   const most = bars.reduce((best, bar) => (bar.count > best.count ? bar : best))
-  return `${said}; the most, ${whole(most.count)}, on ${moment(most, unit, timezone)}.`
+  return `${said}; the most, ${whole(most.count)}, on ${moment(most, unit)}.`
 }
 
 /** A rectangle with round corners above. */

@@ -1,5 +1,5 @@
-import { duration, whole } from '../charts/axis.ts'
 import type { Counts, DeliveryCount } from '../waitlist/alerts/counts.ts'
+import { duration, whole } from './axis.ts'
 import { counted, megabytes } from './html.ts'
 import type { DestinationReading, Reading } from './reading.ts'
 

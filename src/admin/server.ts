@@ -71,10 +71,7 @@ interface Document {
   readonly refresh?: number
 }
 
-/** Of this process. What `TZ` names may be no zone that `Intl` knows: it then counts in UTC, under one of these names. */
-const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
-const timezone = timeZone === undefined || timeZone === 'Etc/Unknown' ? 'UTC' : timeZone
-const here = { timezone, instance: `process ${process.pid} on ${hostname()}` }
+const instance = `process ${process.pid} on ${hostname()}`
 
 /**
  * Starts to listen for the operator: the page at `/`, and `/metrics`. Nobody has to log in, so they show counts, never a
@@ -91,8 +88,8 @@ export async function openAdmin(
   const document = (make: (reading: Reading) => Document | Promise<Document>) =>
     ttlCache(async () => make(await read()), { fresh: FRESH, patience: UNREAD_TIMEOUT })
   const documents = new Map([
-    ['/', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: true }), refresh: REFRESH }))],
-    ['/?refresh=off', document(reading => ({ type: HTML, body: page(reading, { ...here, refreshes: false }) }))],
+    ['/', document(reading => ({ type: HTML, body: page(reading, { instance, refreshes: true }), refresh: REFRESH }))],
+    ['/?refresh=off', document(reading => ({ type: HTML, body: page(reading, { instance, refreshes: false }) }))],
     ['/metrics', document(reading => metrics(reading, 'text'))],
     [OPEN_METRICS, document(reading => metrics(reading, 'OpenMetrics'))],
   ])

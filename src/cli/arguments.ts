@@ -34,16 +34,6 @@ export function moment(text: string): Date {
 /** `Date` takes 30 February for the second of March. */
 const isDay = (text: string): boolean => new Date(text).toISOString().startsWith(text)
 
-/** As it was typed: the runtime would call Asia/Kathmandu by its older name. */
-export function timeZone(text: string): string {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: text })
-    return text
-  } catch {
-    throw new InvalidArgumentError('It must be a time zone such as Europe/Berlin.')
-  }
-}
-
 export function assignments(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, member, column] = /^(\w+)=(.+)$/s.exec(text) ?? []
   if (member === undefined || column === undefined) throw new InvalidArgumentError('It must be member=column.')

@@ -1,8 +1,8 @@
 import type { WriteStream } from 'node:tty'
 import { type CheckResult, checkAll, checkMail } from '../app/checks.ts'
-import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { paint, print, toJson } from './print.ts'
+import { plain } from './text.ts'
 
 export interface CheckOptions {
   /** Whether the webhook, the chats and the owner are sent a test message. */

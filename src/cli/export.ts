@@ -1,10 +1,10 @@
 import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../app/database.ts'
-import { plain } from '../charts/text.ts'
 import type { Config } from '../config/config.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 import { fail, untilStopped } from './console.ts'
 import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
 import { counted, counter, inChunks, print, toJson } from './print.ts'
+import { plain } from './text.ts'
 
 export interface ExportOptions extends ContactFilter {
   readonly format: ExportFormat

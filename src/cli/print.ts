@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
-import { cells, padded, plain } from '../charts/text.ts'
+import { cells, padded, plain } from './text.ts'
 
 /** Writes to standard output at its reader's speed. */
 export async function print(texts: Iterable<string> | AsyncIterable<string>): Promise<void> {

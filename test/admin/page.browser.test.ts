@@ -43,7 +43,7 @@ const readings = {
 /** The page of each reading, with the policy it is served with. */
 const server = createServer((request, response) => {
   const reading = readings[request.url!.slice(1) as keyof typeof readings]
-  const html = pageOf(reading, { refreshes: true, timezone: 'Asia/Kolkata', instance: 'process 7 on host-1' })
+  const html = pageOf(reading, { refreshes: true, instance: 'process 7 on host-1' })
   response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy }).end(html)
 })
 server.listen(0, '127.0.0.1')

@@ -10,7 +10,8 @@ import { LATE } from '../../src/waitlist/alerts/watch.ts'
 import type { Outage } from '../../src/waitlist/ports/destination.ts'
 import { ago, counted, delivery, empty, few, million, now, uncounted } from './readings.ts'
 
-const options = { refreshes: true, timezone: 'Europe/Berlin', instance: 'process 7 on host-1' }
+process.env.TZ = 'Europe/Berlin'
+const options = { refreshes: true, instance: 'process 7 on host-1' }
 const of = (reading: Reading, more: Partial<typeof options> = {}) => page(reading, { ...options, ...more })
 
 const entities: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' }

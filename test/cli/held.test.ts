@@ -108,7 +108,7 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(csv.stderr, '')
     const { total, held, last30Days } = JSON.parse((await run(t, cwd, ['stats', '--json'])).stdout)
     assert.deepEqual([total, held, last30Days], [1, 4, 1])
-    assert.match((await run(t, cwd, ['stats'])).stdout, /\n1 signed up {2}1 listed, 4 more held\n/)
+    assert.match((await run(t, cwd, ['stats'])).stdout, /\n1 signed up: 1 listed, 4 more held\n/)
     const remove = await run(t, cwd, ['remove', '--yes', 'bob@spam.example'])
     assert.deepEqual(
       [remove.code, remove.stdout],

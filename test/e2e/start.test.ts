@@ -83,7 +83,7 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
       /deps\/undici/,
       /node_modules.(undici|pg|ioredis|marked|nodemailer|@prometheus-io)\b/,
       /discovery.docs.page\b/,
-      /src.(admin|telemetry|charts)\b/,
+      /src.(admin|telemetry)\b/,
       /node_modules.altcha/,
       /src.(challenges|domains)\b/,
       /src.providers.(?!list\b|settings\b)/,

@@ -54,7 +54,7 @@ export const MINUTE = 60_000
 export const QUARTER = 15 * MINUTE
 const HOUR = 60 * MINUTE
 
-/** What became of the list lately, as the owner of a list asks. A day begins at midnight in `timezone`. */
+/** What became of the list lately, as the owner of a list asks. A day begins at midnight in the time zone of the process. */
 export interface Stats {
   readonly at: Date
   /** An IANA name such as `Europe/Berlin`. */
@@ -94,11 +94,8 @@ const MINUTES = 60
 const HOURS = 48
 const DAYS = 30
 
-export function statsOf(counts: Counts, timezone: string): Stats {
-  const { at, contacts, redeemed, signups, sources, sourced, deliveries } = counts
-  const local = localTime(timezone)
+export function statsOf({ at, contacts, redeemed, signups, sources, sourced, deliveries }: Counts): Stats {
   const now = at.getTime()
-  const minute = now - (now % MINUTE)
   // Clocks that are a little apart: what is ahead of now is of now.
   const within = (froms: readonly number[]): Bar[] => {
     const sums = froms.map(() => 0)
@@ -109,20 +106,23 @@ export function statsOf(counts: Counts, timezone: string): Stats {
     }
     return froms.map((from, i) => ({ from: new Date(from), count: sums[i]! }))
   }
-  const days = lastDays(local, now)
-  const perDay = within(days.map(({ from }) => from)).map((bar, i) => ({ day: days[i]!.day, ...bar }))
+  const midnight = (ago: number) => new Date(at.getFullYear(), at.getMonth(), at.getDate() - ago).getTime()
+  // In Swedish, as in ISO 8601.
+  const perDay = within(last(DAYS, midnight)).map(bar => ({ day: bar.from.toLocaleDateString('sv'), ...bar }))
   const ofDays = (count: number) => perDay.slice(-count).reduce((sum, day) => sum + day.count, 0)
+  const minute = now - (now % MINUTE)
+  const hour = new Date(at).setMinutes(0, 0, 0)
   return {
     at,
-    timezone,
+    timezone: timezone(),
     total: contacts.listed + contacts.pending + contacts.invited,
     ...contacts,
     redeemed,
     today: ofDays(1),
     last7Days: ofDays(7),
     last30Days: ofDays(30),
-    perMinute: within(last(MINUTES, minute, MINUTE)),
-    perHour: within(last(HOURS, minute - (local(now).minutes % 60) * MINUTE, HOUR)),
+    perMinute: within(last(MINUTES, ago => minute - ago * MINUTE)),
+    perHour: within(last(HOURS, ago => hour - ago * HOUR)),
     perDay,
     sources,
     sourced,
@@ -130,66 +130,12 @@ export function statsOf(counts: Counts, timezone: string): Stats {
   }
 }
 
-/**
- * By how many signups today is ahead of yesterday. Until `by`, the last quarter of an hour, since older signups are counted by
- * quarters; null: neither day has any until then.
- */
-export function sinceYesterday({ at, signups }: Counts, { perDay }: Stats): { by: Date; ahead: number } | null {
-  const [yesterday, today] = perDay.slice(-2).map(({ from }) => from.getTime()) as [number, number]
-  const by = quarter(at.getTime())
-  const until = (from: number) =>
-    signups.reduce((sum, { from: time, count }) => {
-      return sum + (time.getTime() >= from && time.getTime() < from + by - today ? count : 0)
-    }, 0)
-  const [before, now] = [until(yesterday), until(today)]
-  return before + now === 0 ? null : { by: new Date(by), ahead: now - before }
+/** That of the process, which `TZ` names. What is none counts as UTC. */
+export function timezone(): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+  return timeZone === undefined || timeZone === 'Etc/Unknown' ? 'UTC' : timeZone
 }
 
-/** The beginnings of as many spans, in ascending order; `from` is that of the last one. */
-const last = (count: number, from: number, length: number): number[] =>
-  Array.from({ length: count }, (_, i) => from - (count - 1 - i) * length)
-
-/** `day` as in ISO 8601; `minutes` since midnight by the clock on the wall. */
-interface LocalTime {
-  readonly day: string
-  readonly minutes: number
-}
-
-function localTime(timezone: string): (time: number) => LocalTime {
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone: timezone,
-    calendar: 'iso8601',
-    numberingSystem: 'latn',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-  return time => {
-    const [year, month, day, hour, minute] = format.format(time).match(/\d+/g)!
-    return { day: `${year}-${month}-${day}`, minutes: Number(hour) * 60 + Number(minute) }
-  }
-}
-
-/**
- * The last days and when each began, in ascending order. All clocks of today are apart from UTC by quarters of an hour,
- * and are set at one. So each day is looked for at the quarters around where it began if no clock was set.
- */
-function lastDays(local: (time: number) => LocalTime, now: number): { day: string; from: number }[] {
-  const days: { day: string; from: number }[] = []
-  let end = now + 1
-  while (days.length < DAYS) {
-    const { day, minutes } = local(end - 1)
-    let from = quarter(end - 1) - Math.floor(minutes / 15) * QUARTER
-    // A day in which a clock was set back or forward began earlier or later than its clock says.
-    while (local(from).day !== day) from += QUARTER
-    while (local(from - 1).day === day) from -= QUARTER
-    days.unshift({ day, from })
-    end = from
-  }
-  return days
-}
-
-const quarter = (time: number): number => time - (time % QUARTER)
+/** The beginnings of as many spans, in ascending order. */
+const last = (count: number, from: (ago: number) => number): number[] =>
+  Array.from({ length: count }, (_, i) => from(count - 1 - i))

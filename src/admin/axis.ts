@@ -34,41 +34,22 @@ export interface Mark {
   readonly text: string
 }
 
-/** Round times by the clock of `timezone`: quarters of an hour, quarters of a day, Mondays. */
-export function marks(bars: readonly Bar[], unit: Unit, timezone: string): Mark[] {
-  const read = partsIn(timezone)
+const month = (time: Date): string => time.toLocaleString('en', { month: 'short' })
+const clock = (time: Date): string => time.toLocaleTimeString('en-GB', { timeStyle: 'short' })
+
+/** Round times by the clock on the wall: quarters of an hour, quarters of a day, Mondays. */
+export function marks(bars: readonly Bar[], unit: Unit): Mark[] {
   return bars.flatMap(({ from }, index) => {
-    const { day, month, hour, minute, weekday } = read(from)
-    const date = `${Number(day)} ${month}`
-    if (unit === 'day') return weekday === 'Mon' ? [{ index, text: date }] : []
-    if (unit === 'minute') return Number(minute) % 15 === 0 ? [{ index, text: `${hour}:${minute}` }] : []
-    if (Number(hour) % 6 !== 0) return []
-    return [{ index, text: hour === '00' ? date : `${hour}:${minute}` }]
+    const date = `${from.getDate()} ${month(from)}`
+    if (unit === 'day') return from.getDay() === 1 ? [{ index, text: date }] : []
+    if (unit === 'minute') return from.getMinutes() % 15 === 0 ? [{ index, text: clock(from) }] : []
+    if (from.getHours() % 6 !== 0) return []
+    return [{ index, text: from.getHours() === 0 ? date : clock(from) }]
   })
 }
 
 /** When a bar is, in full. */
-export function moment({ from }: Bar, unit: Unit, timezone: string): string {
-  const { day, month, hour, minute, weekday } = partsIn(timezone)(from)
-  const date = `${weekday} ${Number(day)} ${month}`
-  return unit === 'day' ? date : `${date}, ${hour}:${minute}`
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-function partsIn(timezone: string): (time: Date) => Record<string, string> {
-  let format = formats.get(timezone)
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat('en', {
-      timeZone: timezone,
-      weekday: 'short',
-      month: 'short',
-      day: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-    })
-    formats.set(timezone, format)
-  }
-  return time => Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, value]))
+export function moment({ from }: Bar, unit: Unit): string {
+  const date = `${from.toLocaleString('en', { weekday: 'short' })} ${from.getDate()} ${month(from)}`
+  return unit === 'day' ? date : `${date}, ${clock(from)}`
 }

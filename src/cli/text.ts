@@ -21,17 +21,5 @@ export const cells = (text: string): number =>
     ? text.length
     : [...segmenter.segment(text)].reduce((sum, { segment }) => sum + cellsOf(segment), 0)
 
-/** What has no room is left out, with a sign for it. */
-export function clipped(text: string, room: number): string {
-  if (cells(text) <= room) return text
-  let [used, fits] = [1, '']
-  for (const { segment } of segmenter.segment(text)) {
-    used += cellsOf(segment)
-    if (used > room) break
-    fits += segment
-  }
-  return `${fits.trimEnd()}…`
-}
-
 /** Filled up with spaces behind. */
 export const padded = (text: string, room: number): string => text + ' '.repeat(Math.max(0, room - cells(text)))
