@@ -27,12 +27,12 @@ const TURN_TIMEOUT = 500
 const TAKE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local window, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
+local burst, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local stored = tonumber(redis.call('GET', KEYS[1]) or 0)
-local fullAgainAt = math.min(math.max(stored, now), now + window)
+local fullAgainAt = math.min(math.max(stored, now), now + burst)
 local admitted = 0
-if fullAgainAt + interval <= now + window + 1 then
+if fullAgainAt + interval <= now + burst then
   admitted = 1
   fullAgainAt = fullAgainAt + interval
 end
@@ -49,15 +49,13 @@ return {admitted, string.format('%.0f', fullAgainAt - now)}`
  * @throws {OperatorError} when a file that `location` names cannot be read. It opens even while the server is away.
  */
 export function redisLimiter({ location, timeout = TAKE_TIMEOUT, ...quota }: RedisLimiterOptions): Limiter {
-  const { windowMs, interval, decision } = gcra(quota)
-  // Rounded up to whole microseconds, so that nobody gets more than the quota. A command takes longer than that costs.
-  const times = [windowMs, interval].map(ms => Math.ceil(ms * 1000))
+  const { interval, burst, decision } = gcra(quota)
   type Taken = [admitted: 0 | 1, used: string]
   const { run, close } = redisScript<Taken>(location, timeout, 'waitlistTake', TAKE)
   return {
     async take(client) {
-      const [admitted, used] = await run([`waitlist:limit:${client}`], ...times)
-      return decision(admitted === 1, Number(used) / 1000)
+      const [admitted, used] = await run([`waitlist:limit:${client}`], burst, interval)
+      return decision(admitted === 1, Number(used))
     },
     close,
   }

@@ -37,7 +37,7 @@ describe('the limiter in memory, on a clock that can be set', () => {
   /** What the clients have done: by turns, some of them more often than others. */
   const pasts = fc.record({
     quota: fc.record({ limit: fc.integer({ min: 1, max: 5 }), window }),
-    start: fc.double({ min: 0, max: 1e9, noNaN: true }),
+    start: fc.integer({ min: 0, max: 1e9 }),
     steps: fc.array(
       fc.record({
         pause: fc.double({ min: 0, max: 2, noNaN: true }),
@@ -56,7 +56,7 @@ describe('the limiter in memory, on a clock that can be set', () => {
         const { clock, take, exhaust, admittedAt, interval } = scene(quota)
         clock.now = start
         for (const { pause, clients, times } of steps) {
-          clock.now += pause * interval
+          clock.now += Math.round(pause * interval)
           for (let i = 0; i < clients; i++) for (let n = 0; n < times; n++) await take(`${i}`)
         }
         const client = `${last}`
@@ -96,11 +96,11 @@ describe('the limiter in memory, on a clock that can be set', () => {
         for (let i = 0; i < 4; i++) {
           clock.now += interval / 2
           assert.equal((await exhaust('ada')).admitted, 0)
-          clock.now += interval / 2 + 0.01
+          clock.now += interval / 2 + 0.05
           assert.equal((await exhaust('ada')).admitted, 1)
         }
         for (const intervals of [2, 3, quota.limit, quota.limit + 5, 1e3 * quota.limit]) {
-          clock.now += interval * intervals + 0.01
+          clock.now += interval * intervals + 0.05
           assert.equal((await exhaust('ada')).admitted, Math.min(intervals, quota.limit))
         }
       }),
@@ -113,9 +113,9 @@ describe('the bounded table of the limiter in memory', () => {
     const limiter = memoryLimiter({ limit: 1, window: 600, clients: 1_000, now: () => 0 })
     for (let i = 0; i < 5_000; i++) await limiter.take(`sprayed ${i}`)
     let remembered = 0
-    // From the newest: looking never makes a remembered one be forgotten, as it is kept younger than the unknown ones.
+    // From the newest: looking never makes a remembered one be forgotten, as it is put at the end.
     for (let i = 4_999; i >= 0; i--) if (!(await limiter.take(`sprayed ${i}`)).admitted) remembered++
-    assert.ok(remembered >= 500, 'at least the younger half is remembered')
+    assert.ok(remembered >= 900, 'only the oldest tenth may be forgotten')
     assert.ok(remembered <= 1_000)
   })
 
@@ -125,27 +125,7 @@ describe('the bounded table of the limiter in memory', () => {
     for (let i = 0; i < 2; i++) assert.equal((await limiter.take('blocked')).admitted, true)
     for (let i = 0; i < 200_000; i++) {
       await limiter.take(`sprayed ${i}`)
-      // Often enough is: once in less than half a table of fresh addresses.
       if (i % (clients / 2 - 1) === 0) assert.equal((await limiter.take('blocked')).admitted, false, `after ${i}`)
-    }
-  })
-
-  test('without a spray nobody is forgotten too early, whenever the generations change', async () => {
-    // Every client uses up its quota at another moment of the generation; none gets more than it should.
-    const clock = { now: 0 }
-    const limiter = memoryLimiter({ limit: 1, window: 100, now: () => clock.now })
-    const admittedAt = new Map<string, number>()
-    for (let second = 0; second < 1_000; second++) {
-      clock.now = second * 1_000
-      for (let each = 0; each < 10; each++) {
-        // Some try all the time, some every 7, 13, … 67 seconds, so that they are in the older generation at times.
-        if (second % (each * 6 + 1) !== 0) continue
-        const client = `client ${each}`
-        if (!(await limiter.take(client)).admitted) continue
-        const before = admittedAt.get(client)
-        assert.ok(before === undefined || second - before >= 100, `${client} after ${second - (before ?? 0)} seconds`)
-        admittedAt.set(client, second)
-      }
     }
   })
 })
