@@ -69,12 +69,10 @@ export interface Transaction {
   readonly took: number
 }
 
-export interface BatchesOptions<Item, Answer> {
+export interface BatchesOptions {
   readonly bounds?: Bounds | undefined
   /** By default one batch after the other, each at the end of a turn. */
   readonly ahead?: Ahead
-  /** Told of each answer that came after its item was refused, to undo what only its caller could have used. */
-  readonly onLateResult?: (item: Item, answer: Answer) => void
   /** The transaction that the last answers ended, the same for all its batches; null: it is not known, and nothing is adapted. */
   readonly ended?: () => Transaction | null
   /** Null: nothing is measured. */
@@ -96,11 +94,10 @@ export function groupCommit<Item, Answer>(
   {
     bounds = storeBounds,
     ahead = { batches: 1, items: Number.POSITIVE_INFINITY },
-    onLateResult = () => {},
     ended = () => null,
     measured = null,
     clock = monotonic,
-  }: BatchesOptions<Item, Answer> = {},
+  }: BatchesOptions = {},
 ): Batches<Item, Answer> {
   /** Items in the next commit. */
   let most = bounds.batch
@@ -191,10 +188,8 @@ export function groupCommit<Item, Answer>(
         most = adapted(transaction)
       }
       const { refused } = one
-      batch.forEach(({ item, resolve }, position) => {
-        const answer = answers[position] as Answer
-        if (position < refused) onLateResult(item, answer)
-        else resolve(answer)
+      batch.forEach(({ resolve }, position) => {
+        if (position >= refused) resolve(answers[position] as Answer)
       })
     } catch (reason) {
       for (const { reject } of batch.slice(one.refused)) reject(reason)

@@ -1,4 +1,4 @@
-import { type DigestSettlement, LEASE, type Settlement } from '../waitlist/ports/outbox.ts'
+import { type DigestSettlement, LEASE } from '../waitlist/ports/outbox.ts'
 import type { HoldReason } from '../waitlist/rules/contact.ts'
 import {
   type Contact,
@@ -166,16 +166,6 @@ export function recordOf(row: RecordRow): DeliveryRecord {
 export const UPSERT_DELIVERY =
   "on conflict (contact, destination, event) do update set state = 'waiting', attempts = excluded.attempts," +
   ' doubt = excluded.doubt, due_at = excluded.due_at, token = excluded.token, why = null, settled_at = null'
-
-/** Claimed too late for the caller. Nothing was sent, so there is no doubt, and it is due at once. */
-export const givenBack = (doubt: boolean) =>
-  ({
-    is: 'waiting',
-    wait: 0,
-    doubt,
-    why: 'claimed too late to begin',
-    uncounted: true,
-  }) satisfies Settlement
 
 /** Milliseconds from the beginning of a digest in which no other one begins, unless its end is stored before. */
 export const underWay = (distance: number): number => Math.max(distance, LEASE)

@@ -21,8 +21,6 @@ export interface MessageProxy {
   after(number: number, fate: Fate): void
   /** The message after which it happened; undefined: it did not, and will not. */
   end(): Passing | undefined
-  /** The program is cut off at its next `Sync`, which the server gets when the result is called. */
-  holdSync(): () => void
   /** Nothing passes on any connection that is open now, as when the machine behind them is gone. */
   strand(): void
   /** Takes no new connections, for as long as it is so. */
@@ -51,7 +49,6 @@ export async function messageProxy(target: number): Promise<MessageProxy> {
   let passed = 0
   let planned: { readonly number: number; readonly fate: Fate } | undefined
   let happened: Passing | undefined
-  let held: Promise<void> | undefined
   let refuses = false
 
   const server = createServer({ allowHalfOpen: true }, client => {
@@ -69,13 +66,6 @@ export async function messageProxy(target: number): Promise<MessageProxy> {
 
     const forward = (side: Side, to: Socket) => (message: Buffer, name: string) => {
       if (over !== undefined) return
-      if (held !== undefined && side === 'frontend' && name === 'Sync') {
-        over = 'cut'
-        client.destroy()
-        void held.then(() => backend.end(message))
-        held = undefined
-        return
-      }
       to.write(message)
       if (planned === undefined || ++passed !== planned.number) return
       over = planned.fate
@@ -110,11 +100,6 @@ export async function messageProxy(target: number): Promise<MessageProxy> {
     end() {
       planned = undefined
       return happened
-    },
-    holdSync() {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      held = promise
-      return resolve
     },
     strand() {
       for (const link of links) link()

@@ -5,7 +5,6 @@ import { inspect } from 'node:util'
 import pg from 'pg'
 import { postgres } from '../../src/stores/postgres/client.ts'
 import { postgresStore } from '../../src/stores/postgres/store.ts'
-import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { signup } from '../contracts/store.place.ts'
 import { sharedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
@@ -13,7 +12,7 @@ import { contactsIn } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { openedOn, session } from './postgres.stage.ts'
+import { openedOn } from './postgres.stage.ts'
 
 const server = await sharedPostgres()
 const opened = openedOn(server)
@@ -45,24 +44,6 @@ test('an outage in which some statements succeed, as on a full disk, is told onc
     return told().length > 1
   })
   assert.deepEqual(told(), ['the database cannot be used', 'the database is used again'])
-})
-
-test('a signup that is committed too late is given back: the provider was not asked, so nothing is in doubt', async t => {
-  const { url } = await opened(t)
-  const parts = { url, eventName: 'waitlist.joined', provider: 'provider', log: recordingLog().log }
-  const store = await postgresStore({ ...parts, bounds: { batch: 256, queue: 1_000, timeout: 200 } })
-  t.after(() => store.close())
-  const operator = await session(t, url)
-  await operator.query('begin')
-  await operator.query('lock table delivery in access exclusive mode')
-  await assert.rejects(store.admit(signup('Ada', 'ada@example.com')), StoreUnavailable)
-  await operator.query('rollback')
-  let due: readonly Delivery[] = []
-  await until(async () => {
-    due = await store.claim('provider', 10)
-    return due.length > 0
-  })
-  assert.deepEqual([due[0]!.attempts, due[0]!.doubt], [0, false])
 })
 
 test('where transactions are serializable, what conflicts is tried again', async t => {

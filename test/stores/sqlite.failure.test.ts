@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { renameSync, statSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,8 +9,6 @@ import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { handClock, pendingNow, signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-import { until } from '../harness/program.ts'
 import { hasFailed, openStore } from './sqlite.stage.ts'
 
 /** Milliseconds after which the next batch, or the next check, looks at the files and at the free space again. */
@@ -180,28 +177,3 @@ describe('with too little free space', { timeout: 60_000 }, () => {
     assert.match(await store.secret('challenge'), /^[0-9a-f]{64}$/)
   })
 })
-
-for (const [what, begin, destination] of [
-  ['a claim', (store: Store) => store.claim('webhook', 10), 'webhook'],
-  ['a signup', (store: Store) => store.admit(signup('Bob', 'bob@example.com')), 'provider'],
-] as const) {
-  test(`${what} that is committed too late is given back: nobody was told, so nothing is in doubt`, async t => {
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const destinations = ['webhook']
-    const { store: before } = await openStore(t, { path, destinations })
-    await before.admit(signup('Ada', 'ada@example.com'))
-    await before.close()
-    const bounds = { batch: 256, queue: 1_000, timeout: 200 }
-    const { store } = await openStore(t, { path, provider: 'provider', destinations, bounds })
-    const other = new DatabaseSync(path)
-    other.exec('begin immediate')
-    await assert.rejects(begin(store), StoreUnavailable)
-    other.close() // ends its transaction
-    let due: readonly Delivery[] = []
-    await until(async () => {
-      due = await store.claim(destination, 10).catch(() => [])
-      return due.length > 0
-    })
-    assert.deepEqual([due.length, due[0]!.attempts, due[0]!.doubt], [1, 0, false])
-  })
-}

@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { type Delivery, type Digest, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
+import { type Delivery, LEASE, NAMED, type Settlement } from '../../waitlist/ports/outbox.ts'
 import type { Store } from '../../waitlist/ports/signups.ts'
 import type { EventKind } from '../../waitlist/rules/contact.ts'
 import { type Bounds, groupCommit } from '../group-commit.ts'
 import { CONTACT_COLUMNS, type ContactRow, contactOf, underWay, untilDigest } from '../rows.ts'
-import type { Postgres, Query } from './client.ts'
+import type { Postgres } from './client.ts'
 import { DURABLE, inMilliseconds, NOW } from './sql.ts'
-
-/** A moment by both clocks of the machine: the first may be set, the second stands still while the machine sleeps. */
-export interface Moment {
-  readonly wall: number
-  readonly monotonic: number
-}
-
-export const moment = (): Moment => ({ wall: Date.now(), monotonic: performance.now() })
-
-/** Milliseconds since then: at least as many as have passed, unless the clock was set back while the machine slept. */
-const elapsed = ({ wall, monotonic }: Moment): number => Math.max(Date.now() - wall, performance.now() - monotonic)
 
 /**
  * Takes rows that nobody else holds; those that another instance is just taking are skipped (`skip locked`). A row that is
@@ -91,14 +80,6 @@ with held as (
 ), ${DURABLE}
 select count(number)::int as held from durable left join held on true`
 
-/** Nothing was sent, so there is no doubt, and nothing to keep a distance from. The bounds of `due_at` are for the index. */
-const GIVE_BACK = `
-with begun as (
-  update turn set next_at = ${NOW} where token = any($2::uuid[])
-)
-update delivery set token = null, due_at = ${NOW}, attempts = attempts - 1, why = 'claimed without an answer'
-where token = any($2::uuid[]) and state = 'waiting' and due_at > ${NOW} and due_at <= ${inMilliseconds('$3')}`
-
 /** Deletes the hand-overs of contacts that were just listed, and adds the deliveries of their events. */
 export const listing = (listed: string, destinations: string) => `
 forgotten as (
@@ -160,32 +141,13 @@ interface Options {
 }
 
 interface Outbox extends Pick<Store, 'claim' | 'settle' | 'claimDigest' | 'settleDigest' | 'acquireInterval'> {
-  /** Notes a lease of this process, taken by a statement that began at that time. */
-  leased(delivery: Delivery, since: Moment): Delivery
-  /** Gives back leases whose tokens nobody received, if there are any. */
-  lost(tokens: readonly string[]): void
-  /** Refuses new settlements, stores every accepted one, and gives back what it can. */
+  /** Refuses new settlements, and stores every accepted one. */
   close(): Promise<void>
 }
 
 /** The claims and settlements of a PostgreSQL store. */
 export function postgresOutbox(database: Postgres, options: Options): Outbox {
   const { eventName, destinations, now, bounds } = options
-  const lost = lostLeases(database, now)
-  /** When each lease began. */
-  const leases = new WeakMap<Delivery | Digest, Moment>()
-  const leased = <Work extends Delivery | Digest>(work: Work, since: Moment): Work => {
-    leases.set(work, since)
-    return work
-  }
-  /** If an earlier try may have settled it, a missing lease is our own doing, until others could have claimed it. */
-  function wasOurs(work: Delivery | Digest, isHeld: boolean, again: boolean): boolean {
-    const since = leases.get(work)
-    const ours = isHeld || (again && since !== undefined && elapsed(since) < LEASE)
-    if (ours) leases.delete(work)
-    return ours
-  }
-
   const settlements = groupCommit<{ delivery: Delivery; settlement: Settlement }, boolean>(
     async all => {
       const ends = all.map(({ settlement }) => settlement)
@@ -203,68 +165,42 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         eventName,
         destinations,
       ]
-      return database.attempt(async (query, again) => {
-        const held = new Set((await query<{ ord: number }>(SETTLE, values)).map(({ ord }) => ord))
-        return all.map(({ delivery }, i) => wasOurs(delivery, held.has(i + 1), again))
-      })
+      const held = new Set((await database.run<{ ord: number }>(SETTLE, values)).map(({ ord }) => ord))
+      return all.map((_, i) => held.has(i + 1))
     },
     { bounds },
   )
 
-  /** Leases with a token for each try, made here, so that a lease whose answer was lost can be given back. */
-  async function withToken<Answer>(use: (query: Query, token: string) => Promise<Answer>) {
-    const tokens: string[] = []
-    try {
-      const answer = await database.attempt(async (query, again) => {
-        if (again && tokens.length > 0) await query(GIVE_BACK, [now(), tokens, LEASE])
-        const token = randomUUID()
-        tokens.push(token)
-        return use(query, token)
-      })
-      const token = tokens.pop()!
-      return { token, answer }
-    } finally {
-      // Once more later: the server may still be busy with a lost try.
-      lost.add(tokens)
-    }
-  }
-
   return {
     async claim(destination, most, contact) {
-      const since = moment()
-      const { token, answer: rows } = await withToken((query, token) => {
-        const values = [now(), token, LEASE, destination, most]
-        return contact === undefined ? query<Row>(CLAIM, values) : query<Row>(CLAIM_CONTACT, [...values, contact])
-      })
+      const token = randomUUID()
+      const values = [now(), token, LEASE, destination, most]
+      const rows = await (contact === undefined
+        ? database.run<Row>(CLAIM, values)
+        : database.run<Row>(CLAIM_CONTACT, [...values, contact]))
       return rows.map(row => {
         const { number, event, attempts, doubt } = row
-        return leased({ number, token, contact: contactOf(row), event, attempts, doubt }, since)
+        return { number, token, contact: contactOf(row), event, attempts, doubt }
       })
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
     async claimDigest(channel, most, distance) {
-      const since = moment()
-      const { token, answer } = await withToken(async (query, token) => {
-        const values = [now(), token, LEASE, channel, most, NAMED, underWay(distance)]
-        const [row] = await query<DigestAnswer>(CLAIM_DIGEST, values)
-        return row!
-      })
-      const { begun, wait, names, invited, attempts, doubtful } = answer
-      const deliveries = answer.deliveries.map(Number)
-      if (begun) return leased({ channel, token, deliveries, attempts, doubtful, invited, names }, since)
+      const token = randomUUID()
+      const values = [now(), token, LEASE, channel, most, NAMED, underWay(distance)]
+      const [answer] = await database.run<DigestAnswer>(CLAIM_DIGEST, values)
+      const { begun, wait, names, invited, attempts, doubtful } = answer!
+      const deliveries = answer!.deliveries.map(Number)
+      if (begun) return { channel, token, deliveries, attempts, doubtful, invited, names }
       // Another instance has just begun one.
       return wait ?? (deliveries.length > 0 ? distance : null)
     },
-    settleDigest(digest, settlement, distance) {
-      const { channel, token, deliveries } = digest
+    async settleDigest({ channel, token, deliveries }, settlement, distance) {
       const { wait, doubt, uncounted = false } = settlement.is === 'waiting' ? settlement : { wait: 0, doubt: false }
       const why = 'why' in settlement ? settlement.why : null
       const until = untilDigest(settlement, distance)
       const ending = [settlement.is, wait, doubt, why, uncounted ? 1 : 0, until, channel]
-      return database.attempt(async (query, again) => {
-        const [row] = await query<{ held: number }>(SETTLE_DIGEST, [now(), deliveries, token, ...ending])
-        return wasOurs(digest, row!.held > 0, again)
-      })
+      const [row] = await database.run<{ held: number }>(SETTLE_DIGEST, [now(), deliveries, token, ...ending])
+      return row!.held > 0
     },
     acquireInterval: (name, distance) =>
       database.attempt(async (query, again) => {
@@ -273,53 +209,6 @@ export function postgresOutbox(database: Postgres, options: Options): Outbox {
         // An earlier try whose answer was lost may have taken it.
         return row!.taken || again
       }),
-    leased,
-    lost: lost.add,
-    async close() {
-      await settlements.drain()
-      await lost.close()
-    },
-  }
-}
-
-/** Milliseconds after which the server has usually ended a try that was cut off. */
-const STRAGGLING = 5_000
-
-/** Gives back leases whose tokens were lost, until they would have ended anyway. */
-function lostLeases({ run }: Postgres, now: () => Date | null) {
-  let waiting = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
-  let closed = false
-
-  async function giveBack(): Promise<void> {
-    const all = waiting
-    waiting = new Map()
-    if (all.size === 0) return
-    try {
-      await run(GIVE_BACK, [now(), [...all.keys()], LEASE])
-    } catch {
-      for (const [token, until] of all) if (until > performance.now()) waiting.set(token, until)
-      later()
-    }
-  }
-
-  function later(): void {
-    if (closed || waiting.size === 0) return
-    timer ??= setTimeout(() => {
-      timer = undefined
-      void giveBack()
-    }, STRAGGLING)
-  }
-
-  return {
-    add(tokens: readonly string[]): void {
-      for (const token of tokens) waiting.set(token, performance.now() + LEASE)
-      later()
-    },
-    async close(): Promise<void> {
-      closed = true
-      clearTimeout(timer)
-      await giveBack()
-    },
+    close: settlements.drain,
   }
 }

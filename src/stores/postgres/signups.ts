@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { type Delivery, LEASE } from '../../waitlist/ports/outbox.ts'
+import { LEASE } from '../../waitlist/ports/outbox.ts'
 import { type Admission, StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { ASKED_DISTANCE, ASKED_MOST, type ContactState, type HoldReason } from '../../waitlist/rules/contact.ts'
 import type { HoldRules } from '../../waitlist/rules/hold.ts'
@@ -8,7 +8,7 @@ import { emailKey, type Signup } from '../../waitlist/rules/signup.ts'
 import { UPSERT_DELIVERY } from '../rows.ts'
 import type { Postgres, Query } from './client.ts'
 import { BEGIN, type Gate, gating } from './gate.ts'
-import { listing, type Moment, moment } from './outbox.ts'
+import { listing } from './outbox.ts'
 import { DURABLE, NOW } from './sql.ts'
 
 /**
@@ -126,8 +126,6 @@ interface Insertable {
 
 interface Item extends Insertable {
   readonly signup: Signup
-  /** When storing it began. */
-  readonly since: Moment
 }
 
 /** The hand-over's number and the time are only returned for pending contacts. */
@@ -159,9 +157,6 @@ interface Options extends Kept {
   readonly asks: string | null
   /** Null: the server's clock is used. */
   now(): Date | null
-  leased(delivery: Delivery, since: Moment): Delivery
-  /** Gives back leases whose tokens nobody received. */
-  lost(tokens: readonly string[]): void
 }
 
 /** Milliseconds for a trial. */
@@ -172,30 +167,23 @@ const END_TRIAL = 'rollback to savepoint trial; commit'
 
 /** The signups of a PostgreSQL store. */
 export function postgresSignups(database: Postgres, options: Options) {
-  const { eventName, destinations, provider, asks, trackSources, holds, now, leased, lost } = options
+  const { eventName, destinations, provider, asks, trackSources, holds, now } = options
   const text = (asks !== null ? admitUnconfirmed : provider === null ? admitListed : admitPending)(options)
   const gate = holds === null ? null : gating<Item>({ rules: holds, now })
 
   /** Records a batch. */
   async function admit(signups: readonly Signup[]): Promise<readonly Admission[]> {
     // The id identifies this signup: if the answer to a commit is lost, it shows whether the row is ours.
-    const since = moment()
     const items: readonly Item[] = signups.map(signup => ({
       id: randomUUIDv7(),
       signup,
       key: emailKey(signup.email),
-      since,
     }))
     const answers = new Map<Item, Admission>()
-    try {
-      let left = items
-      for (let round = 1; left.length > 0; round++) {
-        if (round > ROUNDS) throw new StoreUnavailable('an address is neither new nor known')
-        left = await decide(left, answers)
-      }
-    } catch (error) {
-      if (provider !== null) lost(items.map(({ id }) => id))
-      throw error
+    let left = items
+    for (let round = 1; left.length > 0; round++) {
+      if (round > ROUNDS) throw new StoreUnavailable('an address is neither new nor known')
+      left = await decide(left, answers)
     }
     return items.map(item => answers.get(item)!)
   }
@@ -308,17 +296,16 @@ export function postgresSignups(database: Postgres, options: Options) {
     return query(text, values, { prepared: true })
   }
 
-  function addedNow(
-    { id, since, signup: { name, email, source } }: Item,
-    { created_at, delivery, reason }: Added,
-  ): Admission {
+  function addedNow({ id, signup: { name, email, source } }: Item, { created_at, delivery, reason }: Added): Admission {
     if (reason != null) return { is: 'held now', reason }
     if (asks !== null) return { is: 'unconfirmed', contactId: id, asked: true }
     if (provider === null) return { is: 'listed now', contactId: id }
     const known = { id, name, email, state: 'pending', createdAt: new Date(created_at!) } as const
     const contact = source === undefined ? known : { ...known, source }
-    const handOver = { number: delivery!, token: id, contact, event: 'joined', attempts: 0, doubt: false } as const
-    return { is: 'pending now', delivery: leased(handOver, since) }
+    return {
+      is: 'pending now',
+      delivery: { number: delivery!, token: id, contact, event: 'joined', attempts: 0, doubt: false },
+    }
   }
 
   /** Asks those of them again who may be, and returns who they are. */

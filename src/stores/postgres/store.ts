@@ -7,7 +7,6 @@ import type { Signup } from '../../waitlist/rules/signup.ts'
 import { checked } from '../check.ts'
 import { type Bounds, groupCommit, signupsAhead } from '../group-commit.ts'
 import { storeName } from '../location.ts'
-import { givenBack } from '../rows.ts'
 import { oneAtATime, upkeepOn } from '../upkeep.ts'
 import { type Postgres, postgres } from './client.ts'
 import { passes, reasonOf } from './errors.ts'
@@ -58,19 +57,15 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const database = await opened(options)
   const common = { eventName, destinations, provider, now }
   const outbox = postgresOutbox(database, { ...common, bounds })
-  const { claim, settle, claimDigest, settleDigest, acquireInterval, leased, lost } = outbox
+  const { claim, settle, claimDigest, settleDigest, acquireInterval } = outbox
   const upkeep = upkeepOn(postgresSql(database), { eventName, destinations, provider, asks }, now)
   const { trackSources = false, holds = null } = options
-  const { admit, trial } = postgresSignups(database, { ...common, asks, trackSources, holds, leased, lost })
+  const { admit, trial } = postgresSignups(database, { ...common, asks, trackSources, holds })
   const able = checked(admit, trial)
   const signups = groupCommit<Signup, Admission>(able.admit, {
     bounds,
     ahead: signupsAhead,
     measured: options.commits,
-    onLateResult(_, admission) {
-      // If that fails too, the lease ends by itself.
-      if (admission.is === 'pending now') settle(admission.delivery, givenBack(false)).catch(() => {})
-    },
   })
 
   let closed: Promise<void> | undefined

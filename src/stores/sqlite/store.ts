@@ -6,7 +6,6 @@ import type { HoldRules } from '../../waitlist/rules/hold.ts'
 import type { Signup } from '../../waitlist/rules/signup.ts'
 import { checked } from '../check.ts'
 import { type Bounds, groupCommit, signupsAhead, type Transaction } from '../group-commit.ts'
-import { givenBack } from '../rows.ts'
 import { oneAtATime, type UpkeepCall } from '../upkeep.ts'
 import { MINIMUM_FREE } from './disk.ts'
 import type { Result, Results, Step } from './outbox.ts'
@@ -55,21 +54,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
   const settlements = groupCommit<Step, Result>(step, { bounds })
   // Apart, so that an attempt can be ended on a disk that is too full to begin another.
-  const claims = groupCommit<Step, Result>(step, {
-    bounds,
-    onLateResult(step, result) {
-      if (step.do === 'claim') for (const delivery of result as Results['claim']) giveBack(delivery)
-      if (step.do === 'claim digest' && result !== null && typeof result === 'object') {
-        settleDigest(result as Digest, givenBack(false), step.distance).catch(() => {})
-      }
-    },
-  })
+  const claims = groupCommit<Step, Result>(step, { bounds })
   const settle = ({ number, token }: Delivery, settlement: Settlement) =>
     settlements.submit({ do: 'settle', number, token, settlement }) as Promise<boolean>
   const settleDigest = (digest: Digest, settlement: DigestSettlement, distance: number) =>
     settlements.submit({ do: 'settle digest', digest, settlement, distance }) as Promise<boolean>
-  // Where that fails too, the lease ends by itself.
-  const giveBack = (delivery: Delivery) => void settle(delivery, givenBack(delivery.doubt)).catch(() => {})
 
   let ended: Transaction | null = null
   const admit = async (signups: readonly Signup[]): Promise<readonly Admission[]> => {
@@ -89,9 +78,6 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     ahead: { ...signupsAhead, batches: 8 },
     ended: () => ended,
     measured: commits,
-    onLateResult(_, admission) {
-      if (admission.is === 'pending now') giveBack(admission.delivery)
-    },
   })
 
   let closed: Promise<void> | undefined

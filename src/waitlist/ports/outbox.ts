@@ -73,7 +73,10 @@ export interface Outbox {
    */
   claim(destination: string, most: number, contact?: number): Promise<readonly Delivery[]>
 
-  /** Ends an attempt in one atomic step. False: another attempt took over the lease or the contact was erased; nothing was changed. */
+  /**
+   * Ends an attempt in one atomic step. False: another attempt took over the lease or the contact was erased, and nothing was
+   * changed; or it was ended before, by a try whose answer was lost.
+   */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
 
   /**
