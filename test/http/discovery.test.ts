@@ -3,9 +3,6 @@ import { registerHooks } from 'node:module'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
-import spectralParsers from '@stoplight/spectral-parsers'
-import spectralRulesets from '@stoplight/spectral-rulesets'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { assertRefused, clientOf } from '../harness/client.ts'
@@ -273,10 +270,7 @@ test('C-88: strings and arrays that we send are bounded', async () => {
   }
 })
 
-/** Its types say `extends` of itself where the ruleset has none. */
-const ruleset = { extends: [spectralRulesets.oas as RulesetDefinition] }
-
-/** The document of a service as it is run in public. The linters call localhost and example.com a mistake (C-87). */
+/** The document of a service as it is run in public. Redocly calls localhost and example.com a mistake (C-87). */
 async function publishedDocument(
   t: Parameters<typeof startService>[0],
   env: Record<string, string> = {},
@@ -297,12 +291,6 @@ const everything = {
   MESSAGES_FILE: fileURLToPath(new URL('../../examples/messages/messages.json', import.meta.url)),
 }
 
-async function spectral(source: string) {
-  const linter = new spectralCore.Spectral()
-  linter.setRuleset(ruleset)
-  return linter.run(new spectralCore.Document(source, spectralParsers.Json, 'openapi.json'))
-}
-
 const redocly = async (source: string) =>
   lintFromString({
     source,
@@ -315,14 +303,10 @@ for (const [title, env] of [
   [', also with TRACK_SOURCES=true, a challenge, held signups, confirmations and messages', everything],
 ] as const) {
   const skip = title === '' && !isSlow && 'it runs in .ci/run; with sources there is all of it, and more'
-  test(`C-87: neither Spectral, hints included, nor Redocly by its strictest rules finds anything in the document${title}`, {
+  test(`C-87: Redocly finds nothing in the document by its strictest rules${title}`, {
     skip,
   }, async t => {
     const source = await publishedDocument(t, env)
-    assert.deepEqual(
-      (await spectral(source)).map(({ code, path, message }) => `${code} at ${path.join('.')}: ${message}`),
-      [],
-    )
     assert.deepEqual(
       (await redocly(source)).map(
         ({ ruleId, location, message }) => `${ruleId} at ${location[0]?.pointer}: ${message}`,
@@ -332,14 +316,12 @@ for (const [title, env] of [
   })
 }
 
-test('C-87: both linters do find a mistake when there is one', async t => {
+test('C-87: it does find a mistake when there is one', async t => {
   const broken = JSON.parse(await publishedDocument(t))
   delete broken.paths['/api/health'].get.operationId
   delete broken.paths['/api/health'].get.responses['4XX']
   broken.paths['/api/waitlist'].post.requestBody.content['application/json'].examples.signup.value = { name: 1 }
-  const source = JSON.stringify(broken)
-
-  const codes = (await spectral(source)).map(({ code }) => code)
-  assert.ok(codes.includes('operation-operationId') && codes.includes('oas3-valid-media-example'), codes.join())
-  assert.ok((await redocly(source)).some(({ ruleId }) => ruleId === 'operation-4xx-response'))
+  const found = new Set((await redocly(JSON.stringify(broken))).map(({ ruleId }) => ruleId))
+  for (const rule of ['operation-operationId', 'operation-4xx-response', 'no-invalid-media-type-examples'])
+    assert.ok(found.has(rule), rule)
 })
