@@ -1,5 +1,6 @@
 import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
+import { secretsIn } from '../outbound/excerpt.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge } from '../outbound/reply.ts'
 import type { Channel, DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
@@ -62,14 +63,14 @@ const RATE: Rate = { calls: 1, per: 1_000, connections: 1 }
 
 /** Tells a channel by its incoming webhook. */
 export function chat({ name, title, waitMember, query, escaped, message }: Chat, settings: ChatSettings): Channel {
-  const { origin, pathname, searchParams } = new URL(settings.url)
+  const url = new URL(settings.url)
+  const { origin, pathname, searchParams } = url
   for (const [member, value] of Object.entries(query ?? {})) {
     if (!searchParams.has(member)) searchParams.set(member, value)
   }
   const search = searchParams.size === 0 ? '' : `?${searchParams}`
-  const secrets = [...pathname.split('/'), ...searchParams.values()].filter(part => part.length >= 8)
   const waiting = waitMember === undefined ? {} : { waitMember }
-  const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets, ...waiting })
+  const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets: secretsIn(url), ...waiting })
   const quote = (text: string) => escaped(unlinked(oneLine(text), ZERO_WIDTH_SPACE))
   const prefix = settings.service === null ? '' : `${quote(settings.service)}: `
 

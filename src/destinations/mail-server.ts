@@ -11,7 +11,6 @@ export type MailResult = DeliveryResult & { readonly answer?: string }
 
 /** One mail: for whom, and all its bytes. */
 export interface Letter {
-  readonly name: string
   readonly email: string
   readonly message: Buffer
 }
@@ -43,32 +42,26 @@ export function mailServer({ server, from, rate, heloName }: MailSettings) {
   }
   const secrets = [...inClear, ...inClear.map(inBase64)].filter(text => text.length > 3)
 
-  const cleaned = (said: string, sent: readonly string[]): string => excerpt(said, sent, secrets)
+  const cleaned = (said: string): string => excerpt(said, secrets)
 
-  function judged(to: string, outcome: SmtpFailure, { over, left }: Attempt, sent: readonly string[]) {
+  function judged(to: string, outcome: SmtpFailure, { over, left }: Attempt) {
     if (outcome.is === 'answered with a no') {
       const { command, code, status, text } = outcome.no
-      const said = cleaned(text, sent)
+      const said = cleaned(text)
       const what = command === 'CONN' ? 'the connection' : command
       const answer = [code, status, said && `(${said})`].filter(Boolean).join(' ')
       const why = `${to}: ${what} was answered with ${answer}${hints[command] ?? ''}`
-      // Without the words of the contact, who chose the address that a reply repeats.
+      // Without the address, which the contact chose.
       return { ...judgeRefusal({ ...outcome.no, text: said }), why }
     }
-    if (outcome.is === 'impossible')
-      return { is: 'misconfigured', why: `${to}: ${cleaned(outcome.why, sent)}` } as const
+    if (outcome.is === 'impossible') return { is: 'misconfigured', why: `${to}: ${cleaned(outcome.why)}` } as const
     const why = over.aborted && left() > 0 ? 'cut off by our own stop' : outcome.why
-    return { is: outcome.sent ? 'unclear' : 'unreached', why: `${to}: ${cleaned(why, sent)}` } as const
+    return { is: outcome.sent ? 'unclear' : 'unreached', why: `${to}: ${cleaned(why)}` } as const
   }
 
   return {
     /** Sends one mail in its turn. `signal` and `mayBegin` as for `Provider.createContact`. Never rejects. */
-    send(
-      { name, email, message }: Letter,
-      turn: Turn,
-      signal: AbortSignal,
-      mayBegin?: () => boolean,
-    ): Promise<MailResult> {
+    send({ email, message }: Letter, turn: Turn, signal: AbortSignal, mayBegin?: () => boolean): Promise<MailResult> {
       const work = async (attempt: Attempt): Promise<MailResult> => {
         const done = await enter({ ...turn, over: attempt.over })
         if (done === null || attempt.over.aborted || !attempt.mayBegin()) {
@@ -79,9 +72,8 @@ export function mailServer({ server, from, rate, heloName }: MailSettings) {
           attempt.begin()
           const { over } = attempt
           const outcome = await send({ from: from.address, to: email, message }, preparation(over), over)
-          const sent = [name, email]
-          if (outcome.is !== 'accepted') return judged('send the mail', outcome, attempt, sent)
-          return { is: 'delivered', answer: cleaned(outcome.said, sent) }
+          if (outcome.is !== 'accepted') return judged('send the mail', outcome, attempt)
+          return { is: 'delivered', answer: cleaned(outcome.said) }
         } finally {
           done()
         }
@@ -94,7 +86,7 @@ export function mailServer({ server, from, rate, heloName }: MailSettings) {
       return attempting(TIMEOUT, signal, async attempt => {
         attempt.begin()
         const outcome = await greet(preparation(attempt.over))
-        return outcome && (judged('try the mail server', outcome, attempt, []) as Failure)
+        return outcome && (judged('try the mail server', outcome, attempt) as Failure)
       })
     },
 

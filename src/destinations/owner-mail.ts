@@ -31,7 +31,7 @@ export function ownerMail(server: MailServer, { from, to, service, distance }: O
   async function send(sentence: string, signal: AbortSignal): Promise<Failure | null> {
     const text = prefix + sentence
     const message = await bytesOf({ from, to, subject: text, text: `${text}\n`, id: `owner_${randomUUID()}` })
-    const result = await server.send({ name: to.name, email: to.address, message }, TURN, signal)
+    const result = await server.send({ email: to.address, message }, TURN, signal)
     switch (result.is) {
       case 'delivered':
         return null

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { attempting } from '../outbound/attempt.ts'
 import { caller } from '../outbound/caller.ts'
+import { secretsIn } from '../outbound/excerpt.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
@@ -35,9 +36,10 @@ const RATE: Rate = { calls: 1_000, per: 1_000, connections: CONCURRENCY }
  * Sends events to the operator's own receiver, as Standard Webhooks specifies:
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
-  const { origin, pathname, search } = new URL(url)
-  const { call, close } = caller({ base: origin, headers: {}, rate: RATE })
+export function webhook({ url: address, secrets }: WebhookSettings): OwnDestination {
+  const url = new URL(address)
+  const { origin, pathname, search } = url
+  const { call, close } = caller({ base: origin, headers: {}, rate: RATE, secrets: secretsIn(url) })
   const signers = secrets.map(secret => new Webhook(secret))
 
   function send({ id, ...payload }: Message, to: string, signal: AbortSignal, mayBegin?: () => boolean) {

@@ -82,7 +82,6 @@ export function caller(settings: CallerSettings): Caller {
     allowH2: false,
   })
   const { enter } = pace(rate)
-  const secrets = [...secretsIn(headers), ...(settings.secrets ?? [])]
   /** The same for all instances that call the same account at the same rate. A hash, so that it reveals no API key. */
   const key = createHash('sha256')
     .update(JSON.stringify([base, headers, rate]))
@@ -157,8 +156,9 @@ export function caller(settings: CallerSettings): Caller {
       return { is: begun && !safe ? 'unclear' : 'unreached', why } as const
     }
     const json = jsonIn(text)
-    const said =
-      status < 300 ? '' : excerpt(json ?? codeIn(text), [body, query], [...secrets, ...secretsIn({ ...more })])
+    const keys = [...Object.values(headers), ...Object.values({ ...more })].flatMap(value => value.split(' '))
+    const secrets = [...keys.filter(part => part.length >= 8), ...(settings.secrets ?? [])]
+    const said = status < 300 ? '' : excerpt(json === undefined ? text : JSON.stringify(json), secrets)
     const summary = `${to}: answered with ${status}${said === '' ? '' : ` (${said})`}`
     if (status === 429 || status === 503) {
       const told = waitMember === undefined ? {} : { [waitMember]: String(memberAt(json, waitMember)) }
@@ -183,13 +183,6 @@ const notSent = ({ to }: Call): Failure => ({
   why: `${to}: not sent, its turn did not come in time`,
   notSent: true,
 })
-
-/** The parts of a request's headers that could be a key. */
-const secretsIn = (headers: Readonly<Record<string, string>>): string[] =>
-  Object.values(headers).flatMap(value => value.split(/\s+/).filter(part => part.length >= 8))
-
-/** What an answer says in one word, such as `no_service`. */
-const codeIn = (text: string): string | undefined => /^[a-z]+(?:_[a-z]+){1,9}$/.exec(text.slice(0, 100).trim())?.[0]
 
 /** Whether the status alone says that nothing took effect, even if the body never arrives. */
 const isTold = (status: number): boolean => status === 429 || status === 503 || (status >= 300 && status < 400)

@@ -386,7 +386,7 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
 
   test('an address decides nothing by its words', async t => {
     for (const email of ['sending@nowhere.example', 'relay@sender.example', 'not.authorized@verified.example']) {
-      const reply = say(`550 5.1.0 <${email}>: ${email.replaceAll(/[.@]/g, ' ')} is unknown`)
+      const reply = say(`550 5.1.0 <${email}>: is unknown`)
       const server = await startMailServer(t, { deed: moment => (moment === 'RCPT' ? reply : null) })
       const outcome = await opened(t, server).deliver(joined(0, { email }), running)
       assert.equal(outcome.is, 'refused', JSON.stringify(outcome))

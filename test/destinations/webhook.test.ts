@@ -133,6 +133,18 @@ describe('what the webhook makes of an answer', { timeout: 60_000 }, () => {
       assert.deepEqual(await toldBy(t, said), { is: 'delivered' })
     })
   }
+
+  test('an answer that repeats the address does not bring it into the log', async t => {
+    const { url } = await startReceiver(t, ({ path, query }) => ({
+      status: 404,
+      body: `Cannot POST ${path} ${query.key}`,
+    }))
+    const outcome = await opened(t, `${url}/catch/0123456789ab?key=abcdef012345`).deliver(joined(), never)
+    assert.deepEqual(outcome, {
+      is: 'misconfigured',
+      why: 'call the webhook: answered with 404 (Cannot POST /catch/… …)',
+    })
+  })
 })
 
 describe('trying the webhook', { timeout: 60_000 }, () => {
