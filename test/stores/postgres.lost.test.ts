@@ -168,7 +168,7 @@ describe('a statement of which nothing is heard', { timeout: 60_000, concurrency
   test('the signup was stored and its answer never comes: it is listed now, once', async t => {
     const { proxy, url, open } = await stage(t)
     const store = await open(true)
-    // So that there is a connection, on which no signup was prepared yet.
+    // So that there is a connection.
     await store.claim('webhook', 1)
     proxy.after(COMMITTING, 'silent')
     assert.equal((await store.admit(signup('Ada', 'ada@example.com'))).is, 'listed now')

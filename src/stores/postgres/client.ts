@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { Log } from '../../waitlist/ports/log.ts'
 import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
-import { asUnavailable, hadNoEffect, isStale, isTimeout, isUnprepared, passes } from './errors.ts'
-import { requireCommits } from './schema.ts'
+import { asUnavailable, hadNoEffect, isStale, passes } from './errors.ts'
 
 /** Connections to a PostgreSQL server, or to a pooler in front of it. */
 export interface Postgres {
@@ -13,7 +11,7 @@ export interface Postgres {
    *
    * @throws {StoreUnavailable} when the failure lasts.
    */
-  run<Row>(text: string, values?: readonly unknown[], options?: QueryOptions): Promise<readonly Row[]>
+  run<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
   /**
    * The same for several statements on one connection, each of which commits by itself. All of them are tried again;
    * `again` then says that an earlier try may have taken effect. `within`: milliseconds in which all must end; only
@@ -30,11 +28,6 @@ export interface Postgres {
 export interface Borrowed {
   readonly client: pg.ClientBase
   release(): void
-}
-
-export interface QueryOptions {
-  /** Planned once for each connection: only for statements whose best plan does not depend on the size of the tables. */
-  readonly prepared?: boolean
 }
 
 export type Query = Postgres['run']
@@ -70,10 +63,6 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
     lock_timeout: Math.min(2_000, timeout - 200),
     idle_in_transaction_session_timeout: 10_000,
   }
-  /** False: prepared statements get lost, for instance behind a PgBouncer that does not support them. */
-  let prepares = true
-  /** A statement timed out: its commit may wait for a standby, on a connection that the server keeps open. */
-  let hung = false
   let pool = open()
   let closed = false
   /** An outage that lasts: when it began, and when something failed last. */
@@ -153,19 +142,15 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
     let again = false
     for (let number = 1; ; number++) {
       let sent = false
-      let named = false
       try {
-        const result = await lend(async client => {
-          if (hung) await requireCommits(client)
-          hung = false
-          return use(async (text, values = [], { prepared = false } = {}) => {
+        const result = await lend(client =>
+          use(async (text, values = []) => {
             sent = true
-            named = prepared && prepares
             const left = Math.max(1, until - performance.now())
             const query = { text, values: [...values], query_timeout: Math.min(timeout, left) }
-            return (await client.query(named ? { ...query, name: nameOf(text) } : query)).rows
-          }, again)
-        })
+            return (await client.query(query)).rows
+          }, again),
+        )
         if (outage !== undefined && performance.now() - outage.failedAt > OVER) {
           const seconds = Math.round((outage.failedAt - outage.since) / 1_000)
           outage = undefined
@@ -174,11 +159,6 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
         return result
       } catch (error) {
         if (closed) throw new StoreUnavailable('the store is closed')
-        if (named && isUnprepared(error)) {
-          prepares = false
-          continue
-        }
-        hung ||= sent && isTimeout(error)
         again ||= sent && !hadNoEffect(error)
         // Full jitter, so that statements that failed together are not retried together.
         const pause = Math.random() * Math.min(LONGEST_PAUSE, 10 * 2 ** number)
@@ -207,7 +187,7 @@ export function postgres({ url, connections = 10, timeout = QUERY_TIMEOUT, log }
   }
 
   return {
-    run: (text, values, options) => attempt(query => query(text, values, options)),
+    run: (text, values) => attempt(query => query(text, values)),
     attempt,
     lend,
     borrow,
@@ -238,18 +218,6 @@ function asLibpq(url: string): string {
   parsed.searchParams.set('sslmode', mode === 'allow' ? 'prefer' : mode)
   parsed.searchParams.set('uselibpqcompat', 'true')
   return parsed.href
-}
-
-const names = new Map<string, string>()
-
-/** Derived from the text, since programs of two releases may share a connection behind a pooler. */
-function nameOf(text: string): string {
-  let name = names.get(text)
-  if (name === undefined) {
-    name = createHash('sha256').update(text).digest('hex').slice(0, 32)
-    names.set(text, name)
-  }
-  return name
 }
 
 /** `pg` leaves a connection open after a handshake that failed on this side, which would keep the process alive. */

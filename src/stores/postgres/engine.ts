@@ -6,7 +6,7 @@ import { type Operator, operatorOn } from '../operator/operator.ts'
 import { type Engine, lend, type Opened } from '../sql.ts'
 import { type Postgres, postgres } from './client.ts'
 import { reasonOf } from './errors.ts'
-import { isCurrent, requireCreation, requireFit, requireRights } from './schema.ts'
+import { isCurrent, requireFit } from './schema.ts'
 import { postgresSql } from './sql.ts'
 
 /** The operator's side of a PostgreSQL database. Each call makes its own connection; services go on meanwhile. */
@@ -93,7 +93,6 @@ export function cannotUse(url: string, error: unknown): OperatorError {
 async function look(client: ClientBase, database: string): Promise<string> {
   await requireFit(client, database)
   const current = await isCurrent(client, database)
-  await (current ? requireRights : requireCreation)(client, database)
   const { rows } = await client.query("select current_setting('server_version') as version")
   return `PostgreSQL ${rows[0].version}${current ? '' : ', in which the tables are made at the first start'}`
 }

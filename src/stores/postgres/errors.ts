@@ -32,24 +32,18 @@ const network = 'EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EADDRNOTAVAIL|ECONN[A-Z]+|E
 /**
  * 25P03 silent for too long within a transaction, 40001 serialization failure, 40P01 deadlock, 55P03 lock timeout, 57014
  * statement timeout, 57P01-3 shutdown and start-up, 25006 read only (a standby after a failover), 53300 too many
- * connections, 0A000 a plan from before an upgrade of the tables, 08… connection, also what PgBouncer says.
+ * connections, 08… connection, also what PgBouncer says.
  */
-const passing = new RegExp(`^(?:25P03|40001|40P01|55P03|57014|57P0[1-3]|25006|53300|0A000|08.{3}|${network})$`)
+const passing = new RegExp(`^(?:25P03|40001|40P01|55P03|57014|57P0[1-3]|25006|53300|08.{3}|${network})$`)
 
 /** With these the server says that nothing was done. After any other, the statement may have taken effect. */
-const withoutEffect = /^(?:25P03|40001|40P01|55P03|57014|57P03|25006|53300|0A000)$/
+const withoutEffect = /^(?:25P03|40001|40P01|55P03|57014|57P03|25006|53300)$/
 
 /** The connection is lost, and most likely others of the same age too. */
 const stale = new RegExp(`^(?:57P0[1-3]|25006|08.{3}|${network})$`)
 
 /** Data, constraint and syntax errors are our bugs. A missing table or right is not. */
 const bug = /^(?:22|23|42(?!501|P01)).*$/
-
-/** 26000, 42P05: the prepared statement is in another session, or already in this one. Nothing was run. */
-export const isUnprepared = (error: unknown): boolean => /^(?:26000|42P05)$/.test(codeOf(error))
-
-/** The timeout of `pg`. */
-export const isTimeout = (error: unknown): boolean => /read timeout/i.test(messageOf(error))
 
 /** Whether trying again makes sense. */
 export const passes = (error: unknown): boolean => {

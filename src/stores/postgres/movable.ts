@@ -6,7 +6,7 @@ import { type Table, tableNames, tables } from '../rows.ts'
 import type { Sql } from '../sql.ts'
 import type { Borrowed } from './client.ts'
 import { cannotUse, nameOf, open, STATEMENT } from './engine.ts'
-import { isCurrent, LOCK_SCHEMA, requireFit, requireRights, upgrade, upgradeWithin } from './schema.ts'
+import { isCurrent, LOCK_SCHEMA, requireFit, upgrade, upgradeWithin } from './schema.ts'
 import { within } from './sql.ts'
 
 /** A database that a move begins or ends with. */
@@ -108,7 +108,6 @@ async function targetOn({ name, client, query, close }: Connection, url: string)
       }
       await unlessInUse(name, () => query(LOCK_SCHEMA))
       if (!(await isCurrent(client, name))) await upgradeWithin(client, name)
-      await requireRights(client, name)
       await requireSequences(query, name, 'update')
       // From here on signups and claims wait; readers see empty tables.
       await unlessInUse(name, () => query(`lock table ${tableNames.join(', ')} in exclusive mode`))

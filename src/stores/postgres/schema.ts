@@ -1,6 +1,5 @@
 import type pg from 'pg'
 import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
-import { StoreUnavailable } from '../../waitlist/ports/signups.ts'
 import { pendingMigrations, readMigrations } from '../migrate.ts'
 import { passes } from './errors.ts'
 
@@ -108,66 +107,7 @@ export async function requireFit(client: pg.ClientBase, database: string): Promi
   return facts
 }
 
-/** @throws {OperatorError} when the role cannot make the tables. */
-export async function requireCreation(client: pg.ClientBase, database: string): Promise<void> {
-  const text =
-    'select current_user as role, current_schema() as schema,' +
-    " coalesce(has_schema_privilege(current_schema(), 'create'), false) as may"
-  const { role, schema, may } = (await client.query(text)).rows[0]
-  if (may) return
-  const where =
-    schema === null ? 'its search_path names no schema that exists' : `it may not create in schema ${schema}`
-  throw new OperatorError(`The role "${role}" cannot make the tables in ${database}: ${where}.`)
-}
-
-/** The rights that the service needs. Identity columns need none to their sequences. */
-const rights = {
-  contact: ['select', 'insert', 'update', 'delete'],
-  delivery: ['select', 'insert', 'update', 'delete'],
-  turn: ['select', 'insert', 'update'],
-} as const
-/** The same where signups may be held. */
-const gateRights = {
-  ...rights,
-  secret: ['select', 'insert'],
-  spent: ['select', 'insert', 'delete'],
-  arrival: ['select', 'insert', 'update', 'delete'],
-} as const
-
-/** @throws {OperatorError} when the role lacks a right that some signup needs, now or later. */
-export async function requireRights(client: pg.ClientBase, database: string, holds = false): Promise<void> {
-  const needed = Object.entries(holds ? gateRights : rights).flatMap(([table, all]) =>
-    all.map(right => ({ table, right })),
-  )
-  const { rows } = await client.query(
-    'select current_user as role, table_name as table, right_name as right' +
-      ' from unnest($1::text[], $2::text[]) with ordinality as t (table_name, right_name, ord)' +
-      ' where not has_table_privilege(table_name, right_name) order by ord',
-    [needed.map(({ table }) => table), needed.map(({ right }) => right)],
-  )
-  if (rows.length === 0) return
-  const { role } = rows[0]
-  const grants = Object.keys(gateRights).flatMap(table => {
-    const missing = rows.filter(row => row.table === table).map(row => row.right)
-    return missing.length === 0 ? [] : [`grant ${missing.join(', ')} on ${table} to "${role}";`]
-  })
-  throw new OperatorError(
-    `The role "${role}" lacks rights in ${database}. Its owner gives them with: ${grants.join(' ')}`,
-  )
-}
-
 /** Warns of what no statement of ours can fix. */
 export function warnOf({ fsync }: Facts, log: Log, database: string): void {
   if (!fsync) log.warn({ database }, 'fsync is off in PostgreSQL: a power cut can lose acknowledged signups')
-}
-
-/** Whether commits of this role wait for a synchronous standby that is away. The server has no timeout for them. */
-const COMMITS_WAIT =
-  "select exists (select from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'" +
-  " and query_start < now() - interval '2 seconds') as wait"
-
-/** @throws {StoreUnavailable} when they do: one more commit would only hold one more connection on the server. */
-export async function requireCommits(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query(COMMITS_WAIT)
-  if (rows[0].wait) throw new StoreUnavailable('PostgreSQL: commits wait for a synchronous standby that is away')
 }

@@ -293,7 +293,7 @@ export function postgresSignups(database: Postgres, options: Options) {
       values.push(items.map(({ signup: { source } }) => (source === undefined ? null : JSON.stringify(source))))
     }
     if (holds !== null) values.push(items.map(item => reasons?.get(item) ?? null))
-    return query(text, values, { prepared: true })
+    return query(text, values)
   }
 
   function addedNow({ id, signup: { name, email, source } }: Item, { created_at, delivery, reason }: Added): Admission {

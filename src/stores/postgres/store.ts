@@ -11,7 +11,7 @@ import { oneAtATime, upkeepOn } from '../upkeep.ts'
 import { type Postgres, postgres } from './client.ts'
 import { passes, reasonOf } from './errors.ts'
 import { postgresOutbox } from './outbox.ts'
-import { requireRights, upgrade, warnOf } from './schema.ts'
+import { upgrade, warnOf } from './schema.ts'
 import { adopt, postgresSignups } from './signups.ts'
 import { postgresSql } from './sql.ts'
 
@@ -112,7 +112,6 @@ async function opened(options: PostgresStoreOptions): Promise<Postgres> {
     try {
       await database.lend(async client => {
         const facts = await upgrade(client, place)
-        await requireRights(client, place, (options.holds ?? null) !== null)
         warnOf(facts, log, place)
       })
       await adopt(database, provider)
