@@ -161,7 +161,7 @@ describe('the import law', () => {
   test('the sources are found, and their imports are read', () => {
     assert.ok(sources.length > 30)
     assert.ok(importsOf('src/app/adapters.ts').includes('../limiters/memory.ts'), 'static')
-    assert.ok(importsOf('src/app/compose.ts').includes('../http/server.ts'), 'dynamic')
+    assert.ok(importsOf('src/app/adapters.ts').includes('../destinations/webhook.ts'), 'dynamic')
     assert.ok(importsOf('src/waitlist/join.ts').includes('./rules/signup.ts'), 'type only')
   })
 

@@ -1,11 +1,14 @@
+import { openChallenge } from '../challenges/open.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import type { MailServer } from '../destinations/mail-server.ts'
 import { memoryLimiter } from '../limiters/memory.ts'
 import type { RedisLocation } from '../limiters/redis-url.ts'
-import type { Links } from '../links/links.ts'
+import { withFallback } from '../limiters/with-fallback.ts'
+import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
 import type { Announcement } from '../stores/operator/announcement.ts'
 import type { InvitationNews } from '../stores/operator/invitations.ts'
+import { sqliteStore } from '../stores/sqlite/store.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
@@ -15,22 +18,21 @@ import type { Provider, Removal } from '../waitlist/ports/provider.ts'
 import type { Store } from '../waitlist/ports/signups.ts'
 import type { NewsKind } from '../waitlist/rules/contact.ts'
 
-/** The adapters that the settings name. Only the code that is used is loaded. */
+/**
+ * The adapters that the settings name. What brings undici, nodemailer, ioredis, pg or a vendor is loaded where it is used:
+ * most take some 10 MB each.
+ */
 
-/** The returned function opens the store. */
-export async function storeOf(
+export async function openStore(
   { store, storeConnections: connections, eventName, trackSources, holds }: Config,
   log: Log,
   commits: Commits | null,
   outside: Omit<Announcement, 'eventName'>,
-): Promise<() => Promise<Store>> {
+): Promise<Store> {
   const options = { eventName, trackSources, holds, log, commits, ...outside }
-  if (store.kind === 'sqlite') {
-    const { sqliteStore } = await import('../stores/sqlite/store.ts')
-    return () => sqliteStore({ path: store.path, ...options })
-  }
+  if (store.kind === 'sqlite') return sqliteStore({ path: store.path, ...options })
   const { postgresStore } = await import('../stores/postgres/store.ts')
-  return () => postgresStore({ url: store.url, connections, ...options })
+  return postgresStore({ url: store.url, connections, ...options })
 }
 
 export async function openLimiter(
@@ -40,10 +42,7 @@ export async function openLimiter(
 ): Promise<Limiter> {
   const local = memoryLimiter(quota)
   if (location === null) return local
-  const [{ redisLimiter }, { withFallback }] = await Promise.all([
-    import('../limiters/redis.ts'),
-    import('../limiters/with-fallback.ts'),
-  ])
+  const { redisLimiter } = await import('../limiters/redis.ts')
   return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
 }
 
@@ -60,7 +59,6 @@ export async function challengeOf(
   log: Log,
 ): Promise<Challenge | null> {
   if (challenge === null) return null
-  const { openChallenge } = await import('../challenges/open.ts')
   const hosts = [...corsOrigins, baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
   const secret = (name: string) =>
     shared(name).catch((error: Error) => {
@@ -75,7 +73,6 @@ export async function linkingOf(
   shared: Store['secret'],
 ): Promise<{ readonly secret: string; readonly links: Links } | null> {
   if (confirm === null) return null
-  const { LINKS_SECRET, linksOf } = await import('../links/links.ts')
   const secret = await shared(LINKS_SECRET).catch((error: Error) => {
     throw new OperatorError(`the key of the links in mails could not be kept in the database: ${error.message}`)
   })

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { readDomains } from '../domains/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
@@ -217,7 +218,6 @@ async function reached(baseUrl: string): Promise<CheckResult> {
 async function domainsIn(path: string): Promise<CheckResult> {
   const what = 'email domains'
   try {
-    const { readDomains } = await import('../domains/domains.ts')
     const all = [...readDomains(path).values()]
     const blocked = all.filter(isBlocked => isBlocked).length
     return { what, is: 'ok', why: `${number(blocked)} blocked, ${number(all.length - blocked)} excepted` }

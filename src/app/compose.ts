@@ -3,7 +3,9 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
+import { openDomains } from '../domains/domains.ts'
+import { openServer } from '../http/server.ts'
+import { telemetry as newTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
 import { LATE, watch } from '../waitlist/alerts/watch.ts'
@@ -15,7 +17,7 @@ import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { cleaning } from '../waitlist/upkeep/clean.ts'
-import { challengeLimiter, challengeOf, linkingOf, openDestinations, openLimiter, storeOf } from './adapters.ts'
+import { challengeLimiter, challengeOf, linkingOf, openDestinations, openLimiter, openStore } from './adapters.ts'
 import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
 
@@ -49,21 +51,17 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
  * @throws {OperatorError} when a part cannot be opened as configured; then nothing is left open.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
-  const telemetry = config.admin && (await import('../telemetry/telemetry.ts')).telemetry()
+  const telemetry = config.admin && newTelemetry()
   // Known once the store is open, before the first mail is sent.
   let linking: Awaited<ReturnType<typeof linkingOf>> = null
   const destinations = await openDestinations(config, config.redis, () => linking!.links)
   const { ofEvents, channels, names, namesFor, asks } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
   const told = { provider: provider?.name ?? null, destinations: namesFor('joined'), asks }
-  const openStore = await storeOf(config, log, telemetry?.commits ?? null, told)
-  // The store opens, in its own thread, while this one loads the HTTP server.
-  const [opened, http] = await Promise.allSettled([openStore(), import('../http/server.ts')])
-  if (opened.status === 'rejected') {
+  const store = await openStore(config, log, telemetry?.commits ?? null, told).catch(async error => {
     await destinations.close()
-    throw opened.reason
-  }
-  const store = opened.value
+    throw error
+  })
   let limiter: Limiter | undefined
   let challenge: Challenge | null = null
   let admin: AdminServer | null = null
@@ -74,7 +72,6 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     admin?.close()
   }
   try {
-    if (http.status === 'rejected') throw http.reason
     const outbound = new AbortController()
     const lateAfter = lateness(channels)
     const title = config.provider?.vendor.title ?? ''
@@ -123,7 +120,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
     const { blockedDomainsFile: blocked } = config
-    const domains = blocked === null ? null : (await import('../domains/domains.ts')).openDomains(blocked, log)
+    const domains = blocked === null ? null : openDomains(blocked, log)
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('../admin/server.ts')
@@ -144,7 +141,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         log,
       })
     }
-    const server = await http.value.openServer(config, {
+    const server = await openServer(config, {
       version,
       store,
       join: visits.join,

@@ -1,12 +1,14 @@
 import type { Config } from '../config/config.ts'
 import type { StoreLocation } from '../stores/location.ts'
-import type { Movable, Moved, MoveOptions } from '../stores/operator/move.ts'
+import { type Movable, type Moved, type MoveOptions, move } from '../stores/operator/move.ts'
 import type { Operator } from '../stores/operator/operator.ts'
+import { sqliteOperator } from '../stores/sqlite/engine.ts'
+import { sqliteMovable } from '../stores/sqlite/movable.ts'
 
 /** What an operator does with the store while services run. Loads only the engine that is used. */
 export async function operatorOf({ store }: Pick<Config, 'store'>): Promise<Operator> {
   return store.kind === 'sqlite'
-    ? (await import('../stores/sqlite/engine.ts')).sqliteOperator(store.path)
+    ? sqliteOperator(store.path)
     : (await import('../stores/postgres/engine.ts')).postgresOperator(store.url)
 }
 
@@ -16,13 +18,12 @@ export async function moveTo(
   to: StoreLocation,
   options: MoveOptions,
 ): Promise<Moved> {
-  const { move } = await import('../stores/operator/move.ts')
   return move(await movable(store), await movable(to), options)
 }
 
 const movable = async (store: StoreLocation): Promise<Movable> =>
   store.kind === 'sqlite'
-    ? (await import('../stores/sqlite/movable.ts')).sqliteMovable(store.path)
+    ? sqliteMovable(store.path)
     : (await import('../stores/postgres/movable.ts')).postgresMovable(store.url)
 
 export { storeName } from '../stores/location.ts'

@@ -1,5 +1,6 @@
 import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Log } from '../waitlist/ports/log.ts'
+import { altcha } from './altcha.ts'
 import type { ChallengeChoice } from './settings.ts'
 
 export interface ChallengeParts {
@@ -10,10 +11,8 @@ export interface ChallengeParts {
   readonly log: Log
 }
 
-/** Loads only the code that is used. */
 export async function openChallenge(choice: ChallengeChoice, parts: ChallengeParts): Promise<Challenge> {
   if (choice.kind === 'altcha') {
-    const { altcha } = await import('./altcha.ts')
     return altcha({ ...choice, secret: choice.secret ?? (await parts.secret('challenge')) })
   }
   const { siteverify } = await import('./siteverify.ts')

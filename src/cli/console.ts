@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline'
+
 /** The exit codes of every command; 0: done. */
 const FAILED = 1
 /** The command line cannot be understood. */
@@ -32,7 +34,6 @@ export function mayProceed(what: string, yes: boolean): boolean {
 
 /** Asks on standard error. Anything but yes is a no, and so is the end of the input. */
 export async function confirmed(question: string): Promise<boolean> {
-  const { createInterface } = await import('node:readline')
   process.stderr.write(`${question} [y/N] `)
   try {
     for await (const line of createInterface({ input: process.stdin })) return /^\s*y(?:es)?\s*$/i.test(line)

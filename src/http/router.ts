@@ -88,7 +88,7 @@ export function createRouter(
     [paths.health, { GET: healthRoute(settings, { store, isDraining }) }],
     [paths.catalog, { GET: request => serve(request, pages().catalog) }],
     [paths.openapi, { GET: request => serve(request, pages().openapi) }],
-    [paths.docs, { GET: async request => serve(request, await pages().docs(request.headers.accept)) }],
+    [paths.docs, { GET: request => serve(request, pages().docs(request.headers.accept)) }],
     [paths.form, { GET: request => serve(request, pages().form) }],
     [paths.formChallenge, { GET: request => serve(request, pages().formChallenge) }],
     [paths.formSettings, { GET: formSettings }],

@@ -1,5 +1,6 @@
 import { listen, originOf, portOf } from '../listen.ts'
 import { type Site, site } from './discovery/site.ts'
+import { readMessages } from './messages/file.ts'
 import { languagesOf, untranslated } from './messages/languages.ts'
 import { createRouter } from './router.ts'
 import { connectionClient } from './routes/client-address.ts'
@@ -30,8 +31,7 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
   const { host, port, tls, proxies, messagesFile } = settings
   const { log, telemetry } = parts
   const certificate = tls && firstCertificate(tls)
-  const languages =
-    messagesFile === null ? untranslated : languagesOf((await import('./messages/file.ts')).readMessages(messagesFile))
+  const languages = messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile))
   const servers: NodeServer[] = []
   let isDraining = false
 

@@ -58,41 +58,6 @@ describe('the start', { concurrency: true, timeout: 60_000 }, () => {
     assert.equal(complaintsIn(logOf(program)).length, 2, 'everybody trusted, a list in memory')
   })
 
-  test('on the embedded default nothing is loaded that only others need', async t => {
-    const tell = `
-      import { writeSync } from 'node:fs'
-      import { registerHooks } from 'node:module'
-      const files = []
-      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
-      process.on('exit', () => {
-        writeSync(2, [...process.moduleLoadList, ...files].join('\\n'))
-      })`
-    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tell)}`
-    const program = await runProgram(t, { ...common, NODE_OPTIONS }, { cwd: temporaryFolder(t) })
-    assert.equal((await fetch(`${program.baseUrl}/api/health`)).status, 200)
-    assert.equal(await program.end('SIGTERM'), 0)
-    const loaded = program.stderr().split('\n')
-    const has = (part: RegExp) => loaded.some(name => part.test(name))
-    const isSeen = [/^NativeModule net$/, /node_modules.pino\b/, /discovery.site\b/].every(has)
-    assert.ok(isSeen, 'what is loaded is seen, builtin modules, packages and files of our own alike')
-    // HTTP/2, TLS and compression; the client behind fetch, which node:http would bring, and that of providers and webhooks; the other engines;
-    // what makes the documentation; what the operator watches; the log of a terminal; what switches against bots need; any
-    // email tool; translations, and the pages of links in mails.
-    const parts = [
-      /^NativeModule (http2|https|tls|zlib)$/,
-      /deps\/undici/,
-      /node_modules.(undici|pg|ioredis|marked|nodemailer|@prometheus-io)\b/,
-      /discovery.docs.page\b/,
-      /src.(admin|telemetry)\b/,
-      /node_modules.altcha/,
-      /src.(challenges|domains)\b/,
-      /src.providers.(?!list\b|settings\b)/,
-      /^NativeModule tty$/,
-      /src.links.links\b|http.(links.page|messages.file)\b/,
-    ]
-    for (const part of parts) assert.ok(!has(part), `${part} was loaded`)
-  })
-
   test('a Node.js that is older than package.json allows is told so', async t => {
     const cwd = temporaryFolder(t)
     const entry = join(cwd, 'bin/waitlist.js')

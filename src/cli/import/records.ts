@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
+import { parse } from 'csv-parse'
 import { OperatorError } from '../../waitlist/ports/log.ts'
 import { number } from '../print.ts'
 
@@ -70,7 +71,6 @@ async function* csvRecords(
   texts: AsyncIterable<string>,
   delimiter: string,
 ): AsyncGenerator<readonly CsvRecord[], void> {
-  const { parse } = await import('csv-parse')
   let read: CsvRecord[] = []
   const parser = parse({
     delimiter,

@@ -6,6 +6,8 @@ import { paths } from '../paths.ts'
 import { type Answer, contentFields, fieldList, publicFields, readableAnywhere, withFields } from '../wire/answer.ts'
 import { preconditionFailed, refuse } from '../wire/refusals.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
+import { docsMarkdown } from './docs/markdown.ts'
+import { docsPage } from './docs/page.ts'
 import { descriptionOf, type Installation, type OpenapiDocument, openapi } from './openapi.ts'
 
 const HOUR = 'public, max-age=3600'
@@ -20,7 +22,7 @@ export function site(installation: Installation) {
   const { base, challenge, languages } = installation
   const api = openapi(installation)
   const discovery = { ...publicFields, 'cache-control': HOUR, link: catalogLink(base) }
-  const documents = onDemand(() => documentation(api, base, challenge, { ...discovery, vary: 'Accept' }))
+  let made: ReturnType<typeof documentation> | undefined
 
   return {
     description: document('application/json', JSON.stringify(descriptionOf(installation)), {
@@ -48,9 +50,9 @@ export function site(installation: Installation) {
     form: document(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
     formChallenge: document(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
     /** The documentation in the form that this `Accept` value prefers; made on the first request. */
-    async docs(accept: string | undefined): Promise<Document> {
-      const { markdown, html } = await documents()
-      return prefersMarkdown(accept) ? markdown : html
+    docs(accept: string | undefined): Document {
+      made ??= documentation(api, base, challenge, { ...discovery, vary: 'Accept' })
+      return prefersMarkdown(accept) ? made.markdown : made.html
     },
     /** The answer to `/`. */
     redirect: {
@@ -67,14 +69,13 @@ export function site(installation: Installation) {
   }
 }
 
-/** Both forms of the documentation. Its code is loaded on demand, so that it does not delay the start. */
-async function documentation(
+/** Both forms of the documentation. */
+function documentation(
   api: OpenapiDocument,
   base: string,
   challenge: Installation['challenge'],
   fields: Record<string, string>,
 ) {
-  const [{ docsMarkdown }, { docsPage }] = await Promise.all([import('./docs/markdown.ts'), import('./docs/page.ts')])
   const markdown = docsMarkdown(api, base, challenge)
   const page = docsPage(api, base, challenge)
   return {
@@ -101,18 +102,6 @@ function readRange(text: string): { type: string; quality: number } {
   const q = parameters.find(parameter => parameter.startsWith('q='))
   const quality = q === undefined ? 1 : Number(q.slice(2))
   return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
-}
-
-/** What takes long, or loads code, is made for the first who asks. If that fails, as for lack of memory, the next one has it tried again. */
-function onDemand<Made>(make: () => Promise<Made>): () => Promise<Made> {
-  let made: Promise<Made> | undefined
-  return () => {
-    made ??= make().catch(error => {
-      made = undefined
-      throw error
-    })
-    return made
-  }
 }
 
 /** Bytes that do not change while the process runs, with their answers. */

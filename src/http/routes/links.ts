@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Purpose } from '../../links/links.ts'
+import { type Purpose, readToken } from '../../links/links.ts'
 import type { Addressee } from '../../waitlist/ports/confirmations.ts'
-import type { Shown } from '../links/page.ts'
+import { linkPage, type Shown } from '../links/page.ts'
 import type { Languages } from '../messages/languages.ts'
 import type { HttpParts, HttpSettings, LinkParts } from '../settings.ts'
 import { type Answer, withFields } from '../wire/answer.ts'
@@ -47,8 +47,6 @@ function linkRoute<For extends Purpose>(
     reqId: number,
     use: (contact: Addressee) => Shown<For> | Refusal | Promise<Shown<For> | Refusal>,
   ): Promise<Answer> {
-    const { linkPage } = await import('../links/page.ts')
-    const { readToken } = await import('../../links/links.ts')
     const page = (shown: Shown<For>) =>
       linkPage(purpose, shown, service, languages.of(request.headers['accept-language']))
     try {
