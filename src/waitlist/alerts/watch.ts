@@ -66,7 +66,8 @@ function repeated(check: () => Promise<void>, every: number): NodeJS.Timeout {
   return setInterval(async () => {
     if (checking) return
     checking = true
-    await check()
-    checking = false
+    await check().finally(() => {
+      checking = false
+    })
   }, every).unref()
 }
