@@ -27,14 +27,12 @@ const movable = async (store: StoreLocation): Promise<Movable> =>
     : (await import('../stores/postgres/movable.ts')).postgresMovable(store.url)
 
 export { storeName } from '../stores/location.ts'
-export type { Announcement } from '../stores/operator/announcement.ts'
 export type { ContactFilter, Person } from '../stores/operator/contacts.ts'
 export type { Candidates, Decided } from '../stores/operator/decide.ts'
 export type { Traces } from '../stores/operator/erasure.ts'
 export type { HeldCounts, HeldFilter } from '../stores/operator/held.ts'
 export type { Entry, Imported } from '../stores/operator/imports.ts'
 export type { Integrity } from '../stores/operator/integrity.ts'
-export type { InvitationNews } from '../stores/operator/invitations.ts'
-export type { Moved, Progress, Sums } from '../stores/operator/move.ts'
+export type { Moved, Progress } from '../stores/operator/move.ts'
 export type { Operator } from '../stores/operator/operator.ts'
 export { writeWhole } from '../stores/unfinished.ts'

@@ -1,6 +1,6 @@
 import type { Reading } from '../../src/admin/reading.ts'
 import { type Telemetry, telemetry } from '../../src/telemetry/telemetry.ts'
-import { type Counts, MINUTE, QUARTER, type Span } from '../../src/waitlist/alerts/counts.ts'
+import { type Bar, type Counts, MINUTE, QUARTER } from '../../src/waitlist/alerts/counts.ts'
 import { LATE } from '../../src/waitlist/alerts/watch.ts'
 
 /** What the page may be made of: nobody, a few people, and a million with all that can go wrong. */
@@ -67,7 +67,6 @@ export const few: Reading = {
     held: [],
     signups: [50, 12, 0].map(minutes => ({
       from: new Date(Math.floor(ago(minutes * MINUTE).getTime() / MINUTE) * MINUTE),
-      length: MINUTE,
       count: 1,
     })),
     deliveries: [delivery('webhook', 'delivered', 3)],
@@ -77,12 +76,11 @@ export const few: Reading = {
 }
 
 /** A month in quarters of an hour, and the last two hours in minutes. */
-function month(): Span[] {
+function month(): Bar[] {
   const since = Math.floor(ago(2 * HOUR).getTime() / QUARTER) * QUARTER
   const spans = (from: number, to: number, length: number) =>
     Array.from({ length: (to - from) / length }, (_, i) => ({
       from: new Date(from + i * length),
-      length,
       count: i % 97,
     }))
   return [...spans(since - 32 * DAY, since, QUARTER), ...spans(since, now.getTime() - (now.getTime() % MINUTE), MINUTE)]

@@ -22,7 +22,6 @@ function countsOf(at: number, times: readonly number[]): Counts {
   const signups = [...spans]
     .map(([from, all]) => ({
       from: new Date(from),
-      length: from < minutes ? QUARTER : MINUTE,
       count: all.length,
     }))
     .toSorted((a, b) => a.from.getTime() - b.from.getTime())

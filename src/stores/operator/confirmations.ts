@@ -38,9 +38,3 @@ export async function expire(sql: Sql, within: number, most: number, now: Date |
     ` and (delivery.state = 'waiting' or settled_at >= ${since})) = 0 order by asked_at limit $3 ${unlocked}`
   return (await sql.all(`delete from contact where ${among('number', late)} returning 1`, [now, -within, most])).length
 }
-
-/** Counts those who wait for a confirmation. */
-export async function countUnconfirmed(sql: Sql): Promise<number> {
-  const [row] = await sql.all<{ n: number }>("select count(*) as n from contact where state = 'unconfirmed'")
-  return row!.n
-}

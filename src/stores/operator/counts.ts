@@ -1,4 +1,4 @@
-import { type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES, type Span } from '../../waitlist/alerts/counts.ts'
+import { type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES } from '../../waitlist/alerts/counts.ts'
 import type { HoldReason } from '../../waitlist/rules/contact.ts'
 import { EVENT_AT, SOURCE_LABEL } from '../rows.ts'
 import type { Dialect, Sql } from '../sql.ts'
@@ -120,10 +120,7 @@ export async function countAll(sql: Sql, clock: Date | null): Promise<Counts> {
       oldest: new Date(oldest),
       newest: new Date(newest),
     })),
-    signups: signups.map(({ minute, count }): Span => {
-      const from = minute * MINUTE
-      return { from: new Date(from), length: from < minutes ? QUARTER : MINUTE, count }
-    }),
+    signups: signups.map(({ minute, count }) => ({ from: new Date(minute * MINUTE), count })),
     sources: labels.map(({ source, count }) => ({ source, count })),
     sourced: labels[0]?.sourced ?? 0,
     deliveries: destinations.flatMap(deliveryCounts),

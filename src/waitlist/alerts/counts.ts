@@ -12,7 +12,7 @@ export interface Counts {
    * Contacts on the list, so without those that are held or unconfirmed, by when they signed up: minutes of the last two
    * hours, quarters of an hour of the last 32 days before. In ascending order; what is empty is left out.
    */
-  readonly signups: readonly Span[]
+  readonly signups: readonly Bar[]
   /** Contacts on the list by the label of their source, the largest first, `SOURCES` at most; none without a label. */
   readonly sources: readonly { readonly source: string; readonly count: number }[]
   /** Contacts whose source has a label, also those that are not among the largest. */
@@ -26,13 +26,6 @@ export interface HeldCount {
   readonly count: number
   readonly oldest: Date
   readonly newest: Date
-}
-
-export interface Span {
-  readonly from: Date
-  /** Milliseconds. */
-  readonly length: number
-  readonly count: number
 }
 
 /** Deliveries to one destination in one state. */
