@@ -144,16 +144,10 @@ const inProduction = [
 /** Tools are not passed on, so these may ask that changes of their own files are published. */
 const inDevelopment = [...inProduction, 'MPL-2.0', 'PSF-2.0', 'Zlib']
 
-/** What is not said in SPDX's words (https://spdx.org/licenses), read by hand. */
-const byHand: Readonly<Record<string, string>> = {
-  'node_modules/@getbrevo/brevo': 'MIT', // in its README
-  'node_modules/@mailchimp/mailchimp_marketing': 'Apache-2.0', // "Apache 2.0"
-}
-
 /** Of the package itself where it is installed, since the lock file only repeats what was said when it was made. */
 function licenceOf([path, { license }]: (typeof entries)[number]): string {
   const installed = existsSync(join(root, path, 'package.json')) ? read(`${path}/package.json`).license : undefined
-  return byHand[path] ?? installed ?? license ?? 'none'
+  return installed ?? license ?? 'none'
 }
 
 /** An expression of SPDX with one kind of operator: of `OR` one is enough, of `AND` all are needed. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BrevoClient } from '@getbrevo/brevo'
 import { within } from '../contracts/provider.sources.ts'
 import { contactOf, providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
@@ -141,9 +140,6 @@ const { started, rows, answers, sameRequests, missing } = vendorTable(brevo)
 const join = { PROVIDER_EXISTING: 'join' }
 const bob = contactOf('bob@example.com', { name: 'Bob' })
 const headers = ['content-type', 'api-key']
-/** Its base address has the version in it. */
-const client = (url: string) =>
-  new BrevoClient({ apiKey: brevoSettings('').BREVO_API_KEY, baseUrl: `${url}/v3`, maxRetries: 0 })
 
 sameRequests('with lists', {
   ours: [
@@ -156,23 +152,6 @@ sameRequests('with lists', {
     [remove(), 'removed'],
     [remove(), 'absent'],
   ],
-  async theirs(url) {
-    const { contacts, event } = client(url)
-    const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
-    const request = { email: ada.email, attributes, listIds: [2, 5], updateEnabled: false }
-    const deletion = { identifier: ada.email, identifierType: 'email_id' } as const
-    await contacts.getAttributes()
-    await contacts.getList({ listId: 2 })
-    await contacts.getList({ listId: 5 })
-    await contacts.createContact(request)
-    await contacts.createContact(request).catch(() => {})
-    await contacts.createContact(request).catch(() => {})
-    await contacts.getContactInfo({ identifier: ada.email })
-    await event.createEvent({ event_name: 'waitlist_joined', identifiers: { contact_id: 1 } })
-    await event.createEvent({ event_name: 'waitlist_joined', identifiers: { email_id: ada.email } })
-    await contacts.deleteContact(deletion)
-    await contacts.deleteContact(deletion).catch(() => {})
-  },
   headers,
 })
 
@@ -180,17 +159,6 @@ sameRequests('a known contact joins each list', {
   set: join,
   had: ada.email,
   ours: [[create(), { is: 'existing' }]],
-  async theirs(url) {
-    const { contacts } = client(url)
-    const [identifier, emails] = [ada.email, [ada.email]]
-    const attributes = { FIRSTNAME: 'Ada', LASTNAME: 'King Lovelace' }
-    await contacts
-      .createContact({ email: identifier, attributes, listIds: [2, 5], updateEnabled: false })
-      .catch(() => {})
-    await contacts.getContactInfo({ identifier })
-    await contacts.addContactToList({ listId: 2, body: { emails } })
-    await contacts.addContactToList({ listId: 5, body: { emails } })
-  },
   headers,
 })
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TrackClient } from 'customerio-node'
 import { within } from '../contracts/provider.sources.ts'
 import { contactOf, eventOf, providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
@@ -93,16 +92,6 @@ sameRequests('of the Track API', {
     [remove(), 'removed'],
     [remove(), 'removed'],
   ],
-  async theirs(url) {
-    const client = new TrackClient(SITE_ID, API_KEY, { url: `${url}/api/v1` })
-    const { email } = ada
-    await client.getAccountRegion()
-    await client.identify(email, { email })
-    await client.identify(email, { email })
-    await client.track(email, { name: 'waitlist.joined', id: ULID, data })
-    await client.destroy(email)
-    await client.destroy(email)
-  },
   headers: ['authorization'],
 })
 

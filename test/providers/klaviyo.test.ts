@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ApiKeySession, DataPrivacyApi, EventsApi, ListsApi, ProfilesApi } from 'klaviyo-api'
 import { convergence } from '../contracts/provider.convergence.ts'
 import { within } from '../contracts/provider.sources.ts'
-import { eventOf, providerContract, type VendorFake } from '../contracts/provider.ts'
+import { providerContract, type VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
 import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable, waitAfter } from './table.ts'
@@ -219,17 +218,6 @@ const ours = { is: 'existing', providerId: ID, ours: true }
 const isListCall = ({ path }: Received) => path.startsWith('/api/lists/')
 const isJob = ({ path }: Received) => path.endsWith('-jobs')
 
-function client(url: string) {
-  const session = new ApiKeySession(klaviyoSettings('').KLAVIYO_API_KEY)
-  const profiles = new ProfilesApi(session)
-  const lists = new ListsApi(session)
-  const events = new EventsApi(session)
-  const privacy = new DataPrivacyApi(session)
-  for (const api of [profiles, lists, events, privacy]) api.basePath = url
-  return { profiles, lists, events, privacy }
-}
-const attributes = { email: ada.email, firstName: 'Ada', lastName: 'King Lovelace' }
-
 sameRequests('with a list', {
   set: list,
   ours: [
@@ -241,37 +229,6 @@ sameRequests('with a list', {
     [remove(), 'removed'],
     [remove(), 'absent'],
   ],
-  async theirs(url) {
-    const { profiles, lists, events, privacy } = client(url)
-    const create = () => profiles.createProfile({ data: { type: 'profile', attributes } })
-    const join = () => lists.addProfilesToList('LiSt01', { data: [{ type: 'profile', id: ID }] })
-    const find = () => profiles.getProfiles({ filter: `equals(email,"${ada.email}")`, fieldsProfile: ['email'] })
-    const send = (profile: { id?: string; attributes: { email?: string } }) =>
-      events.createEvent({
-        data: {
-          type: 'event',
-          attributes: {
-            properties: {},
-            metric: { data: { type: 'metric', attributes: { name: 'waitlist.joined' } } },
-            profile: { data: { type: 'profile', ...profile } },
-            uniqueId: eventOf(ada).id,
-          },
-        },
-      })
-    await profiles.getProfiles({ fieldsProfile: ['created'], pageSize: 1 })
-    await lists.getList('LiSt01', { fieldsList: ['name'] })
-    await create()
-    await join()
-    await create().catch(() => {})
-    await profiles.getProfile(ID, { fieldsProfile: ['created'] })
-    await join()
-    await send({ attributes: { email: ada.email } })
-    await send({ id: ID, attributes: {} })
-    await find()
-    const profile = { data: { type: 'profile', id: ID, attributes: {} } } as const
-    await privacy.requestProfileDeletion({ data: { type: 'data-privacy-deletion-job', attributes: { profile } } })
-    await find()
-  },
   headers,
 })
 
@@ -281,29 +238,6 @@ sameRequests('with consent', {
     [create(), 'created'],
     [createAgain(), ours],
   ],
-  async theirs(url) {
-    const { profiles } = client(url)
-    const more = { additionalFieldsProfile: ['subscriptions' as const] }
-    const create = () => profiles.createProfile({ data: { type: 'profile', attributes } }, more)
-    const subscriptions = { email: { marketing: { consent: 'SUBSCRIBED' } } } as const
-    const profile = { type: 'profile', id: ID, attributes: { email: ada.email, subscriptions } } as const
-    const subscribe = () =>
-      profiles.bulkSubscribeProfiles({
-        data: {
-          type: 'profile-subscription-bulk-create-job',
-          attributes: { customSource: 'waitlist', profiles: { data: [profile] } },
-          relationships: { list: { data: { type: 'list', id: 'LiSt01' } } },
-        },
-      })
-    await create()
-    await subscribe()
-    await create().catch(() => {})
-    await profiles.getProfile(ID, {
-      ...more,
-      fieldsProfile: ['created', 'subscriptions'] as ['created', 'subscriptions'],
-    })
-    await subscribe()
-  },
   headers,
 })
 

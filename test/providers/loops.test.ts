@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { join as joinPath } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { LoopsClient } from 'loops'
 import type { VendorName } from '../../src/providers/list.ts'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
 import { join } from '../../src/waitlist/join.ts'
 import { within } from '../contracts/provider.sources.ts'
-import { contactOf, eventOf, opened, PATIENT, providerContract } from '../contracts/provider.ts'
+import { contactOf, opened, PATIENT, providerContract } from '../contracts/provider.ts'
 import { signup } from '../contracts/store.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -16,23 +15,6 @@ import { recordingLog } from '../harness/service.ts'
 import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
 import { plunkFake, plunkSettings } from './plunk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
-
-/**
- * Sends every `fetch` of this process to `url` for the time of `use`: for clients whose address is fixed. Tests in one
- * file run one after the other, and each file has a process of its own.
- */
-async function withFetchTo<T>(url: string, use: () => Promise<T>): Promise<T> {
-  const original = globalThis.fetch
-  globalThis.fetch = (input, init) => {
-    const { pathname, search } = new URL(input instanceof Request ? input.url : input)
-    return original(url + pathname + search, init)
-  }
-  try {
-    return await use()
-  } finally {
-    globalThis.fetch = original
-  }
-}
 
 const loops = {
   vendor: 'loops',
@@ -64,26 +46,6 @@ sameRequests('with every setting', {
     [remove(), 'removed'],
     [remove(), 'absent'],
   ],
-  theirs: url =>
-    withFetchTo(url, async () => {
-      const client = new LoopsClient(loopsSettings('').LOOPS_API_KEY)
-      const { email } = ada
-      const mailingLists = { 'list-1': true, 'list-2': true }
-      const name = { firstName: 'Ada', lastName: 'King Lovelace' }
-      const more = { source: 'waitlist', userGroup: 'Early adopters', planName: 'free' }
-      const contact = { email, properties: { ...name, ...more }, mailingLists }
-      const headers = { 'Idempotency-Key': eventOf(ada).id }
-      await client.testApiKey()
-      await client.listMailingLists()
-      await client.createContact(contact)
-      await client.createContact(contact).catch(() => {})
-      await client.findContact({ email })
-      await client.createContact(contact).catch(() => {})
-      await client.updateContact({ email, mailingLists })
-      await client.sendEvent({ email, eventName: 'waitlist.joined', headers })
-      await client.deleteContact({ email })
-      await client.deleteContact({ email }).catch(() => {})
-    }),
   headers: ['authorization', 'idempotency-key'],
 })
 

@@ -167,45 +167,12 @@ const mailchimp = {
 providerContract(mailchimp)
 
 const { started, rows, answers, sameRequests, contradictions } = vendorTable(mailchimp)
-const { MAILCHIMP_AUDIENCE_ID: audience } = mailchimpSettings('')
 const ada = contactOf('ada@example.com', { createdAt: new Date('2026-11-20T10:11:12.345Z') })
 const bob = { ...ada, name: 'Bob', email: 'bob@example.com' }
 const AT = '2026-11-20T10:11:12+00:00'
 const BEFORE = '2022-02-23T16:25:57+00:00'
-const HASH = '3e3417d7ef77d5932a6734b916515ed5'
 const ID = '1'.padStart(32, '0')
 const join = { PROVIDER_EXISTING: 'join' }
-const options = { skipMergeValidation: true }
-const member = {
-  email_address: ada.email,
-  status: 'subscribed',
-  timestamp_signup: AT,
-  merge_fields: { FNAME: 'Ada', LNAME: 'King Lovelace' },
-}
-
-/** What the test uses of the official client, which has no types. */
-interface Official {
-  basePath: string
-  setConfig(config: { apiKey: string }): void
-  readonly lists: Record<
-    | 'getList'
-    | 'addListMember'
-    | 'getListMember'
-    | 'createListMemberEvent'
-    | 'updateListMemberTags'
-    | 'deleteListMemberPermanent',
-    (id: string, ...more: readonly unknown[]) => Promise<unknown>
-  >
-}
-
-async function official(url: string): Promise<Official> {
-  // @ts-expect-error The vendor publishes no types.
-  const { default: client } = (await import('@mailchimp/mailchimp_marketing')) as { default: Official }
-  client.basePath = `${url}/3.0`
-  client.setConfig({ apiKey: mailchimpSettings('').MAILCHIMP_API_KEY })
-  return client
-}
-
 sameRequests('with the least', {
   ours: [
     [check, null],
@@ -217,30 +184,12 @@ sameRequests('with the least', {
     [remove(), { is: 'removed' }],
     [remove(), { is: 'absent' }],
   ],
-  async theirs(url) {
-    const { lists } = await official(url)
-    await lists.getList(audience, { fields: ['id'] })
-    await lists.addListMember(audience, member, options)
-    await lists.addListMember(audience, member, options).catch(() => {})
-    await lists.addListMember(audience, member, options).catch(() => {})
-    await lists.getListMember(audience, HASH)
-    await lists.createListMemberEvent(audience, ID, { name: 'waitlist.joined' })
-    await lists.createListMemberEvent(audience, HASH, { name: 'waitlist.joined' })
-    await lists.deleteListMemberPermanent(audience, HASH)
-    await lists.deleteListMemberPermanent(audience, HASH).catch(() => {})
-    await lists.getList(audience, { fields: ['id'] })
-  },
   headers: ['authorization'],
 })
 
 sameRequests('with double opt-in', {
   set: { MAILCHIMP_DOUBLE_OPT_IN: 'true' },
   ours: [[create(bob), 'created']],
-  async theirs(url) {
-    const { lists } = await official(url)
-    const name = { merge_fields: { FNAME: 'Bob' } }
-    await lists.addListMember(audience, { ...member, ...name, email_address: bob.email, status: 'pending' }, options)
-  },
   headers: ['authorization'],
 })
 
@@ -251,15 +200,6 @@ sameRequests('the tags of a new member and of a known one', {
     [create(ada), 'created'],
     [create(ada), 'existing'],
   ],
-  async theirs(url) {
-    const { lists } = await official(url)
-    const added = { tags: ['Waitlist', 'Early access'] }
-    const tags = added.tags.map(name => ({ name, status: 'active' }))
-    await lists.getList(audience, { fields: ['id'] })
-    await lists.addListMember(audience, { ...member, ...added }, options)
-    await lists.addListMember(audience, { ...member, ...added }, options).catch(() => {})
-    await lists.updateListMemberTags(audience, HASH, { tags, is_syncing: true })
-  },
   headers: ['authorization'],
 })
 

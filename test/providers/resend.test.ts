@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Resend } from 'resend'
 import { within } from '../contracts/provider.sources.ts'
 import { contactOf, opened, providerContract, type VendorFake } from '../contracts/provider.ts'
 import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
@@ -164,12 +163,10 @@ const resend = {
 providerContract(resend)
 
 const { rows, answers, sameRequests, missing } = vendorTable(resend)
-const { RESEND_API_KEY: key, RESEND_SEGMENT_IDS: segment } = resendSettings('')
 const bob = contactOf('bob@example.com', { name: 'Bob' })
 const odd = contactOf("a+b/c?d#e%20'f@example.com")
 const contactId = 'e169aa45-1ecf-4183-9955-b1499d5701d3'
 const { email } = ada
-const name = { firstName: 'Ada', lastName: 'King Lovelace' }
 const [FIND, CREATE] = [`GET /contacts/${email}`, 'POST /contacts']
 const withoutSegment = { RESEND_SEGMENT_IDS: '' }
 const headers = ['authorization']
@@ -184,17 +181,6 @@ sameRequests('with a segment', {
     [remove(), { is: 'removed' }],
     [remove(), { is: 'absent' }],
   ],
-  async theirs(baseUrl) {
-    const { contacts, events, segments } = new Resend(key, { baseUrl })
-    await segments.get(segment)
-    await contacts.get({ email })
-    await contacts.create({ email, ...name, segments: [{ id: segment }] })
-    await contacts.get({ email })
-    await events.send({ event: 'waitlist.joined', email })
-    await events.send({ event: 'waitlist.joined', contactId })
-    await contacts.remove({ email })
-    await contacts.remove({ email })
-  },
   headers,
 })
 
@@ -204,12 +190,6 @@ sameRequests('without a segment, of a name of one word', {
     [check, null],
     [create(bob), 'created'],
   ],
-  async theirs(baseUrl) {
-    const { contacts } = new Resend(key, { baseUrl })
-    await contacts.list({ limit: 1 })
-    await contacts.get({ email: bob.email })
-    await contacts.create({ email: bob.email, firstName: 'Bob' })
-  },
   headers,
 })
 
@@ -221,21 +201,6 @@ sameRequests('with everything that the settings give, and a known one that joins
     [create(), 'created'],
     [create(bob), 'existing'],
   ],
-  async theirs(baseUrl) {
-    const { contacts, segments } = new Resend(key, { baseUrl })
-    await segments.get(segment)
-    await segments.get(OTHER_SEGMENT)
-    await contacts.get({ email })
-    await contacts.create({
-      email,
-      ...name,
-      properties: { plan: 'early', email_source: 'landing page' },
-      segments: [{ id: segment }, { id: OTHER_SEGMENT }],
-    })
-    const { data } = await contacts.get({ email: bob.email })
-    await contacts.segments.list({ contactId: data!.id, limit: 100 })
-    await contacts.segments.add({ contactId: data!.id, segmentId: segment })
-  },
   headers,
 })
 
