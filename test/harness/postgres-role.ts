@@ -1,4 +1,4 @@
-/** A role with no other rights than those that docs/instances.md names. */
+/** A role with no other rights than the service needs once the tables are there. */
 export const ROLE = 'waitlist_service'
 export const PASSWORD = "p@ss:w/o?rd#%'&"
 
@@ -6,7 +6,7 @@ export const PASSWORD = "p@ss:w/o?rd#%'&"
 export const makeRole = `do $do$ begin create role ${ROLE} login password '${PASSWORD.replaceAll("'", "''")}';
   exception when duplicate_object or unique_violation then null; end $do$`
 
-/** All that the service needs once the tables are there. Identity columns need no right to their sequences. */
+/** Identity columns need no right to their sequences. */
 export const grants = (role: string): readonly string[] => [
   `grant usage on schema public to ${role}`,
   `grant select on waitlist_schema to ${role}`,

@@ -32,7 +32,7 @@ const server = await startPostgres({ settings: unsynced })
 after(() => server.remove())
 const url = await server.database()
 await (await open(url)).close()
-// All that the service does, it does with the rights that docs/instances.md names.
+// All that the service does, it does with these rights.
 await server.run(url, makeRole, ...grants(ROLE))
 storeContract('PostgreSQL, as a role that owns nothing', placeIn(url, roleUrl(url)))
 
