@@ -8,11 +8,11 @@ import { throttle } from '../quiet-log.ts'
  * rows that met it, so a million rows need no rewriting when it ends.
  *
  * It opens after five failures in a row, when credentials are refused, and when the other side asks us to wait or is
- * gone. While it is open, only probes are sent, one after each pause. Any answer closes it, but not before the end of a
+ * gone. While it is open, only probes are sent, one after each pause, unless a single delivery has failed and nobody asked
+ * us to wait: the fault may be its own, so it does not hold up the others. Any answer closes it, but not before the end of a
  * wait that the other side asked for, of which we keep a minute: it may ask for a day by mistake.
  *
- * When only one delivery has failed, the fault may be its own, so it does not hold up the others: the next delivery
- * shows which it was. Deliveries that were refused while another one was accepted are to blame themselves from then on,
+ * Deliveries that were refused while another one was accepted are to blame themselves from then on,
  * however many there are.
  */
 export interface Breaker {
