@@ -5,7 +5,7 @@ import { escapeHtml } from '../pages/html.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import type { EventKind } from '../waitlist/rules/contact.ts'
 import type { Letter, Mailbox, MailSettings } from './mail-settings.ts'
-import { undirected, unlinked } from './names.ts'
+import { oneLine, unlinked } from './names.ts'
 import { filled, inHeader, isLink, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
 /** Whom a mail is for, and what it tells. */
@@ -54,7 +54,7 @@ export function mailWriter(
 
   return async ({ kind, id, contactId, name: typed, email, code }: Recipient): Promise<Buffer> => {
     const { subject, text, html } = templates[kind]
-    const name = unlinked(undirected(typed), WORD_JOINER)
+    const name = unlinked(oneLine(typed), WORD_JOINER)
     const { confirm, unsubscribe } = links?.() ?? {}
     const contact = { id: contactId, email }
     const values = {
