@@ -2,7 +2,7 @@ import type { ChallengeChoice } from '../challenges/settings.ts'
 import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import { nameOf } from '../limiters/redis-url.ts'
-import { isLoopback, isMetadata, isPrivate } from '../outbound/addresses.ts'
+import { isLoopback, isPrivate } from '../outbound/addresses.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
 import { storeName } from '../stores/location.ts'
 import { eventKinds } from '../waitlist/rules/contact.ts'
@@ -209,12 +209,6 @@ function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
   const warnings = [...(provider === null ? [] : providerWarnings(provider))]
   if (webhook?.url.startsWith('http:') && !isPrivate(webhook.url)) {
     warnings.push('WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.')
-  }
-  if (webhook !== null && isMetadata(webhook.url)) {
-    warnings.push(
-      'WEBHOOK_URL is a link-local or metadata address, where clouds keep credentials: names and addresses are sent ' +
-        'there. Set it to the address of your receiver.',
-    )
   }
   if (challenge?.kind === 'altcha' && challenge.secret !== null && challenge.secret.length < UNGUESSABLE) {
     warnings.push(

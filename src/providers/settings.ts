@@ -1,5 +1,5 @@
 import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/kinds.ts'
-import { isMetadata, isPrivate } from '../outbound/addresses.ts'
+import { isPrivate } from '../outbound/addresses.ts'
 import { type VendorName, vendorOf } from './list.ts'
 import type { EventNames, Fields, Vendor } from './vendor.ts'
 
@@ -40,11 +40,6 @@ export function providerWarnings({ settings }: Choice): readonly string[] {
   const warnings: string[] = []
   for (const [setting, address] of Object.entries(settings)) {
     if (!setting.endsWith('BASE_URL') || typeof address !== 'string') continue
-    if (isMetadata(address)) {
-      warnings.push(
-        `${setting} is a link-local or metadata address, where clouds keep credentials: the key and the list are sent there.`,
-      )
-    }
     if (address.startsWith('http:') && !isPrivate(address)) {
       warnings.push(
         `${setting} is plain HTTP to a public address: the key and the list travel in the clear. Use https.`,

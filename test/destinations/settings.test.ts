@@ -17,12 +17,10 @@ import {
 import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
 import { type Links, linksOf } from '../../src/links/links.ts'
-import { isLoopback, isMetadata, isPrivate } from '../../src/outbound/addresses.ts'
+import { isLoopback, isPrivate } from '../../src/outbound/addresses.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import type { EventKind } from '../../src/waitlist/rules/contact.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-
-const of = <Value>(value: Value, names: readonly string[]) => Object.fromEntries(names.map(name => [name, value]))
 
 describe('the settings of the webhook', () => {
   test('a secret is whsec_ and 24 to 64 bytes in base64, and every such one can sign', () => {
@@ -54,54 +52,20 @@ describe('the settings of the webhook', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), text => !isSecret(text)))
   })
 
-  /** What plain HTTP may go to, and what tells a machine its credentials, as the host says. */
-  const hosts: Readonly<Record<string, { readonly isPrivate: boolean; readonly isMetadata: boolean }>> = {
-    ...of({ isPrivate: true, isMetadata: false }, [
-      'LOCALHOST.',
+  test('plain HTTP may go to this machine and to private networks, as the host says', () => {
+    const near = [
+      'localhost',
       'n8n:5678',
-      'printer.local',
       'hooks.svc.internal',
-      'a.localhost',
       '10.0.0.1',
-      '172.31.255.255',
-      '192.168.1.2',
-      '127.8.8.8',
-      '0x7f.1',
       '[::1]',
       '[fc00::1]',
       '[::ffff:192.168.1.2]',
-      '[fd00:ec2::253]',
-    ]),
-    ...of({ isPrivate: true, isMetadata: true }, [
-      '169.254.169.254',
-      '2852039166',
-      '0xa9.0xfe.0251.254',
-      '[::ffff:a9fe:a9fe]',
-      '[fe80::1]',
-      '[FD00:0EC2:0:0::254]',
-      '[fd20:ce::254]',
-      'Metadata.Google.Internal.',
-    ]),
-    ...of({ isPrivate: false, isMetadata: true }, ['100.100.100.200', 'metadata.goog']),
-    ...of({ isPrivate: false, isMetadata: false }, [
-      'localhost.example.com',
-      'internal.example.com',
-      'a.examplelocal',
-      'localhost@example.com',
-      '10.0.0.1.example.com',
-      'metadata.google.internal.example.com',
-      '8.8.8.8',
-      '172.32.0.1',
-      '[2001:db8::1]',
-      '[::ffff:8.8.8.8]',
-    ]),
-  }
-  for (const [host, expected] of Object.entries(hosts)) {
-    test(`${host} is ${JSON.stringify(expected)}`, () => {
-      const url = `http://${host}/localhost?x=169.254.169.254`
-      assert.deepEqual({ isPrivate: isPrivate(url), isMetadata: isMetadata(url) }, expected)
-    })
-  }
+    ]
+    const far = ['localhost.example.com', 'localhost@example.com', '10.0.0.1.example.com', '8.8.8.8', '[2001:db8::1]']
+    for (const host of near) assert.equal(isPrivate(`http://${host}/x?y`), true, host)
+    for (const host of far) assert.equal(isPrivate(`http://${host}/localhost?x=10.0.0.1`), false, host)
+  })
 })
 
 describe('SMTP_URL', () => {
