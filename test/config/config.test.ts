@@ -181,6 +181,7 @@ describe('the configuration', () => {
       ],
       [{ ...mailing, OWNER_MAIL: 'Me <me@example.com>', OWNER_MAIL_INTERVAL: '1d' }, { ownerMailInterval: 86_400_000 }],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
+      [{ RATE_LIMIT_WINDOW: '1m' }, { quota: { limit: 20, window: 60 } }],
       [{ RATE_LIMIT_WINDOW: '1d' }, { quota: { limit: 20, window: 86_400 } }],
       [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
     ]
