@@ -20,7 +20,6 @@ Without a scenario it measures all of them, in about 45 minutes.
 With \`against\` the service of this checkout is compared with that of another one, whose packages are installed, in
 \`signup\`, \`known\` and \`limited\`, or in the scenarios of the first two lines that are named.
 
-  --challenge     the same as \`challenge\`
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
   --contacts <n>  in the large file (5,000,000); of everything else that is large there is no more than that
@@ -74,12 +73,10 @@ export function readOptions(args: readonly string[]): Options {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
       contacts: { type: 'string', default: '5000000' },
-      challenge: { type: 'boolean', default: false },
       json: { type: 'string' },
     },
   })
-  const [against, scenariosNamed] = named[0] === 'against' ? [folderOf(named[1]), named.slice(2)] : [undefined, named]
-  const positionals = values.challenge ? [...scenariosNamed, 'challenge'] : scenariosNamed
+  const [against, positionals] = named[0] === 'against' ? [folderOf(named[1]), named.slice(2)] : [undefined, named]
   for (const name of positionals) {
     if (!names.has(name)) throw new Error(`there is no scenario ${name}`)
     if (against !== undefined && !comparable.has(name)) throw new Error(`\`against\` does not measure ${name}`)

@@ -2,16 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 
-/**
- * For an npm that a test runs: nothing is fetched twice, and what the registry does not answer is asked for again after 20 s, not
- * after npm's five minutes.
- */
-export const npmSettings = {
-  npm_config_prefer_offline: 'true',
-  npm_config_fetch_timeout: '20000',
-  npm_config_fetch_retries: '4',
-}
-
 /** The service as `npm start` runs it. */
 export interface NpmStart {
   /** npm, which leads a process group of its own, as a command typed in a terminal does. */

@@ -8,11 +8,10 @@ import { temporaryFolder } from './folder.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a clone has that is not made by a tool. */
-const ours = (path: string) =>
-  !/^(?:node_modules|dist|build|release|data|\.git|\.env)(?:\/|$)/.test(path.slice(root.length))
+const ours = (path: string) => !/^(?:node_modules|dist|data|\.git|\.env)(?:\/|$)/.test(path.slice(root.length))
 
 /** A copy of this clone, in a folder of its own, without what npm installs. */
-export function cloned(t: Pick<TestContext, 'after'>): string {
+function cloned(t: Pick<TestContext, 'after'>): string {
   const folder = join(temporaryFolder(t), 'waitlist')
   cpSync(root, folder, { recursive: true, filter: ours })
   return folder
