@@ -51,11 +51,7 @@ const notValid = (...wrong: readonly { name: string; error: string }[]): Said =>
  */
 function hubspotFake(): VendorFake {
   const { contacts, find, facts } = contactBook<HubspotContact>()
-  /** With the values that they take; none: any. */
-  const properties = new Map<string, readonly string[]>([
-    ...['email', 'firstname', 'lastname', 'waitlist', 'createdate'].map(name => [name, []] as const),
-    ['lifecyclestage', ['subscriber', 'lead', '12345']],
-  ])
+  const properties = ['email', 'firstname', 'lastname', 'waitlist', 'createdate', 'lifecyclestage']
   const lists = new Map(LISTS.map(id => [id, new Set<string>()]))
   let ids = 1_000
 
@@ -71,8 +67,7 @@ function hubspotFake(): VendorFake {
       all.filter(([name, value]) => is(name, value)).map(([name]) => ({ name, error }))
     const isName = (name: string) => name === 'firstname' || name === 'lastname'
     for (const found of [
-      wrong('PROPERTY_DOESNT_EXIST', name => !properties.has(name)),
-      wrong('INVALID_OPTION', (name, value) => !takes(name, value)),
+      wrong('PROPERTY_DOESNT_EXIST', name => !properties.includes(name)),
       wrong('INVALID_ALPHA', (name, value) => isName(name) && /[^\p{L} ]/u.test(value)),
       wrong('INVALID_EMAIL', (name, value) => name === 'email' && value.startsWith('refused')),
     ]) {
@@ -81,11 +76,6 @@ function hubspotFake(): VendorFake {
     const known = contacts.get(values.email.toLowerCase())
     if (known === undefined) return { status: 201, body: make(values) }
     return hubspotError(409, 'CONFLICT', `Contact already exists. Existing ID: ${known.id}`)
-  }
-
-  function takes(name: string, value: string): boolean {
-    const options = properties.get(name) ?? []
-    return options.length === 0 || value.split(';').every(each => options.includes(each))
   }
 
   function list(listId: string): Said {
