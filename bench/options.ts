@@ -23,7 +23,6 @@ With \`against\` the service of this checkout is compared with that of another o
   --rounds <n>    measurements of each (5)
   --seconds <n>   of each measurement (2)
   --contacts <n>  in the large file (5,000,000); of everything else that is large there is no more than that
-  --json <file>   keeps every measurement
 `
 
 export const others = [
@@ -54,7 +53,6 @@ export interface Options {
   readonly chosen: ReadonlySet<string>
   /** The folder of another checkout; undefined: the bare server. */
   readonly against: string | undefined
-  readonly json: string | undefined
   readonly plan: Plan
 }
 
@@ -73,7 +71,6 @@ export function readOptions(args: readonly string[]): Options {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
       contacts: { type: 'string', default: '5000000' },
-      json: { type: 'string' },
     },
   })
   const [against, positionals] = named[0] === 'against' ? [folderOf(named[1]), named.slice(2)] : [undefined, named]
@@ -91,7 +88,6 @@ export function readOptions(args: readonly string[]): Options {
   return {
     chosen: new Set(positionals.length === 0 ? unnamed : positionals),
     against,
-    json: values.json,
     plan: {
       rounds,
       seconds,

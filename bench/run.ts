@@ -1,6 +1,6 @@
 /** `npm run bench`: the usage is in options.ts. Servers and load generator run in their own processes or threads. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compareCheckouts } from './against.ts'
@@ -21,7 +21,7 @@ import { scenarios } from './scenarios.ts'
 const folder = mkdtempSync(join(tmpdir(), 'waitlist-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-const { chosen, against, json, plan } = options()
+const { chosen, against, plan } = options()
 const date = new Date().toISOString().slice(0, 10)
 const rounds = `${plan.rounds} × ${plan.seconds} s for each server; load from ${generator.name}`
 const facts = [...machineFacts(folder), rounds]
@@ -59,8 +59,6 @@ if (figures.length > 0) tables.push(figureTable(figures))
 
 const text = [`Measured on ${date}:\n\n${facts.map(fact => `- ${fact}`).join('\n')}`, ...tables].join('\n\n')
 process.stdout.write(`${text}\n`)
-if (json !== undefined)
-  writeFileSync(json, JSON.stringify({ date, facts, kept: [...comparisons, ...figures] }, null, 1))
 process.exit()
 
 function options(): Options {

@@ -146,4 +146,4 @@ async function main(): Promise<void> {
   if (counts.GREEN + counts.BROKEN > 0 || chosen.length === 0) process.exitCode = 1
 }
 
-if (import.meta.main) await main()
+await main()

@@ -2,9 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,8 +11,6 @@ import { Webhook } from 'standardwebhooks'
 import { webhook } from '../../src/destinations/webhook.ts'
 import { joined } from '../contracts/destination.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { listening } from '../harness/listening.ts'
-import { readRequest } from '../harness/receiver.ts'
 
 const program = fileURLToPath(new URL('../../examples/webhook-receiver/receiver.mjs', import.meta.url))
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
@@ -126,39 +121,4 @@ test('the example receiver refuses what is not signed now and here, too large, o
   assert.deepEqual(stored(folder), [])
 
   assert.equal(await post(url, secret, body), 204, 'it still works')
-})
-
-test('the code for n8n in docs/events.md verifies what arrives, and passes on the event alone', async t => {
-  const text = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8')
-  const [, code] = /^```js\n(.*?)^```$/ms.exec(text)!
-  const secret = newSecret()
-  const AsyncFunction = (async () => {}).constructor as typeof Function
-  // As n8n runs it: with its own words, in which an item has the fields, and the raw body is a file.
-  const node = new AsyncFunction('$input', 'require', code!.replace('whsec_…', secret))
-  const passed: unknown[] = []
-  const server = createServer(async (request, response) => {
-    const { headers, text } = await readRequest(request)
-    const input = { first: () => ({ json: { headers } }) }
-    const helpers = { getBinaryDataBuffer: async () => Buffer.from(text) }
-    const run = node.call({ helpers }, input, createRequire(import.meta.url)) as Promise<{ json: unknown }[]>
-    const status = await run.then(
-      items => {
-        passed.push(...items.map(({ json }) => json))
-        return 200
-      },
-      () => 500,
-    )
-    response.writeHead(status).end()
-  })
-  const url = await listening(t, server)
-  const send = async (key: string) => {
-    const destination = webhook({ url, secrets: [newSecret(), key] })
-    t.after(destination.close)
-    assert.equal((await destination.check(soon())) === null, key === secret)
-    return (await destination.deliver(joined(1), soon())).is
-  }
-  assert.equal(await send(secret), 'delivered')
-  assert.equal(await send(newSecret()), 'unclear')
-  const { id, name, email, createdAt } = joined(1).contact
-  assert.deepEqual(passed, [{ id, name, email, createdAt: createdAt.toISOString() }])
 })
