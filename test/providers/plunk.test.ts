@@ -155,15 +155,7 @@ for (const [answer, creation, event] of said) {
 answers('a start', start(), [
   [plunkUsedKey(200), 'delivered'],
   [plunkUsedKey(null), 'unclear'],
-  [
-    plunkUsedKey(500),
-    {
-      is: 'refused',
-      why:
-        'track an event: answered with 409 (IDEMPOTENCY_KEY_REUSED, Something about IDEMPOTENCY_KEY_REUSED): ' +
-        'its first answer was 500, so replay it after 24 hours',
-    },
-  ],
+  [plunkUsedKey(500), 'refused'],
 ])
 
 contradictions([
