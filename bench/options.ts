@@ -9,7 +9,6 @@ Without a scenario it measures all of them, in about 45 minutes.
 
   health signup known refused limited   against a bare node:http server that gives the same answers
   postgres                              a new signup on PostgreSQL, against the same
-  metrics                               a signup with the metrics on, against without
   challenge                             a signup with each switch against bots, against without; altcha
   engines                               a new signup on SQLite, against PostgreSQL, 400,000 contacts in each
   large                                 a new signup in a large file, against a small one
@@ -25,17 +24,7 @@ With \`against\` the service of this checkout is compared with that of another o
   --contacts <n>  in the large file (5,000,000); of everything else that is large there is no more than that
 `
 
-export const others = [
-  'metrics',
-  'challenge',
-  'engines',
-  'large',
-  'crowd',
-  'commands',
-  'start',
-  'memory',
-  'provider',
-] as const
+export const others = ['challenge', 'engines', 'large', 'crowd', 'commands', 'start', 'memory', 'provider'] as const
 const comparable: ReadonlySet<string> = new Set(scenarios.map(({ group }) => group))
 const usuallyCompared = ['signup', 'known', 'limited']
 export const names: ReadonlySet<string> = new Set([...comparable, ...others])

@@ -12,7 +12,6 @@ import { hangingProvider } from './hanging-provider.ts'
 import { compareEngines, compareFileSizes } from './large.ts'
 import { generator } from './load.ts'
 import { machineFacts } from './machine.ts'
-import { compareMetrics } from './metrics.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { type Comparison, comparisonTable, type Figure, figureTable } from './report.ts'
 import { restFigure, startFigures } from './rest.ts'
@@ -43,7 +42,6 @@ else if (compared.length > 0) {
 if (chosen.has('crowd')) figures.push(await crowdFigure(folder, plan))
 if (chosen.has('provider')) figures.push(await hangingProvider(folder, plan))
 if (chosen.has('commands')) figures.push(...(await commandFigures(folder, plan)))
-if (chosen.has('metrics')) comparisons.push(...(await compareMetrics(folder, plan)))
 if (chosen.has('challenge')) {
   comparisons.push(...(await compareSwitches(folder, plan)))
   figures.push(...(await altchaFigures(plan)))

@@ -84,9 +84,6 @@ export const fileSizeGoals: Goals = { rate: 0.75 }
 /** A new signup on SQLite, against one on PostgreSQL with as many contacts. */
 export const engineGoals = { rate: 1.15, p99: 1.2 } as const
 
-/** A signup with the metrics on, against one without them. */
-export const metricsGoals: Goals = { rate: 0.98, time: 1.02 }
-
 /** A signup with one of the switches against bots, against one without: it must not halve what can be taken. */
 export const switchGoals: Goals = { rate: 0.5, time: 2 }
 
