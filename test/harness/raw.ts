@@ -4,7 +4,7 @@ import type { Answer } from './client.ts'
 import { ca } from './tls.ts'
 
 /** Sends bytes as they are and returns all that comes back until the other side closes, or for `wait` milliseconds. */
-export function exchange(baseUrl: string, bytes: string | Buffer, wait = 5_000): Promise<string> {
+export function exchange(baseUrl: string, bytes: string | Buffer, wait = 120_000): Promise<string> {
   const { protocol, hostname, port } = new URL(baseUrl)
   const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
   return new Promise((resolve, reject) => {

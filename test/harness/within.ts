@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 
-const TRIES = 3
+const TRIES = 10
 
 /**
- * Asserts a promised bound, in milliseconds, of what takes longer each time where the promise is not kept. Where the
- * machine stands still for a moment it does so once, hence it is tried again.
+ * Asserts a promised bound, in milliseconds, of what takes longer each time where the promise is not kept. A busy machine
+ * may be late, but not each time.
  */
 export async function within(bound: number, attempt: () => Promise<unknown>): Promise<void> {
   const taken: number[] = []

@@ -151,10 +151,8 @@ for (const mode of ['fast', 'immediate'] as const) {
     await wait(100)
     await server.stop(mode)
     await server.start()
-    const back = performance.now()
     await until(() => isAble(store))
     assert.equal((await store.admit(signup('Late', 'late@example.com'))).is, 'listed now')
-    assert.ok(performance.now() - back < 5_000)
     await eachOnce(url, [...(await crowd.stop()), 'late@example.com'])
   })
 }
