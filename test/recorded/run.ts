@@ -259,7 +259,9 @@ const texts = (body: string) => body.split(/\n|(?<=>)(?=<)/).filter(line => !/^\
 function split(answer: string): [head: string[], body: string] {
   const end = answer.indexOf('\r\n\r\n')
   if (end === -1) return [[answer], '']
-  return [answer.slice(0, end).split('\r\n'), Buffer.from(answer.slice(end + 4), 'latin1').toString()]
+  // Who says "close", Node or we, depends on what came behind the request by then.
+  const head = answer.slice(0, end).replace(/^connection: close$/gim, 'connection: close')
+  return [head.split('\r\n'), Buffer.from(answer.slice(end + 4), 'latin1').toString()]
 }
 
 function parsed(text: string): unknown {
