@@ -10,6 +10,7 @@ import { linksIn } from './documents.ts'
 import { clientOf } from './harness/client.ts'
 import { temporaryFolder } from './harness/folder.ts'
 import { packed } from './harness/packed.ts'
+import { isSlow } from './harness/slow.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -26,7 +27,7 @@ const brought = [
 ]
 
 test('the installed package runs its compiled files, with everything that they read at start', {
-  timeout: 120_000,
+  skip: !isSlow && 'it runs in .ci/run',
 }, async t => {
   const { tarball, files } = packed(t)
   assert.deepEqual(

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { Delivery } from '../../src/waitlist/ports/outbox.ts'
 import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { ASKED_DISTANCE, ASKED_MOST, eventOf } from '../../src/waitlist/rules/contact.ts'
+import { isSlow } from '../harness/slow.ts'
 import { course, type Desk, type MakeDesk, openDesk } from './operator.desk.ts'
 import { DAY, emailsOf, handClock, only, opened, type PlaceOptions, signup } from './store.place.ts'
 
@@ -141,7 +142,7 @@ export function confirmingContract(name: string, make: MakeDesk): void {
         fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async steps => {
           await runHistory(t, desk, steps)
         }),
-        { numRuns: 12, examples: [[tooMany], [late]] },
+        { numRuns: isSlow ? 12 : 3, examples: [[tooMany], [late]] },
       )
     })
   })

@@ -138,16 +138,16 @@ export function invitingContract(name: string, make: MakeDesk): void {
     })
 
     test('operators who invite at once each invite as many as they asked for, and nobody is invited twice', async t => {
-      const desk = await listed(make, t, 1_200)
-      const done = await Promise.all(Array.from({ length: 4 }, () => invite(desk, 270)))
+      const desk = await listed(make, t, 900)
+      const done = await Promise.all(Array.from({ length: 3 }, () => invite(desk, 270)))
       assert.deepEqual(
         done.map(each => each.done),
-        [270, 270, 270, 270],
+        [270, 270, 270],
       )
       const claimed = await desk.store.claim('webhook', 2_000)
-      assert.equal(claimed.length, 1_080)
-      assert.equal(new Set(emailsOf(claimed)).size, 1_080)
-      assert.deepEqual(who(await invitedIn(desk)), visitors(1, 1_080))
+      assert.equal(claimed.length, 810)
+      assert.equal(new Set(emailsOf(claimed)).size, 810)
+      assert.deepEqual(who(await invitedIn(desk)), visitors(1, 810))
     })
 
     test('it stops between two steps, and the next call takes the next', async t => {

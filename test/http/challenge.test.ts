@@ -216,6 +216,7 @@ for (const kind of ['altcha', 'turnstile'] as const) {
       fc.asyncProperty(fc.oneof(encoded, fc.string({ unit: 'binary' }), fc.jsonValue()), async solution => {
         assert.equal((await signUp({ ...ada, [members[kind]]: solution })).status, 400)
       }),
+      { numRuns: isSlow ? 100 : 25 },
     )
     assert.deepEqual(
       service.logged.filter(({ level }) => Number(level) >= 50),

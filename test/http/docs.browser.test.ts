@@ -11,11 +11,9 @@ import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 
 const forAll = { after: after as TestContext['after'] }
-const started = await startBrowser(forAll)
+const started = isSlow ? await startBrowser(forAll) : { missing: 'it runs in .ci/run' }
 const skip = 'missing' in started && started.missing
 const browser = started as Browser
-/** Of what a reader does with the page, and of how it is drawn. */
-const skipReading = skip || (!isSlow && 'it takes ten seconds of a processor; it runs in .ci/run')
 
 const schemes = ['light', 'dark'] as const
 const phone = { width: 360, height: 740 }
@@ -55,7 +53,7 @@ for (const [what, env] of [
   ['a challenge of a vendor', { CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x' }],
 ] as const) {
   test(`C-58: with ${what} axe-core finds no violation, and nothing is wider than the screen`, {
-    skip: skipReading,
+    skip,
     timeout: 60_000,
   }, async t => {
     const { baseUrl } = await startService(t, env)
@@ -81,7 +79,7 @@ for (const [what, env] of [
 }
 
 test('C-58: the keyboard skips to the content, opens the menu of a phone, and Escape closes it', {
-  skip: skipReading,
+  skip,
 }, async t => {
   const page = await opened(t, { viewport: phone })
   await page.keyboard.press('Tab')
@@ -96,7 +94,7 @@ test('C-58: the keyboard skips to the content, opens the menu of a phone, and Es
 })
 
 test('C-58: an example is copied by a click or a key, as it is to be run, and that is said', {
-  skip: skipReading,
+  skip,
 }, async t => {
   const page = await opened(t)
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -164,7 +162,7 @@ test('C-58: what a reader tries is really sent, and the real answer is shown', {
   await send('No answer')
 })
 
-test('C-58: without the script everything is read, and what needs it is not there', { skip: skipReading }, async t => {
+test('C-58: without the script everything is read, and what needs it is not there', { skip }, async t => {
   const page = await opened(t, { javaScriptEnabled: false })
   assert.ok((await isVisible(page, '.scripted')).every(visible => !visible))
   const shown = () =>
@@ -184,7 +182,7 @@ test('C-58: without the script everything is read, and what needs it is not ther
   assert.deepEqual(await isVisible(page, 'nav'), [true])
 })
 
-test('C-58: on paper there are all examples and no navigation, dark on white', { skip: skipReading }, async t => {
+test('C-58: on paper there are all examples and no navigation, dark on white', { skip }, async t => {
   const page = await opened(t, { colorScheme: 'dark' })
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
   assert.equal(await styleOf(page, 'document.documentElement', 'backgroundColor'), 'rgb(255, 255, 255)')
