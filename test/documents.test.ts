@@ -38,7 +38,7 @@ const commandsOf = (path: string, under = /(?:)/) =>
     .filter(block => block.language === 'sh' && under.test(block.under))
     .flatMap(({ lines }) => lines)
 
-test('the commands of README.md work as they stand there, and answer what it says', { timeout: 60_000 }, async t => {
+test('the commands of README.md work as they stand there, and answer what it says', async t => {
   const folder = checkout(t)
   const { baseUrl } = await npmStart(t, folder)
   const type = async (command: string) => {
@@ -63,7 +63,7 @@ test('the commands of README.md work as they stand there, and answer what it say
   assert.ok(existsSync(join(folder, 'data', 'waitlist.db')))
 })
 
-test('the commands and the script of docs/start.md work as they stand there', { timeout: 60_000 }, async t => {
+test('the commands and the script of docs/start.md work as they stand there', async t => {
   const folder = checkout(t)
   const { baseUrl } = await npmStart(t, folder)
   const here = (text: string) => text.replaceAll('http://localhost:8080', baseUrl)

@@ -94,9 +94,7 @@ test('the newest version in the changelog is that of the package', () => {
   assert.equal(version, manifest.version)
 })
 
-test('npm ci does not warn of an older Node.js than ours in a clone, which brings its own', {
-  timeout: 60_000,
-}, async t => {
+test('npm ci does not warn of an older Node.js than ours in a clone, which brings its own', async t => {
   const folder = temporaryFolder(t)
   for (const name of ['package.json', 'package-lock.json', '.npmrc']) cpSync(join(root, name), join(folder, name))
   const path = join(folder, 'package.json')

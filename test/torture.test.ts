@@ -40,7 +40,6 @@ test('every scenario is listed with its promise', {
 })
 
 test('a build that answers before it commits is caught when it is killed, and told with its seed', {
-  timeout: 60_000,
   skip: !isSlow && 'it runs in .ci/run, before the torture itself',
 }, async t => {
   const broken = changedCopy(undefined, temporaryFolder(t), [answersEarly])

@@ -60,7 +60,7 @@ async function open(
   return { ...admin, logged, head, ask }
 }
 
-describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, () => {
+describe('the listener of the operator', { concurrency: 8 }, () => {
   test('it has a page and metrics, for GET and HEAD, and nothing else', async t => {
     const { ask } = await open(t)
     for (const [path, type] of [
@@ -167,7 +167,7 @@ describe('the listener of the operator', { concurrency: 8, timeout: 30_000 }, ()
 })
 
 // Apart, since what it makes holds up everybody else in this process for seconds.
-describe('a page that is large', { timeout: 60_000 }, () => {
+describe('a page that is large', () => {
   test('a reader that takes nothing is cut off, and keeps nobody else waiting', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
@@ -196,7 +196,7 @@ describe('a page that is large', { timeout: 60_000 }, () => {
   })
 })
 
-describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () => {
+describe('whatever happens behind it', { concurrency: 8 }, () => {
   test('what cannot be read is a 500 here and one line in the log; the process goes on', async t => {
     let broken = true
     const outage = () => {
@@ -260,7 +260,7 @@ describe('whatever happens behind it', { concurrency: 8, timeout: 60_000 }, () =
   })
 })
 
-describe('what the owner’s app asks', { concurrency: 8, timeout: 60_000 }, () => {
+describe('what the owner’s app asks', { concurrency: 8 }, () => {
   const code = 'c0deAbcdefgh-jklm_opqr'
   const token = 'a-token-of-the-test-that-is-long-enough'
   const ada = { email: 'ada@example.com', name: 'Ada', invitedAt: new Date(0), redeemedAt: null }

@@ -40,7 +40,7 @@ async function watched(t: TestContext, env: Record<string, string> = {}) {
 
 const signups = ({ value }: Scraped, outcome: Outcome) => value('waitlist_signups_total', { outcome })
 
-describe('the metrics of a service', { concurrency: 8, timeout: 30_000 }, () => {
+describe('the metrics of a service', { concurrency: 8 }, () => {
   test('each POST has one outcome and one duration, whatever its answer is', async t => {
     const { client, service, shows } = await watched(t, { RATE_LIMIT: '12' })
     const wanted = { new: 2, known: 3, invalid: 7, limited: 4 }

@@ -21,7 +21,7 @@ async function listed(t: TestContext, emails: readonly string[]): Promise<string
   return cwd
 }
 
-describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist backup', { concurrency: true }, () => {
   test('beside a running service it copies everything that was acknowledged before', async t => {
     const cwd = temporaryFolder(t)
     const service = await runProgram(t, { PORT: '0', HOST: '127.0.0.1' }, { cwd })
@@ -80,7 +80,7 @@ describe('waitlist backup', { concurrency: true, timeout: 60_000 }, () => {
 
 const run = (t: TestContext, cwd: string, ...args: string[]) => runCommand(t, cwd, args)
 
-describe('waitlist restore', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist restore', { concurrency: true }, () => {
   test('says what became of both, who is taken out, what is in doubt, and how to bring back who is missing', async t => {
     const cwd = temporaryFolder(t)
     const path = join(cwd, 'data', 'waitlist.db')

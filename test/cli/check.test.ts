@@ -38,7 +38,7 @@ async function listed(t: TestContext) {
   return { cwd, path, env, sql: sqlOn(path), check }
 }
 
-describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
+describe('waitlist check', { concurrency: true }, () => {
   test('says that what is stored is sound, how much room is left, and what waits since when', async t => {
     const { cwd, env, check } = await listed(t)
     const { ok, told } = await check()
@@ -151,12 +151,12 @@ describe('waitlist check', { timeout: 60_000, concurrency: true }, () => {
 test('a check whose reader is gone is no failure', t => {
   const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
   const command = 'set -o pipefail; "$0" "$1" check | true'
-  const options = { cwd: temporaryFolder(t), encoding: 'utf8', timeout: 30_000 } as const
+  const options = { cwd: temporaryFolder(t), encoding: 'utf8' } as const
   const { stderr, status } = spawnSync('bash', ['-c', command, process.execPath, entry], options)
   assert.equal(status, 0, stderr)
 })
 
-test('what waits for the operator is told at the start', { timeout: 60_000 }, async t => {
+test('what waits for the operator is told at the start', async t => {
   const folder = temporaryFolder(t)
   const path = join(folder, 'waitlist.db')
   const destinations = ['webhook', 'chat']

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { noTerminal, runCommand as run, spawnOnTerminal } from '../harness/program.ts'
 import { id, scene } from './contacts.scene.ts'
 
-describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist list', { concurrency: true }, () => {
   test('shows those who were added last first, in columns that line up, and nothing that controls a terminal', async t => {
     const { cwd } = await scene(t)
     const { code, stdout, stderr } = await run(t, cwd, ['list'])
@@ -61,7 +61,7 @@ describe('waitlist list', { concurrency: true, timeout: 60_000 }, () => {
 
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 
-describe('waitlist show', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist show', { concurrency: true }, () => {
   test('tells the history of one contact and what became of each delivery', async t => {
     const { cwd } = await scene(t)
     const { code, stdout, stderr } = await run(t, cwd, ['show', 'ada@EXAMPLE.com'])
@@ -118,7 +118,7 @@ async function person(t: TestContext, cwd: string, address: string, env: Record<
   return JSON.parse(stdout)
 }
 
-describe('waitlist person', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist person', { concurrency: true }, () => {
   test('everything about one person, and who else has a copy', async t => {
     const { cwd } = await scene(t)
     const ada = await person(t, cwd, 'ADA@example.com', loops)
@@ -158,9 +158,7 @@ const name = 'Cyd \u202Eev\u2066il\u{E0041} 👩‍💻'
 const campaign = 'spring\u202Egnp.exe\u200F'
 const CONTROLLING = /(?![\r\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
-test('what strangers typed turns the order of no letters, and stays the same to a program', {
-  timeout: 60_000,
-}, async t => {
+test('what strangers typed turns the order of no letters, and stays the same to a program', async t => {
   const { cwd } = await scene(t)
   withDatabase(join(cwd, 'data', 'waitlist.db'), database =>
     database

@@ -32,7 +32,7 @@ async function prepared(t: TestContext): Promise<Prepared> {
   return { cwd, path, store, claimed }
 }
 
-describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist deliveries', { concurrency: true }, () => {
   test('lists the newest first in an aligned table, without names and addresses', async t => {
     const { cwd, claimed } = await prepared(t)
     const { code, stdout, stderr } = await run(t, cwd)
@@ -124,7 +124,7 @@ describe('waitlist deliveries', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist deliveries replay', { concurrency: true }, () => {
   test('by number: what is over is due again, while the store is open', async t => {
     const { cwd, store, claimed } = await prepared(t)
     const { code, stdout, stderr } = await run(t, cwd, 'replay', '1', '3')
@@ -154,7 +154,7 @@ describe('waitlist deliveries replay', { concurrency: true, timeout: 60_000 }, (
   })
 })
 
-describe('waitlist deliveries in words', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist deliveries in words', { concurrency: true }, () => {
   test('wishes that contradict or say nothing are refused, and nothing is replayed', async t => {
     const { cwd, store } = await prepared(t)
     const cases: readonly (readonly [args: string[], sentence: RegExp])[] = [

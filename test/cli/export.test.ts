@@ -45,7 +45,7 @@ const HEADING =
   '\uFEFFid,name,email,state,createdAt,utm_source,utm_medium,utm_campaign,utm_term,utm_content,ref,invitedAt,code,redeemedAt,confirmedAt'
 const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
 
-describe('waitlist export', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist export', { concurrency: true }, () => {
   test('csv is the default: quoted as RFC 4180 says, formulas made harmless, one contact a line; --no-bom leaves out the mark', async t => {
     const cwd = await listed(t)
     const { code, stdout, stderr } = await run(t, cwd, ['export'])

@@ -34,7 +34,7 @@ async function scene(t: TestContext) {
 
 const unheld = ['ada listed', 'bob held', 'cyd held', 'dot held', 'eve held']
 
-describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist held', { concurrency: true }, () => {
   test('says how many are held, for what, from where and since when, and lists those who were added last', async t => {
     const { cwd } = await scene(t)
     const { code, stdout, stderr } = await run(t, cwd, ['held', '--limit', '2'])
@@ -139,7 +139,7 @@ describe('waitlist held', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('waitlist release', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist release', { concurrency: true }, () => {
   test('beside a running service, the webhook is told of the released alone; who is not held is named', async t => {
     const { cwd, states } = await scene(t)
     const told: string[] = []
@@ -184,7 +184,7 @@ describe('waitlist release', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('waitlist discard', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist discard', { concurrency: true }, () => {
   test('--yes deletes them; without it and a terminal nothing happens', async t => {
     const { cwd, states } = await scene(t)
     const asked = await run(t, cwd, ['discard', '--all'])

@@ -82,7 +82,7 @@ async function listed(t: TestContext): Promise<string> {
   return cwd
 }
 
-describe('waitlist import', { concurrency: true, timeout: 120_000 }, () => {
+describe('waitlist import', { concurrency: true }, () => {
   for (const format of ['csv', 'json'] as const) {
     test(`what is exported as ${format} comes back as it was, into either store`, async t => {
       const from = await listed(t)

@@ -35,7 +35,7 @@ const NOBODY_TELLS =
 /** A process for each command, of which there are many. */
 const slowly = { skip: !isSlow && 'it runs in .ci/run' }
 
-describe('waitlist invite', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist invite', { concurrency: true }, () => {
   test('--dry-run names who would be invited, and invites nobody', async t => {
     const { run, states } = await scene(t)
     const { code, stdout, stderr } = await run('invite', '--next', '3', '--dry-run')

@@ -156,7 +156,6 @@ async function killedAgainAndAgain(
 
 describe('killed again and again', {
   skip: !isSlow && 'it runs in .ci/run',
-  timeout: 300_000,
   concurrency: 2,
 }, () => {
   for (const [engine, make] of Object.entries(places)) {
@@ -206,7 +205,6 @@ const INVITED = 200
 for (const engine of ['sqlite', 'postgres'] as const) {
   test(`killed again and again on ${engine}, a service tells of each invitation under its id, and forgets no redemption`, {
     skip: !isSlow && 'it waits for real leases; it runs in .ci/run',
-    timeout: 300_000,
   }, async t => {
     const cwd = temporaryFolder(t)
     const url = engine === 'sqlite' ? `sqlite:${join(cwd, 'waitlist.db')}` : await server!.database()
@@ -268,7 +266,6 @@ const ASKED = 120
 for (const engine of ['sqlite', 'postgres'] as const) {
   test(`killed again and again on ${engine}, a service keeps each confirmation, and tells of each once`, {
     skip: !isSlow && 'it waits for real leases; it runs in .ci/run',
-    timeout: 300_000,
   }, async t => {
     const random = seeded(seedOf(t))
     const cwd = temporaryFolder(t)
@@ -342,7 +339,6 @@ const LINES = 30_000
 for (const engine of ['sqlite', 'postgres'] as const) {
   test(`killed again and again beside a service on ${engine}, an import ends with the whole list, in order`, {
     skip: !isSlow && 'it takes a minute; it runs in .ci/run',
-    timeout: 240_000,
   }, async t => {
     const random = seeded(seedOf(t))
     const cwd = temporaryFolder(t)

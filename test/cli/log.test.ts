@@ -41,7 +41,6 @@ const noLimits = spawnSync('prlimit', ['--version']).status !== 0 && 'it needs p
 
 test('where a log cannot be written its lines wait, up to a bound, and neither go on nor end for ever', {
   skip: noLimits,
-  timeout: 60_000,
 }, async t => {
   const file = join(temporaryFolder(t), 'log')
   // 4 KiB at most, within a line.

@@ -34,7 +34,7 @@ function listedMany(t: TestContext): { readonly cwd: string; readonly path: stri
 const run = (t: TestContext, cwd: string, to: string, env: Record<string, string> = {}) =>
   runCommand(t, cwd, ['move', '--to', to], env)
 
-describe('waitlist move', { concurrency: true, timeout: 120_000 }, () => {
+describe('waitlist move', { concurrency: true }, () => {
   test('moves the list to PostgreSQL, not a second time, and moves it back', async t => {
     const { cwd, path } = listed(t, 1_200)
     const url = await server.database()
@@ -108,7 +108,7 @@ async function isCopying(url: string): Promise<boolean> {
 }
 
 // One after the other: this process must be there in the middle of each.
-describe('a waitlist move that is cut short', { timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
+describe('a waitlist move that is cut short', { skip: !isSlow && 'it runs in .ci/run' }, () => {
   for (const way of ['PostgreSQL', 'a file'] as const) {
     test(`ends at Ctrl-C, leaves ${way} as it was, and succeeds when it is typed again`, async t => {
       const { cwd, path } = listedMany(t)

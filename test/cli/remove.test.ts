@@ -30,7 +30,7 @@ async function listed(t: TestContext) {
 
 const unreachable = { PROVIDER: 'loops', LOOPS_API_KEY: 'k', LOOPS_BASE_URL: 'http://127.0.0.1:9/api' }
 
-describe('waitlist remove', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist remove', { concurrency: true }, () => {
   test('--yes erases, and says who knows of them; a second time it is not on the list', async t => {
     const { cwd, emails } = await listed(t)
     const { code, stdout, stderr } = await remove(t, cwd, ['--yes', 'ADA@example.com'])

@@ -17,7 +17,7 @@ const run = async (t: TestContext, args: string[], env: Record<string, string> =
   ...(await runCommand(t, cwd, args, env)),
 })
 
-describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
+describe('the command line', { concurrency: true }, () => {
   test('--help lists every command and every setting with its default; --version says which it is', async t => {
     const { code, stdout } = await run(t, ['--help'])
     assert.equal(code, 0)
@@ -89,7 +89,7 @@ describe('the command line', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('the file .env', { concurrency: true, timeout: 60_000 }, () => {
+describe('the file .env', { concurrency: true }, () => {
   const start = (t: TestContext, content: string, env: Record<string, string> = {}) => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, '.env'), content)
@@ -144,7 +144,7 @@ test('a day that does not exist is refused, rather than taken for one of the nex
   }
 })
 
-describe('waitlist --help', { timeout: 60_000, skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, () => {
+describe('waitlist --help', { skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1' }, () => {
   test('each command has an example, which the command line understands', async t => {
     const cwd = temporaryFolder(t)
     const top = await commandsIn(t)

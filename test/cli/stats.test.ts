@@ -21,7 +21,7 @@ async function withContacts(t: TestContext, count: number): Promise<string> {
   return cwd
 }
 
-describe('waitlist stats', { concurrency: true, timeout: 60_000 }, () => {
+describe('waitlist stats', { concurrency: true }, () => {
   test('sums up the list beside a running service, for people, without colours off a terminal', async t => {
     const { code, stdout, stderr } = await run(t, await withContacts(t, 1_200))
     assert.deepEqual([code, stderr], [0, ''])

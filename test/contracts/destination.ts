@@ -120,7 +120,7 @@ export function destinationContract({ name, open, receiver, telling, can, secret
 
   const running = new AbortController().signal
 
-  describe(`the destination contract, kept by ${name}`, { concurrency: 4, timeout: 180_000 }, () => {
+  describe(`the destination contract, kept by ${name}`, { concurrency: 4 }, () => {
     test('its numbers make sense', async t => {
       const { destination } = await started(t, () => null)
       assertSensible(destination)

@@ -27,7 +27,7 @@ async function send(store: Store): Promise<readonly Delivery[]> {
 }
 
 export function confirmingContract(name: string, make: MakeDesk): void {
-  describe(`confirmed addresses in ${name}`, { timeout: 180_000 }, () => {
+  describe(`confirmed addresses in ${name}`, () => {
     test('who signs up is asked by one mail; confirmed once, however often, they join as anybody does', async t => {
       const { store, operator } = await openDesk(make, t, asking)
       const { id, asked } = await unconfirmed(store)

@@ -17,7 +17,7 @@ async function list({ store }: OpenDesk, people: readonly (readonly [name: strin
 }
 
 export function contactsContract(name: string, make: MakeDesk): void {
-  describe(`contacts that an operator finds in ${name}`, { timeout: 180_000 }, () => {
+  describe(`contacts that an operator finds in ${name}`, () => {
     test('by state, time and source; those who joined first come first, or last', async t => {
       const desk = await openDesk(make, t)
       await list(desk, [

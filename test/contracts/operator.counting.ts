@@ -30,7 +30,7 @@ const contact = ({ sql }: Desk, time: string, source = 'null', state = 'listed')
 }
 
 export function countingContract(name: string, make: MakeDesk): void {
-  describe(`what is counted in ${name}`, { timeout: 180_000 }, () => {
+  describe(`what is counted in ${name}`, () => {
     test('nothing in an empty list', async t => {
       const { at, ...counts } = await counted(await openDesk(make, t))
       assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)

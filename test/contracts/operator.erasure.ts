@@ -9,7 +9,7 @@ const parts = { provider: 'provider', destinations: ['webhook', 'crm', 'mail'] }
 const joined = { is: 'listed', joined: true } as const
 
 export function erasureContract(name: string, make: MakeDesk): void {
-  describe(`erasing people from ${name}`, { timeout: 180_000 }, () => {
+  describe(`erasing people from ${name}`, () => {
     test('the contact goes with all deliveries, in any spelling; nobody else does; a keyed hash stays', async t => {
       const { store, operator, sql } = await openDesk(make, t, parts)
       for (const who of ['ada', 'bob']) await store.settle(await pendingNow(store, `${who}@example.com`), joined)

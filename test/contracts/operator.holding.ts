@@ -25,7 +25,7 @@ const heldIn = async ({ operator }: Desk) =>
 
 /** What an operator can do with held contacts. */
 export function holdingContract(name: string, make: MakeDesk): void {
-  describe(`held contacts in ${name}`, { timeout: 180_000 }, () => {
+  describe(`held contacts in ${name}`, () => {
     test('without a provider, who is released is listed like a new signup: with an event, told to all, in order', async t => {
       const desk = await openDesk(make, t, { holds, provider: null, destinations })
       const { store } = desk

@@ -38,7 +38,7 @@ export function importContract(
 ): void {
   const open = (t: TestContext) => openDesk(make, t, { provider: null, destinations: [] })
 
-  describe(`imports into ${name}`, { timeout: 180_000 }, () => {
+  describe(`imports into ${name}`, () => {
     test('ids, times to the millisecond, states and sources are kept, in the order of the entries; nobody is told', async t => {
       const desk = await open(t)
       const createdAt = new Date('2025-03-04T05:06:07.089Z')

@@ -40,7 +40,7 @@ async function listed(make: MakeDesk, t: TestContext, count: number): Promise<Op
 
 /** Whom the owner lets in. */
 export function invitingContract(name: string, make: MakeDesk): void {
-  describe(`invitations in ${name}`, { timeout: 180_000 }, () => {
+  describe(`invitations in ${name}`, () => {
     test('the first who came are invited, the next call takes the next; each with a code, an event and its deliveries', async t => {
       const desk = await listed(make, t, 7)
       const { store } = desk

@@ -42,7 +42,7 @@ export function operatorContract(
   /** Whether an import makes the store, instead of asking for a first start. */
   isMade: boolean,
 ): void {
-  describe(`what an operator asks, of ${name}`, { timeout: 180_000 }, () => {
+  describe(`what an operator asks, of ${name}`, () => {
     test('deliveries: the newest first; state, destination and limit say which; and one with its contact', async t => {
       const { store, operator } = await busyDesk(make, t)
       const [claimed] = await store.claim('webhook', 1)

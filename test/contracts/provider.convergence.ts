@@ -37,7 +37,7 @@ export function convergence(under: VendorUnderTest): void {
   const { promises } = vendors[under.vendor]
   describe('a vendor that misbehaves', { concurrency: true }, () => {
     for (const seed of SEEDS) {
-      test(`seed ${seed}: ends with every signup, each once`, { timeout: 180_000 }, async t => {
+      test(`seed ${seed}: ends with every signup, each once`, async t => {
         const fake = under.fake()
         const server = await startReceiver(t, fake.answer)
         const env = { ...under.settings(server.url), ...joining?.settings }

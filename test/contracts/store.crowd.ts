@@ -25,7 +25,7 @@ async function takeAll<Item>(stores: readonly Store[], all: number, take: (store
 
 /** What a store promises to several instances, or to a crowd at one where there can be no other. */
 export function crowdContract(name: string, place: MakePlace): void {
-  describe(`a crowd at several instances, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`a crowd at several instances, kept by ${name}`, () => {
     test('no delivery is leased to two, also while more are born', async t => {
       const stores = await instances(await place(t), t, INSTANCES, { destinations: ['webhook'] })
       const admitted = visitors(300).map((email, i) => stores[i % stores.length]!.admit(signup('Visitor', email)))

@@ -9,7 +9,7 @@ const settlements: readonly Settlement[] = [{ is: 'delivered' }, later(0), { is:
 
 /** What a store promises about the deliveries of events. */
 export function deliveryContract(name: string, place: MakePlace): void {
-  describe(`deliveries, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`deliveries, kept by ${name}`, () => {
     test('each destination hears of each contact once; the event says who joined, and when', async t => {
       const [here, clock] = [await place(t), handClock()]
       const store = await opened(here, t, { destinations: ['webhook', 'crm'], clock: clock.read })

@@ -34,7 +34,7 @@ async function open(t: TestContext, make: MakePlace) {
 
 /** What a store promises about digests. */
 export function digestContract(name: string, make: MakePlace): void {
-  describe(`digests, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`digests, kept by ${name}`, () => {
     test('nothing is due while nobody joined; then all are in one digest, the first names with it', async t => {
       const { store, clock } = await open(t, make)
       assert.equal(await store.claimDigest('chat', MANY, DISTANCE), null)

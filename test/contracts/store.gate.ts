@@ -26,7 +26,7 @@ const proof = (nonce: string, expires = new Date(Date.now() + 600_000)): Proof =
 
 /** What a store promises about signups that are held, and about proofs. */
 export function gateContract(name: string, place: MakePlace): void {
-  describe(`the gate, kept by ${name}`, { timeout: 60_000 }, () => {
+  describe(`the gate, kept by ${name}`, () => {
     test('beyond the limit new contacts are held, exactly, over all instances', async t => {
       const here = await place(t)
       const stores = await instances(here, t, 3, { holds: rules({ above: 30 }), destinations: ['webhook'] })
@@ -191,7 +191,7 @@ export function gateContract(name: string, place: MakePlace): void {
     })
   })
 
-  describe(`the gate beside its model, kept by ${name}`, { timeout: 120_000 }, () => {
+  describe(`the gate beside its model, kept by ${name}`, () => {
     test('random signups are answered as the model answers them, over restarts', t =>
       agreesWithModel(place, isSlow ? 5 : 2, t))
   })

@@ -43,7 +43,7 @@ async function waiting(store: Store, email: string, wait: number, doubt = false)
 
 /** What a store promises about contacts that a provider has yet to confirm, and about a provider that changes meanwhile. */
 export function handOverContract(name: string, place: MakePlace): void {
-  describe(`hand-overs, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`hand-overs, kept by ${name}`, () => {
     test('a new contact is pending now under a lease; then still pending; once listed, already listed', async t => {
       const [here, clock] = [await place(t), handClock()]
       const store = await opened(here, t, { provider, destinations: ['webhook'], clock: clock.read })
@@ -233,7 +233,7 @@ export function handOverContract(name: string, place: MakePlace): void {
     })
   })
 
-  describe(`a provider that changes, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`a provider that changes, kept by ${name}`, () => {
     test('those who wait for an earlier provider are handed to the new one, and doubt stays with whom it is about', async t => {
       const [here, clock] = [await place(t), handClock()]
       if (here.forgets !== undefined) return t.skip(here.forgets)

@@ -29,7 +29,7 @@ const claimed = async (store: Store) => (await only(store)).contact.source
 
 /** What a store promises about where signups come from. */
 export function sourceContract(name: string, place: MakePlace): void {
-  describe(`sources, kept by ${name}`, { timeout: 180_000 }, () => {
+  describe(`sources, kept by ${name}`, () => {
     test('a source comes back as it was', async t => {
       const here = await place(t)
       const store = await opened(here, t, tracking)

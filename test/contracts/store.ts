@@ -134,9 +134,7 @@ export function storeContract(name: string, place: MakePlace): void {
       for (const destination of ['provider', 'webhook']) assert.deepEqual(await store.claim(destination, 10), [])
     })
 
-    test('a check tells, within a second and though nobody signs up, whether one could be stored', {
-      timeout: 30_000,
-    }, async t => {
+    test('a check tells, within a second and though nobody signs up, whether one could be stored', async t => {
       const here = await place(t)
       if (here.hold === undefined) return t.skip('nobody else can keep it from writing')
       const store = await opened(here, t)
@@ -179,7 +177,7 @@ export function storeContract(name: string, place: MakePlace): void {
       assert.match(idOf(await after.admit(signup('New', 'new@example.com'))), uuidV7)
     })
 
-    test('everything is refused once the store is closed', { timeout: 30_000 }, async t => {
+    test('everything is refused once the store is closed', async t => {
       const store = await opened(await place(t), t, { provider: 'provider', destinations: ['webhook'] })
       const listed = { is: 'listed', joined: true } as const
       const handOver = await pendingNow(store)

@@ -20,7 +20,7 @@ async function health(env: Record<string, string>): Promise<number> {
 
 const portOf = (baseUrl: string) => new URL(baseUrl).port
 
-describe('the health check of the image', { concurrency: true, timeout: 60_000 }, () => {
+describe('the health check of the image', { concurrency: true }, () => {
   for (const HOST of ['0.0.0.0', '']) {
     test(`finds a healthy service where it listens, with HOST=${HOST}`, async t => {
       const { baseUrl } = await startService(t, HOST === '' ? {} : { HOST })

@@ -89,7 +89,6 @@ for (const { name, version, configure, check, start } of proxies) {
 
   test(`${name} accepts its configuration, and no visitor chooses their address by X-Forwarded-For`, {
     skip,
-    timeout: 60_000,
   }, async t => {
     const settings = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', RATE_LIMIT: '1' }
     const program = await runProgram(t, settings, { cwd: temporaryFolder(t) })

@@ -53,7 +53,7 @@ for (const fake of fakes) {
   })
 }
 
-describe('what channels are told', { timeout: 60_000 }, () => {
+describe('what channels are told', () => {
   const loops = { called: 'Loops', keeps: 'signups' } as const
   const webhook = { called: 'the webhook', keeps: 'events' } as const
   const heldFor = (reason: HoldReason, count: number) => ({ reason, count, oldest: new Date(0), newest: new Date(0) })
@@ -140,7 +140,7 @@ describe('what channels are told', { timeout: 60_000 }, () => {
   })
 })
 
-describe('names that channels are told', { timeout: 60_000 }, () => {
+describe('names that channels are told', () => {
   const named = (fake: Fake, ...names: string[]) => textOf(fake, joined(names.length, { names }))
   const rest = ' joined the waitlist, 1,204 in all'
 
@@ -243,7 +243,7 @@ describe('names that channels are told', { timeout: 60_000 }, () => {
   })
 })
 
-describe('what a channel makes of an answer', { concurrency: 4, timeout: 60_000 }, () => {
+describe('what a channel makes of an answer', { concurrency: 4 }, () => {
   for (const fake of fakes) {
     for (const [what, said] of Object.entries(fake.refusals)) {
       test(`${fake.chat.title}: ${what} is misconfigured, so nobody is abandoned; the log says why`, async t => {

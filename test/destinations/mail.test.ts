@@ -93,7 +93,7 @@ const HEAD = [...FIELDS, 'mime-version', 'subject', 'to'].sort()
 /** Without what keeps a name from being a link. */
 const visible = (text: string | undefined) => text?.replaceAll('\u2060', '')
 
-describe('what is mailed', { timeout: 60_000 }, () => {
+describe('what is mailed', () => {
   test('its numbers make sense, and a mail may never be repeated', t => {
     const destination = opened(t, { host: '127.0.0.1', port: 9 })
     assertSensible(destination)
@@ -318,7 +318,7 @@ for (const [reply, meant, command] of nos) {
 }
 
 // The server waits for a moment before it greets, so that many tests take long one after the other.
-describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
+describe('what becomes of a mail', { concurrency: 8 }, () => {
   async function outcomeOf(
     t: TestContext,
     at: Moment,
@@ -450,7 +450,7 @@ describe('what becomes of a mail', { timeout: 60_000, concurrency: 8 }, () => {
   })
 })
 
-describe('sessions', { timeout: 60_000 }, () => {
+describe('sessions', () => {
   test('one is used again for the next mail, and ended politely', async t => {
     const server = await startMailServer(t, { login })
     const destination = opened(t, server, { server: { login } })
@@ -547,7 +547,7 @@ describe('sessions', { timeout: 60_000 }, () => {
   })
 })
 
-describe('encryption', { timeout: 60_000 }, () => {
+describe('encryption', () => {
   const certificate = selfSigned({ kind: 'ec', name: 'mail' })
   /** Trusts the certificate until the test ends. */
   function trust(t: TestContext): void {
@@ -616,7 +616,7 @@ describe('encryption', { timeout: 60_000 }, () => {
   })
 })
 
-describe('trying the mail server', { timeout: 60_000 }, () => {
+describe('trying the mail server', () => {
   test('it is greeted, logged in to and left, without a mail', async t => {
     const server = await startMailServer(t, { login })
     assert.equal(await opened(t, server, { server: { login } }).check(running), null)
@@ -713,7 +713,7 @@ describe('trying the mail server', { timeout: 60_000 }, () => {
   })
 })
 
-describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram === undefined && noExim }, () => {
+describe('through a mail server of Debian', { skip: eximProgram === undefined && noExim }, () => {
   let exim: Exim
   const ends: (() => unknown)[] = []
   before(async () => {
@@ -786,7 +786,6 @@ describe('through a mail server of Debian', { timeout: 60_000, skip: eximProgram
 
 test('all mails of ours fit a phone, say what their text says and are legible, in light and dark', {
   skip: !isSlow && 'it takes seconds of a processor; it runs in .ci/run',
-  timeout: 60_000,
 }, async t => {
   const { openPage, startBrowser } = await import('../harness/browser.ts')
   const { default: axe } = await import('axe-core')

@@ -41,7 +41,7 @@ const started = (t: TestContext, options: MailServerOptions = {}) => startMailSe
 const parsed = ({ source }: ReceivedMail) => PostalMime.parse(source)
 const subjects = async ({ mails }: MailServer) => Promise.all(mails.map(async one => (await parsed(one)).subject))
 
-describe('what the owner is mailed', { timeout: 60_000, concurrency: 8 }, () => {
+describe('what the owner is mailed', { concurrency: 8 }, () => {
   test('one sentence, as subject and as text, to one address, under an id of its own, as a program sends it', async t => {
     const server = await started(t)
     const { channel } = await opened(t, server, { SERVICE_NAME: 'Acme' })
@@ -111,7 +111,7 @@ describe('what the owner is mailed', { timeout: 60_000, concurrency: 8 }, () => 
   })
 })
 
-describe('what becomes of a mail to the owner', { timeout: 60_000, concurrency: 8 }, () => {
+describe('what becomes of a mail to the owner', { concurrency: 8 }, () => {
   const chatty = `<${to.address}> ${login.user} ${login.password}`
   const cases: [Moment, what: string, Deed, DeliveryResult['is']][] = [
     ['greeting', 'a reset', reset, 'unreached'],
@@ -142,7 +142,7 @@ describe('what becomes of a mail to the owner', { timeout: 60_000, concurrency: 
   })
 })
 
-describe('beside welcome mails', { timeout: 60_000 }, () => {
+describe('beside welcome mails', () => {
   test('it goes ahead of those that wait, in the same few sessions', async t => {
     const held: (() => void)[] = []
     const hold: Deed = (client, reply) => void held.push(() => client.write(reply, 'latin1'))

@@ -35,7 +35,7 @@ async function toldBy(t: TestContext, said: Said): Promise<DeliveryResult> {
   return opened(t, url).deliver(joined(), never)
 }
 
-describe('what the webhook sends', { timeout: 60_000 }, () => {
+describe('what the webhook sends', () => {
   test('receivers drop repetitions, so it may repeat for ever; the numbers are those of docs/events.md', t => {
     const { repeatable, timeout, concurrency } = opened(t, 'http://127.0.0.1:9/')
     assert.deepEqual({ repeatable, timeout, concurrency }, { repeatable: Infinity, timeout: 15_000, concurrency: 16 })
@@ -123,7 +123,7 @@ describe('what the webhook sends', { timeout: 60_000 }, () => {
   })
 })
 
-describe('what the webhook makes of an answer', { timeout: 60_000 }, () => {
+describe('what the webhook makes of an answer', () => {
   for (const said of [
     { status: 200, body: 'OK' },
     { status: 299 },
@@ -147,7 +147,7 @@ describe('what the webhook makes of an answer', { timeout: 60_000 }, () => {
   })
 })
 
-describe('trying the webhook', { timeout: 60_000 }, () => {
+describe('trying the webhook', () => {
   test('it sends a signed message of the type waitlist.check, under an id that is new each time', async t => {
     const { url, received } = await startReceiver(t, () => ({ status: 204 }))
     const destination = opened(t, `${url}/hook?x=1`)

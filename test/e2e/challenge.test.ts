@@ -39,7 +39,7 @@ async function assertOneIsLetIn(program: Program): Promise<void> {
   assert.equal(await join(program, 'late@example.com', solution), `400 ${SPENT}`)
 }
 
-describe('a challenge under way, on SQLite', { timeout: 120_000 }, () => {
+describe('a challenge under way, on SQLite', () => {
   test('outlives kill -9 of the program that made it; and what was spent stays so', async t => {
     const cwd = temporaryFolder(t)
     const first = await runProgram(t, env, { cwd })
@@ -57,7 +57,7 @@ describe('a challenge under way, on SQLite', { timeout: 120_000 }, () => {
   })
 })
 
-test('without a key that is kept the program does not start, and says why', { skip, timeout: 60_000 }, async t => {
+test('without a key that is kept the program does not start, and says why', { skip }, async t => {
   const cwd = temporaryFolder(t)
   const before = await runProgram(t, { ...env, CHALLENGE: 'none' }, { cwd })
   await before.end('SIGTERM')

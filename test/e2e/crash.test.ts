@@ -13,9 +13,7 @@ import { isSlow } from '../harness/slow.ts'
 
 const KILLS = isSlow ? 20 : 2
 
-test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once, with one event`, {
-  timeout: 120_000,
-}, async t => {
+test(`killed ${KILLS} times under load, it keeps every acknowledged signup, once, with one event`, async t => {
   const random = seeded(seedOf(t))
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')

@@ -24,7 +24,7 @@ const server = await sharedPostgres()
 /** As many as Loops may be called in a second, with their automations. */
 const FEW = 5
 
-describe('what is pending at a vendor is shared', { concurrency: true, timeout: 180_000 }, () => {
+describe('what is pending at a vendor is shared', { concurrency: true }, () => {
   for (const effect of ['before the effect', 'after the effect'] as const) {
     test(`one of three is killed while it asks, ${effect}: the others complete its contacts`, {
       skip: effect === 'before the effect' && skip,
@@ -119,7 +119,7 @@ function read(text: string) {
 
 const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0)
 
-describe('channels that several instances tell', { concurrency: true, timeout: 60_000, skip }, () => {
+describe('channels that several instances tell', { concurrency: true, skip }, () => {
   test('three instances, two chats and a mailbox: each says of everybody once, and keeps its interval', async t => {
     const [slack, discord] = [await startChat(t, slackFake), await startChat(t, discordFake)]
     const mailbox = await startMailbox(t)
@@ -163,7 +163,7 @@ const REST = 5
 const RESTARTS = 20
 
 for (const { name, start, skip: missing } of balancers) {
-  describe(`instances behind ${name}`, { timeout: 180_000, skip: missing || skip }, () => {
+  describe(`instances behind ${name}`, { skip: missing || skip }, () => {
     test(`${RESTARTS} rolling restarts under load: no failed request`, async t => {
       const database = await server.database()
       const { balancer, programs, run, assertAllDelivered } = await behind(t, start, LANES + STEADY, database)

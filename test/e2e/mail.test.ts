@@ -45,7 +45,7 @@ const deliveriesIn = (path: string) =>
 const run = (t: TestContext, env: Record<string, string>, cwd: string, ...args: string[]) =>
   runCommand(t, cwd, args, env)
 
-describe('welcome mails', { timeout: 120_000 }, () => {
+describe('welcome mails', () => {
   test('a signup is sent one, a second signup none, and the log knows no name, address or password', async t => {
     const { server, start, path } = await stage(t)
     const program = await start()
@@ -88,7 +88,7 @@ describe('welcome mails', { timeout: 120_000 }, () => {
   })
 })
 
-describe('mails to the owner', { timeout: 120_000 }, () => {
+describe('mails to the owner', () => {
   const OWNER_MAIL = 'Aldonza Lorenzo <Aldonza.Lorenzo@acme.example>'
 
   test('how many joined, what is wrong, and that it is right again, and nobody else is mailed', async t => {
@@ -137,7 +137,7 @@ describe('mails to the owner', { timeout: 120_000 }, () => {
   })
 })
 
-describe('waitlist check', { timeout: 120_000 }, () => {
+describe('waitlist check', () => {
   test('it greets the server, logs in, and sends nothing', async t => {
     const { folder, env, server } = await stage(t)
     const { code, stdout } = await run(t, env, folder, 'check')

@@ -25,7 +25,7 @@ const stops = [
   ['Ctrl-C in a terminal', 'SIGINT', 'group'],
 ] as const
 
-describe('npm start', { concurrency: true, timeout: 60_000 }, () => {
+describe('npm start', { concurrency: true }, () => {
   for (const [title, signal, to] of stops) {
     test(`${title} stops the service, which first answers the request in progress`, async t => {
       const folder = checkout(t)

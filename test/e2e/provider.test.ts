@@ -109,7 +109,7 @@ async function assertCompleted(scene: Scene): Promise<void> {
   assert.equal(await program.end('SIGTERM'), 0)
 }
 
-describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
+describe('killed', { concurrency: 2 }, () => {
   // The second time nobody is there who asks: it is the background that comes to the same moment.
   for (const { name, arrange, isReached, leaves, vendorHas, told, twice = false } of points) {
     test(`${twice ? 'twice' : 'once'} ${name}`, { skip: !twice && skip }, async t => {
@@ -138,7 +138,6 @@ describe('killed', { concurrency: 2, timeout: 120_000 }, () => {
 /** Within the 10 seconds that orchestrators wait before they kill. */
 describe('SIGTERM ends it by itself, and what hangs is completed after a restart', {
   concurrency: true,
-  timeout: 120_000,
   skip,
 }, () => {
   const SIGNUPS = 30

@@ -12,7 +12,7 @@ const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
 
 const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
 
-describe('the start', { concurrency: true, timeout: 60_000 }, () => {
+describe('the start', { concurrency: true }, () => {
   test('one line says what is in force, and no secret; each unsafe setting has a warning', async t => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'blocked.txt'), 'spam.example\n')

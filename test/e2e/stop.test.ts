@@ -97,7 +97,7 @@ function crowd(t: TestContext, { baseUrl }: Program) {
   return { answers, unanswered: () => unanswered, over: () => Promise.all(clients) }
 }
 
-describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
+describe('SIGTERM', { concurrency: true }, () => {
   test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     const agent = new Agent({ keepAlive: true })
@@ -202,7 +202,7 @@ describe('SIGTERM', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
+describe('SIGHUP', { concurrency: true }, () => {
   test('without TLS, as from a terminal that is closed, stops it like SIGTERM; another one changes nothing', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
@@ -216,7 +216,7 @@ describe('SIGHUP', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('a log that cannot be written', { concurrency: true, timeout: 60_000 }, () => {
+describe('a log that cannot be written', { concurrency: true }, () => {
   const full = existsSync('/dev/full') ? ['> /dev/full 2>&1'] : []
   for (const redirection of [...full, '']) {
     const where = redirection === '' ? 'a pipe that nobody reads any more' : redirection
@@ -237,7 +237,7 @@ describe('a log that cannot be written', { concurrency: true, timeout: 60_000 },
   }
 })
 
-describe('a signal during the start', { concurrency: true, timeout: 60_000 }, () => {
+describe('a signal during the start', { concurrency: true }, () => {
   /** Says when the program begins to load its own code, and holds that up until it is told to go on. */
   const slowStart = (folder: string) => {
     const hook = join(folder, 'slow.mjs')
@@ -299,7 +299,7 @@ describe('a signal during the start', { concurrency: true, timeout: 60_000 }, ()
   })
 })
 
-describe('a failure', { concurrency: true, timeout: 60_000 }, () => {
+describe('a failure', { concurrency: true }, () => {
   for (const [how, part, next] of [
     ['truncated', 0, 'signup'],
     ['cut in half', 0.5, 'stop'],
@@ -356,7 +356,7 @@ const ways: Readonly<Record<string, Gone>> = {
   'is cut off': (_, proxy) => proxy.set({ is: 'black hole', loses: 'both' }),
 }
 
-describe('SIGTERM while PostgreSQL', { timeout: 120_000, skip }, () => {
+describe('SIGTERM while PostgreSQL', { skip }, () => {
   for (const [what, leave] of Object.entries(ways)) {
     test(`${what}: everybody is told so and asked to leave, and it ends in time with 0`, async t => {
       const server = await startPostgres()

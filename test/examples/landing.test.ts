@@ -43,7 +43,7 @@ async function looksRight(page: Page, state: string): Promise<void> {
   }
 }
 
-describe('the landing page, on another origin than its service', { skip, timeout: 120_000 }, () => {
+describe('the landing page, on another origin than its service', { skip }, () => {
   async function opened(t: TestContext, options: BrowserContextOptions = {}) {
     const { originAt, sendTo } = await landing(t, html, { policy })
     const origin = originAt('localhost')

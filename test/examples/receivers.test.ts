@@ -63,9 +63,7 @@ async function post(url: string, secret: string, body: string, at = new Date(), 
   return status
 }
 
-test('the example receiver stores each event once, also when it is repeated, and after a kill', {
-  timeout: 60_000,
-}, async t => {
+test('the example receiver stores each event once, also when it is repeated, and after a kill', async t => {
   const folder = temporaryFolder(t)
   const secret = newSecret()
   const first = await run(t, folder, secret)
@@ -95,9 +93,7 @@ test('the example receiver stores each event once, also when it is repeated, and
   assert.equal(stored(folder).length, 6)
 })
 
-test('the example receiver refuses what is not signed now and here, too large, or no POST', {
-  timeout: 60_000,
-}, async t => {
+test('the example receiver refuses what is not signed now and here, too large, or no POST', async t => {
   const folder = temporaryFolder(t)
   const secret = newSecret()
   const { url } = await run(t, folder, secret)

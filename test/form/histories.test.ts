@@ -453,7 +453,6 @@ class Device {
 
 test('in any history a signup that was saved is on the list in the end, once, and nobody was told anything untrue', {
   skip: 'missing' in started && started.missing,
-  timeout: 900_000,
 }, async t => {
   let [histories, deaths, hasFailed] = [0, 0, false]
 

@@ -18,7 +18,6 @@ const written = (language: string) =>
 
 test('step 4 of docs/start.md, typed as it stands there, puts a working form on a page of another origin', {
   skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
-  timeout: 120_000,
 }, async t => {
   const started = await startBrowser(t)
   if ('missing' in started) return t.skip(started.missing)

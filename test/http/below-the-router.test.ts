@@ -144,7 +144,7 @@ for (const [scheme, start] of [
   ['http', startService],
   ['https', startTls],
 ] as const) {
-  describe(`the end of a connection over ${scheme}`, { concurrency: true, timeout: 60_000 }, () => {
+  describe(`the end of a connection over ${scheme}`, { concurrency: true }, () => {
     test('C-31, C-61: what comes behind a signup under way is not carried out, and its answer says that the connection ends', async t => {
       const { baseUrl, databasePath } = await start(t)
       for (const [what, bytes] of behind) {

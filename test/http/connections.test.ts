@@ -84,7 +84,7 @@ async function closed(clients: readonly Client[], count = 1): Promise<readonly n
   return clients.flatMap((each, i) => (each.closed ? [i] : []))
 }
 
-describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
+describe('C-61: connections', { concurrency: true }, () => {
   test('a client over its share loses the connection that was idle for longest; others lose none', async t => {
     const { open } = await boundedServer(t, { share: 3 })
     const other = await open(bob)
@@ -170,7 +170,7 @@ describe('C-61: connections', { concurrency: true, timeout: 60_000 }, () => {
 })
 
 const count = 700
-test(`${count} idle connections of one client, then of 64, shut nobody out`, { timeout: 120_000 }, async t => {
+test(`${count} idle connections of one client, then of 64, shut nobody out`, async t => {
   const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite::memory:' }
   const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
   const sockets: Socket[] = []
@@ -246,9 +246,7 @@ async function serverOf(t: TestContext, bytes: number) {
 }
 
 describe('C-61: clients that do not read', () => {
-  test('requests behind an answer that is not read hold so much memory at most; the oldest connections are cut, which is logged', {
-    timeout: 30_000,
-  }, async t => {
+  test('requests behind an answer that is not read hold so much memory at most; the oldest connections are cut, which is logged', async t => {
     const { baseUrl, logged } = await startService(t)
     const honest = signUpAndUp(baseUrl)
     const clients = await attack(t, pipelineUnread(baseUrl, { connections: 60, requests: 400, signs: 200 }))
@@ -258,9 +256,7 @@ describe('C-61: clients that do not read', () => {
     await honest()
   })
 
-  test('answers hold so much memory at most; the connections that do not take theirs are cut, which is logged', {
-    timeout: 30_000,
-  }, async t => {
+  test('answers hold so much memory at most; the connections that do not take theirs are cut, which is logged', async t => {
     const { baseUrl, logged } = await serverOf(t, limits.STALLED_BYTES)
     const clients = await attack(t, pipelineUnread(baseUrl, { connections: 20, requests: 1, signs: 200 }))
     await until(() => clients.open() <= 2)

@@ -54,7 +54,6 @@ for (const [what, env] of [
 ] as const) {
   test(`C-58: with ${what} axe-core finds no violation, and nothing is wider than the screen`, {
     skip,
-    timeout: 60_000,
   }, async t => {
     const { baseUrl } = await startService(t, env)
     // Only here may a script be put into the page.

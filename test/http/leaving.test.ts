@@ -120,7 +120,6 @@ const classes = ['node:net Socket', 'node:http IncomingMessage', 'node:http Serv
 
 describe('C-41, C-100: connections that end', {
   concurrency: true,
-  timeout: 600_000,
   skip: !isSlow && 'it runs in .ci/run',
 }, () => {
   for (const scheme of ['http', 'https']) {

@@ -17,7 +17,7 @@ const heard = ({ status, headers, text }: Answer) => {
   return { status, fields, text }
 }
 
-describe('C-60: where membership is not disclosed', { concurrency: true, timeout: 60_000 }, () => {
+describe('C-60: where membership is not disclosed', { concurrency: true }, () => {
   test('a new address, a known one and one that is held get the same answer', async t => {
     const service = await startService(t, { ...NEUTRAL, HOLD_ABOVE: '1' })
     const { signUp } = await clientOf(service)

@@ -141,7 +141,7 @@ async function tour(
 
 const LIMIT = { RATE_LIMIT: '7', RATE_LIMIT_WINDOW: '1d', TRUST_PROXY: '1' }
 
-describe('with the file of examples/messages', { concurrency: true, timeout: 60_000 }, () => {
+describe('with the file of examples/messages', { concurrency: true }, () => {
   test('C-33: each visitor is told the same in their language, and only the sentence differs', async t => {
     const [off, on] = await Promise.all(
       [{}, { MESSAGES_FILE: example('messages.json') }].map(async env =>
@@ -301,7 +301,7 @@ describe('the files of examples/messages', () => {
   })
 })
 
-describe('a file of messages', { concurrency: true, timeout: 60_000 }, () => {
+describe('a file of messages', { concurrency: true }, () => {
   test('what it lacks is in English, sentence by sentence, and it may replace our English', async t => {
     const file = written(t, `\uFEFF${JSON.stringify({ 'pt-br': { new: 'Oi!' }, EN: { known: 'Welcome back!' } })}`)
     const { request, signUp } = await clientOf(await startService(t, { MESSAGES_FILE: file }))

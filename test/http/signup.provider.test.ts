@@ -14,7 +14,6 @@ import { isSlow } from '../harness/slow.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
-const options = { timeout: 60_000 }
 
 async function started(t: TestContext, more: Record<string, string> = {}, change = (fake: VendorFake) => fake.answer) {
   const fake = loopsFake()
@@ -44,7 +43,7 @@ type Started = Awaited<ReturnType<typeof started>>
 const asked = ({ vendor }: Started, path: string) => vendor.received.filter(request => request.path.endsWith(path))
 const eventSent = (started: Started) => until(() => asked(started, '/events/send').length > 0)
 
-test("a new address gets the provider's id, and its event is sent once", options, async t => {
+test("a new address gets the provider's id, and its event is sent once", async t => {
   const all = await started(t)
   const { fake, service, client } = all
   const { status, json, headers } = await client.signUp({ ...ada, email: 'Ada@Example.com' })
@@ -63,7 +62,7 @@ test("a new address gets the provider's id, and its event is sent once", options
   assert.equal(contactsIn(service.databasePath)[0]?.email, 'Ada@Example.com', 'as it was typed')
 })
 
-test('an address that the provider had is listed and told so; there is no event', options, async t => {
+test('an address that the provider had is listed and told so; there is no event', async t => {
   const all = await started(t)
   const { fake, service, client } = all
   fake.had(ada.email)
@@ -84,7 +83,7 @@ test('an address that the provider had is listed and told so; there is no event'
   assert.equal(fake.starts(ada.email), 0)
 })
 
-test('a known address is answered without any call upstream, whatever the provider does', options, async t => {
+test('a known address is answered without any call upstream, whatever the provider does', async t => {
   const all = await started(t)
   const { vendor, client } = all
   await client.signUp(ada)
@@ -99,7 +98,7 @@ test('a known address is answered without any call upstream, whatever the provid
   assert.equal(vendor.received.length, before)
 })
 
-test('of many requests for one address at once one is new, and the provider is asked once', options, async t => {
+test('of many requests for one address at once one is new, and the provider is asked once', async t => {
   const all = await started(t)
   const { fake, vendor, client } = all
   vendor.next('slow')
@@ -112,7 +111,7 @@ test('of many requests for one address at once one is new, and the provider is a
   await until(() => fake.starts(ada.email) === 1)
 })
 
-test('an address that the provider refuses is a 400 with the reason, and can be used again later', options, async t => {
+test('an address that the provider refuses is a 400 with the reason, and can be used again later', async t => {
   let refuses = true
   const no: Said = { status: 400, body: { success: false, message: 'Invalid email address.' } }
   const all = await started(
@@ -133,43 +132,39 @@ test('an address that the provider refuses is a 400 with the reason, and can be 
   await until(() => fake.starts(ada.email) === 1)
 })
 
-test(
-  'C-20: a key that is refused is a 500 and a loud log line; with the right one what waited is completed',
-  options,
-  async t => {
-    const fake = loopsFake()
-    const vendor = await startReceiver(t, fake.answer)
-    const path = join(temporaryFolder(t), 'waitlist.db')
-    const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), DATABASE_URL: `sqlite:${path}` }
-    const KEY = 'a-key-that-nobody-knows'
-    const wrong = await startService(t, { ...env, LOOPS_API_KEY: KEY })
-    const { signUp } = await clientOf(wrong)
-    assertRefused(await signUp(ada), 500, savedForLater.error)
-    assertRefused(await signUp(ada), 500, savedForLater.error)
-    const loud = wrong.logged.filter(({ level }) => Number(level) >= 50)
-    assert.deepEqual(
-      loud.map(({ destination, msg }) => [destination, msg]),
-      [['loops', 'the provider refuses our settings: signups are kept and completed later']],
-    )
-    assert.match(String(loud[0]?.why), /401/)
-    const text = JSON.stringify(wrong.logged)
-    for (const secret of [KEY, ada.email, ada.name]) assert.ok(!text.includes(secret))
-    assert.equal(contactsIn(path)[0]?.state, 'pending')
-    await wrong.stop()
+test('C-20: a key that is refused is a 500 and a loud log line; with the right one what waited is completed', async t => {
+  const fake = loopsFake()
+  const vendor = await startReceiver(t, fake.answer)
+  const path = join(temporaryFolder(t), 'waitlist.db')
+  const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), DATABASE_URL: `sqlite:${path}` }
+  const KEY = 'a-key-that-nobody-knows'
+  const wrong = await startService(t, { ...env, LOOPS_API_KEY: KEY })
+  const { signUp } = await clientOf(wrong)
+  assertRefused(await signUp(ada), 500, savedForLater.error)
+  assertRefused(await signUp(ada), 500, savedForLater.error)
+  const loud = wrong.logged.filter(({ level }) => Number(level) >= 50)
+  assert.deepEqual(
+    loud.map(({ destination, msg }) => [destination, msg]),
+    [['loops', 'the provider refuses our settings: signups are kept and completed later']],
+  )
+  assert.match(String(loud[0]?.why), /401/)
+  const text = JSON.stringify(wrong.logged)
+  for (const secret of [KEY, ada.email, ada.name]) assert.ok(!text.includes(secret))
+  assert.equal(contactsIn(path)[0]?.state, 'pending')
+  await wrong.stop()
 
-    await startService(t, env)
-    await until(() => fake.starts(ada.email) === 1)
-    assert.deepEqual(
-      contactsIn(path).map(({ state, events }) => [state, events]),
-      [['listed', 1]],
-    )
-  },
-)
+  await startService(t, env)
+  await until(() => fake.starts(ada.email) === 1)
+  assert.deepEqual(
+    contactsIn(path).map(({ state, events }) => [state, events]),
+    [['listed', 1]],
+  )
+})
 
 /** One of each class. What the others are taken for, the contract shows of every provider. */
 const outages: readonly Misbehaviour[] = ['hang after', '503', 'truncated JSON']
 
-describe('a provider that does not answer well', { concurrency: 8, timeout: 120_000 }, () => {
+describe('a provider that does not answer well', { concurrency: 8 }, () => {
   for (const what of outages) {
     test(`C-20: "${what}": 502, also for who tries again; the signup is kept and completed, once`, async t => {
       const { client, stored, always, vendor, completed } = await started(t, { PROVIDER_TIMEOUT: '1s' })

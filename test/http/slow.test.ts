@@ -48,7 +48,7 @@ const slowField = `X-Slow: ${'x'.repeat(100)}`
 const slowBody = JSON.stringify({ name: 'x'.repeat(100) })
 
 // The limits are 10 seconds for the head and 15 for the whole request, looked at every 2 seconds: all wait together.
-describe('slow clients', { concurrency: true, timeout: 60_000 }, () => {
+describe('slow clients', { concurrency: true }, () => {
   const protocols = {
     'in the clear': { start: startService, open: connectTo },
     'over TLS': { start: startTls, open: connectSecurely },

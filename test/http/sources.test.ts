@@ -60,7 +60,7 @@ const queries: readonly string[] = [
   ...fc.sample(fc.tuple(fc.constantFrom(...sourceParameters), text), 5).map(([name, value]) => `?${name}=${value}`),
 ]
 
-describe('with the query of a landing page', { timeout: 60_000 }, () => {
+describe('with the query of a landing page', () => {
   for (const [title, env] of [
     ['TRACK_SOURCES is not set', {}],
     ['TRACK_SOURCES=true', TRACKING],

@@ -29,7 +29,7 @@ import {
   usePair,
 } from '../harness/tls.ts'
 
-describe('over TLS', { concurrency: true, timeout: 60_000 }, () => {
+describe('over TLS', { concurrency: true }, () => {
   test('C-99: HTTP/1.1 is the one protocol; who offers only others hears so in the handshake', async t => {
     const service = await startTls(t)
     assert.match(service.baseUrl, /^https:/)
@@ -119,7 +119,7 @@ const NOTICED = 1_500
 const complaints = ({ logged }: TestService) =>
   logged.filter(({ msg }) => /cannot be used; the old one stays/.test(String(msg)))
 
-describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
+describe('the certificate', { concurrency: true }, () => {
   test('C-101: is reloaded when its files change; a bad pair keeps the old one and is logged', async t => {
     const files = pairIn(t)
     const service = await startService(t, files.env)
@@ -240,7 +240,7 @@ describe('the certificate', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('a certificate that expires', { concurrency: true, timeout: 60_000 }, () => {
+describe('a certificate that expires', { concurrency: true }, () => {
   const pairUntil = (t: TestContext, to: Date) => {
     const files = pairIn(t)
     const pair = selfSigned({ kind: 'ec', name: 'expiring', from: inDays(-400), to })

@@ -142,9 +142,7 @@ function slowed(store: Store, batch: number): Store {
   return { ...store, admit: submit, isBehind }
 }
 
-test('at three times what the store can take, each is answered with 200 or 500; afterwards all with 200', {
-  timeout: 60_000,
-}, async t => {
+test('at three times what the store can take, each is answered with 200 or 500; afterwards all with 200', async t => {
   // 32 in 40 ms: 800 a second.
   const { baseUrl } = await openTestServer(t, {}, {}, store => slowed(store, 32))
   const load = { baseUrl, connections: 500, addresses: 64 }

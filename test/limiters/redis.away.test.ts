@@ -38,7 +38,7 @@ const backAgain = (limiter: Limiter, said: () => unknown[]) =>
     return said().at(-1) === BACK
   })
 
-describe('Redis or Valkey away', { skip, timeout: 120_000, concurrency: 3 }, () => {
+describe('Redis or Valkey away', { skip, concurrency: 3 }, () => {
   for (const [how, end, mend] of [
     ['stopped', 'stop', 'start'],
     ['hanging', 'pause', 'goOn'],

@@ -13,7 +13,7 @@ const skip = redisProgram === undefined ? noRedis : false
 const HOUR = 3_600_000
 const never = new AbortController().signal
 
-describe('the pace that instances share', { skip, timeout: 60_000 }, async () => {
+describe('the pace that instances share', { skip }, async () => {
   if (skip !== false) return
   const server = await startRedis()
   after(() => server.remove())

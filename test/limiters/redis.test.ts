@@ -18,7 +18,7 @@ const skip = redisProgram === undefined ? noRedis : false
 const client = '192.0.2.1'
 const key = `waitlist:limit:${client}`
 
-describe('Redis or Valkey', { skip, timeout: 120_000 }, async () => {
+describe('Redis or Valkey', { skip }, async () => {
   if (skip !== false) return
   const server = await startRedis(['--databases', '100'])
   after(() => server.remove())
@@ -143,7 +143,7 @@ async function fails(t: TestContext, url: string, why: RegExp): Promise<void> {
   await until(() => failsWith(limiter, why))
 }
 
-describe('a server with TLS', { skip, timeout: 60_000 }, async () => {
+describe('a server with TLS', { skip }, async () => {
   if (skip !== false) return
   const [first, firstKey, second, secondKey] = ['first.crt', 'first.key', 'second.crt', 'second.key'].map(name =>
     fileURLToPath(fixture(name)),
@@ -176,7 +176,7 @@ describe('a server with TLS', { skip, timeout: 60_000 }, async () => {
   })
 })
 
-describe('a user with no more rights than needed', { skip, timeout: 60_000 }, async () => {
+describe('a user with no more rights than needed', { skip }, async () => {
   if (skip !== false) return
   const server = await startRedis()
   after(() => server.remove())

@@ -75,7 +75,7 @@ const whole: readonly [status: number, type: string, body: string, json: unknown
   [499, 'application/json', 'null', null],
 ]
 
-describe('an answer that arrived whole is answered, for the caller to judge', { timeout: 60_000 }, () => {
+describe('an answer that arrived whole is answered, for the caller to judge', () => {
   for (const [status, type, body, json] of whole) {
     test(`${status} of ${type}: ${JSON.stringify(body)}`, async t => {
       const { url } = await serving(t, response => {
@@ -149,7 +149,7 @@ describe('an answer that arrived whole is answered, for the caller to judge', { 
   })
 })
 
-describe('a redirect is misconfigured, and nothing goes to where it points', { timeout: 60_000 }, () => {
+describe('a redirect is misconfigured, and nothing goes to where it points', () => {
   for (const status of [301, 302, 303, 304, 307, 308]) {
     test(`${status}`, async t => {
       const elsewhere = await serving(t, response => response.end('{"id":"1"}'))
@@ -204,7 +204,7 @@ const forEver: Record<string, Deed> = {
   },
 }
 
-describe('a call that arrived and was not answered well is unclear', { timeout: 60_000 }, () => {
+describe('a call that arrived and was not answered well is unclear', () => {
   for (const [what, answer] of Object.entries(afterReading)) {
     test(`the other side ${what}`, async t => {
       const { url, received } = await serving(t, answer)
@@ -239,7 +239,7 @@ describe('a call that arrived and was not answered well is unclear', { timeout: 
   })
 })
 
-describe('where the status alone tells, a 2xx is answered whatever its body is', { timeout: 60_000 }, () => {
+describe('where the status alone tells, a 2xx is answered whatever its body is', () => {
   const bodies = ['answers with 100 kB', 'answers with 100 kB in chunks', 'resets in the middle of the answer'] as const
   for (const what of [...bodies, 'closes in the middle of a chunk'] as const) {
     test(`the other side ${what}`, async t => {
@@ -279,7 +279,7 @@ async function blackHole(t: TestContext): Promise<number> {
   return port
 }
 
-describe('a call that was never sent is unreached: it is certainly without effect', { timeout: 60_000 }, () => {
+describe('a call that was never sent is unreached: it is certainly without effect', () => {
   test('a port that nobody listens on', async t => {
     const outcome = await calling(t, `http://127.0.0.1:${await freePort()}`)(create, patient)
     assert.equal(classOf(outcome), 'unreached')
@@ -337,7 +337,7 @@ describe('a call that was never sent is unreached: it is certainly without effec
   })
 })
 
-describe('429 and 503 are unreached too: the other side says that it did nothing', { timeout: 60_000 }, () => {
+describe('429 and 503 are unreached too: the other side says that it did nothing', () => {
   const cases: readonly [status: number, fields: Record<string, string>, retryAfter: number | undefined][] = [
     [429, {}, 5_000],
     [429, { 'retry-after': '7' }, 7_000],
@@ -378,7 +378,7 @@ describe('429 and 503 are unreached too: the other side says that it did nothing
 
 const count = (classes: readonly string[], name: string) => classes.filter(each => each === name).length
 
-describe('the bounds of a caller', { concurrency: true, timeout: 60_000 }, () => {
+describe('the bounds of a caller', { concurrency: true }, () => {
   test('1,000 calls to a side that hangs: few are sent, few wait, and all end in their time', async t => {
     const { url, received, connections } = await serving(t, () => {})
     const call = calling(t, url, { rate: { calls: 10, per: 1_000, connections: 10 } })

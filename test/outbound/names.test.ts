@@ -39,7 +39,7 @@ async function nameServer(t: TestContext, folder: string, knows: (name: string) 
   return ['unshare', '--mount', 'sh', '-c', `mount --bind ${file} /etc/resolv.conf && exec "$@"`, 'sh']
 }
 
-describe('names that no name server answers for', { timeout: 60_000 }, () => {
+describe('names that no name server answers for', () => {
   test('hold up nobody else, and the log says what is wrong', {
     skip: linux() || root() || (!isSlow && 'it runs in .ci/run'),
   }, async t => {

@@ -151,7 +151,7 @@ async function history(rate: Rate, pattern: readonly Visit[]): Promise<void> {
   }
 }
 
-describe('the pace of calls', { timeout: 60_000 }, () => {
+describe('the pace of calls', () => {
   test('whatever the rate and whoever arrives when, every promise holds', async () => {
     await fc.assert(fc.asyncProperty(rates, visits, history), { numRuns: 1_000 })
   })

@@ -349,7 +349,7 @@ test('the id of a list is sent as it is, whatever is in it', async t => {
   assert.deepEqual(fake.listsOf(ada.email), ['a%2Fb?c'])
 })
 
-describe('with consent', { timeout: 180_000 }, () => {
+describe('with consent', () => {
   const fakes: KlaviyoFake[] = []
   const keeping = () => {
     fakes.push(klaviyoFake())

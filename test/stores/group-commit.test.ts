@@ -54,7 +54,7 @@ function outcomes(answers: readonly Promise<string>[]) {
   return all
 }
 
-describe('group commit', { timeout: 60_000 }, () => {
+describe('group commit', () => {
   test('nobody is answered before the commit has, then everybody', async () => {
     const { commit, first, finishAll } = handCommit()
     const batches = groupCommit(commit, { bounds: patient })
@@ -148,7 +148,7 @@ function clockOf(t: TestContext) {
   }
 }
 
-describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
+describe('nobody waits longer than the timeout', () => {
   const bounds: Bounds = { batch: 1, queue: 100, timeout: 5_000 }
   const refused = 'a signup was not stored within 5000 ms'
 
@@ -208,9 +208,7 @@ describe('nobody waits longer than the timeout', { timeout: 60_000 }, () => {
   })
 })
 
-test('a queue is behind when its first has waited for more than 100 ms, but not if the next commit takes all that wait', {
-  timeout: 60_000,
-}, async t => {
+test('a queue is behind when its first has waited for more than 100 ms, but not if the next commit takes all that wait', async t => {
   const { clock, pass } = clockOf(t)
   const { commit, first, finishAll } = handCommit()
   const batches = groupCommit(commit, { bounds: { batch: 10, queue: 1_000, timeout: 5_000 }, clock })
@@ -227,7 +225,7 @@ test('a queue is behind when its first has waited for more than 100 ms, but not 
   assert.equal(batches.isBehind(), false)
 })
 
-describe('a store that merges what waits for it', { timeout: 60_000 }, () => {
+describe('a store that merges what waits for it', () => {
   test('gets a batch as soon as enough wait, while others are under way', async () => {
     const { commit, stored, finishAll } = handCommit()
     const batches = groupCommit(commit, { bounds: patient, ahead: { batches: 3, items: 4 } })

@@ -60,7 +60,7 @@ const cannot = (sentence: RegExp) => (error: unknown) => {
   return true
 }
 
-describe('moving a list', { timeout: 120_000 }, () => {
+describe('moving a list', () => {
   test('any list goes to PostgreSQL and back, and is the same', async t => {
     const folder = temporaryFolder(t)
     let runs = 0
@@ -150,7 +150,7 @@ describe('moving a list', { timeout: 120_000 }, () => {
   })
 })
 
-describe('only an empty target is taken', { timeout: 120_000 }, () => {
+describe('only an empty target is taken', () => {
   const refused = cannot(/ is not empty\. Give --to a database .*\. Nothing was copied\.$/)
 
   test('not one with a single contact, which stays', async t => {
@@ -183,7 +183,7 @@ describe('only an empty target is taken', { timeout: 120_000 }, () => {
   })
 })
 
-describe('a move that is stopped leaves the target as it was, and the next one succeeds', { timeout: 120_000 }, () => {
+describe('a move that is stopped leaves the target as it was, and the next one succeeds', () => {
   for (const [phase, done] of [
     ['copying', 0],
     ['copying', 20],
@@ -206,7 +206,7 @@ describe('a move that is stopped leaves the target as it was, and the next one s
   }
 })
 
-describe('nothing is kept of what is not equal to the source', { timeout: 120_000 }, () => {
+describe('nothing is kept of what is not equal to the source', () => {
   const unequal = (result: Moved) =>
     ('sums' in result ? result.sums : [])
       .filter(({ source, target }) => source.checksum !== target.checksum)
@@ -267,7 +267,7 @@ describe('nothing is kept of what is not equal to the source', { timeout: 120_00
   })
 })
 
-describe('nobody uses the target meanwhile', { timeout: 120_000 }, () => {
+describe('nobody uses the target meanwhile', () => {
   test('a service that runs on empty tables waits or says no, and then has the list', async t => {
     const { from, to, url } = await scene(t, 10)
     const store = await open(url)
@@ -356,7 +356,7 @@ describe('nobody uses the target meanwhile', { timeout: 120_000 }, () => {
   })
 })
 
-describe('when the answer to the commit is lost', { timeout: 120_000 }, () => {
+describe('when the answer to the commit is lost', () => {
   /** A move through a proxy, to which something happens before its commit. */
   async function cut(t: TestContext, happens: (proxy: MessageProxy) => void) {
     const { from, url, path } = await scene(t)
@@ -405,7 +405,7 @@ describe('when the answer to the commit is lost', { timeout: 120_000 }, () => {
   })
 })
 
-describe('the file that is made', { timeout: 120_000 }, () => {
+describe('the file that is made', () => {
   test('is readable by its owner alone, from the start, and nothing lies beside it', async t => {
     const { from, copy, folder } = await scene(t)
     const modes: number[] = []
@@ -432,7 +432,7 @@ describe('the file that is made', { timeout: 120_000 }, () => {
   })
 })
 
-describe('on a server with its own mind', { timeout: 120_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
+describe('on a server with its own mind', { skip: !isSlow && 'it runs in .ci/run' }, () => {
   test('limits of time and of safety that a role has are not those of a move', async t => {
     const { from, to, url, path } = await scene(t)
     const name = new URL(url).pathname.slice(1)
@@ -485,7 +485,7 @@ describe('on a server with its own mind', { timeout: 120_000, skip: !isSlow && '
   })
 })
 
-describe('what cannot be moved', { timeout: 120_000 }, () => {
+describe('what cannot be moved', () => {
   test('a file that a service uses, on either side', async t => {
     const { from, path, folder, to } = await scene(t, 1)
     const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })

@@ -92,7 +92,7 @@ for (const [what, make] of [
   })
 }
 
-describe('what an operator does with a SQLite file alone', { timeout: 60_000 }, () => {
+describe('what an operator does with a SQLite file alone', () => {
   test('without a file nothing is made, neither by a question nor by a backup', async t => {
     const folder = temporaryFolder(t)
     const { look, contacts, replay, backUp } = sqliteOperator(join(folder, 'none.db'))
@@ -119,7 +119,7 @@ describe('what an operator does with a SQLite file alone', { timeout: 60_000 }, 
   })
 })
 
-describe('what an operator does with PostgreSQL alone', { timeout: 60_000 }, () => {
+describe('what an operator does with PostgreSQL alone', () => {
   test('a look says what a start would refuse', async () => {
     const url = await made()
     const look = (at: string) => postgresOperator(at).look()

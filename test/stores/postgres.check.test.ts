@@ -76,7 +76,7 @@ const breaks: Readonly<Record<string, Break>> = {
 
 const skip = !isSlow && 'each takes seconds; .ci/run does it'
 
-describe('while signups cannot be stored', { timeout: 120_000, concurrency: 6, skip }, async () => {
+describe('while signups cannot be stored', { concurrency: 6, skip }, async () => {
   const server = await startPostgres({ settings: unsynced })
   after(() => server.remove())
   const template = await server.database()

@@ -17,7 +17,7 @@ const rules = { above: 100_000, window: 3_600_000, suspicious: true }
 const arrivals = async (url: string) =>
   (await rowsIn<{ count: number }>(url, 'select count(*)::int from arrival'))[0]!.count
 
-describe('the gate on PostgreSQL', { timeout: 180_000, concurrency: 3 }, () => {
+describe('the gate on PostgreSQL', { concurrency: 3 }, () => {
   for (const [answer, again, above, reason] of [
     ['listed now', 'already listed', 100_000, null],
     ['held now', 'still held', 0, 'above-limit'],

@@ -117,7 +117,7 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
 
 const MESSAGES = ['frontend Execute', 'frontend Sync', 'backend CommandComplete', 'backend ReadyForQuery']
 
-describe('a connection that is cut after any message', { timeout: 120_000, concurrency: 3 }, () => {
+describe('a connection that is cut after any message', { concurrency: 3 }, () => {
   for (const [name, { provider, begin, cut, holds, events, slow }] of Object.entries(exchanges)) {
     test(name, { skip: slow && !isSlow && 'it runs in .ci/run' }, async t => {
       const { proxy, url, open } = await stage(t)
@@ -164,7 +164,7 @@ describe('a connection that is cut after any message', { timeout: 120_000, concu
 /** Messages of a statement up to its `Sync`, after which it commits. */
 const COMMITTING = 5
 
-describe('a statement of which nothing is heard', { timeout: 60_000, concurrency: 3 }, () => {
+describe('a statement of which nothing is heard', { concurrency: 3 }, () => {
   test('the signup was stored and its answer never comes: it is listed now, once', async t => {
     const { proxy, url, open } = await stage(t)
     const store = await open(true)

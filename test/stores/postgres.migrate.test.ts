@@ -44,7 +44,7 @@ const WAITING =
 
 const versions = (url: string) => rowsIn(url, 'select version from waitlist_schema')
 
-test('8 stores that open an empty database at once make one schema, and all work', { timeout: 60_000 }, async () => {
+test('8 stores that open an empty database at once make one schema, and all work', async () => {
   for (const isolation of ['read committed', 'serializable']) {
     const url = await server.database()
     const name = new URL(url).pathname.slice(1)
@@ -67,9 +67,7 @@ test('an upgrade that takes longer than a statement may is waited for by the one
   assert.deepEqual(await versions(url), [{ version: 2 }])
 })
 
-test('an older program goes on while the next release upgrades, and does not start anew', {
-  timeout: 60_000,
-}, async t => {
+test('an older program goes on while the next release upgrades, and does not start anew', async t => {
   const url = await server.database()
   const [older, asking] = [await open(url), await open(url, 'provider')]
   t.after(() => Promise.all([older.close(), asking.close()]))
@@ -100,9 +98,7 @@ test('an older program goes on while the next release upgrades, and does not sta
   })
 })
 
-test('an upgrade that has to wait for a table gives up before signups do, and works later', {
-  timeout: 60_000,
-}, async t => {
+test('an upgrade that has to wait for a table gives up before signups do, and works later', async t => {
   const url = await server.database()
   const store = await open(url)
   t.after(() => store.close())

@@ -51,7 +51,7 @@ async function works(store: Store): Promise<void> {
   await store.close()
 }
 
-describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
+describe('opening', { concurrency: 4 }, () => {
   test('a password with any character in it works; a wrong one, or none, is refused at once', async () => {
     const url = await server.database(made)
     await works(await open(roleUrl(url)))
@@ -64,7 +64,7 @@ describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
     await assert.rejects(postgresOperator(roleUrl(url, '')).contacts(), NO_PASSWORD)
   })
 
-  test('without a password the service ends by itself and says so', { timeout: 30_000 }, async t => {
+  test('without a password the service ends by itself and says so', async t => {
     const env = { DATABASE_URL: roleUrl(made, ''), HOST: '127.0.0.1', PORT: '0' }
     const program = spawnProgram(t, env, { cwd: temporaryFolder(t), args: ['serve'] })
     assert.equal(await program.exited, 1)
@@ -132,7 +132,7 @@ describe('opening', { timeout: 120_000, concurrency: 4 }, () => {
 })
 
 /** `sslmode` and `sslrootcert` mean what they mean to libpq (https://postgresql.org/docs/current/libpq-ssl.html). */
-describe('TLS to PostgreSQL', { timeout: 60_000 }, async () => {
+describe('TLS to PostgreSQL', async () => {
   const secure = await startPostgres({ tls: { certificate: fixture('first.crt'), key: fixture('first.key') } })
   after(() => secure.remove())
   const bare = await secure.database()

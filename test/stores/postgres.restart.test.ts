@@ -69,9 +69,7 @@ async function crash(): Promise<void> {
   await server.start()
 }
 
-test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', {
-  timeout: 60_000,
-}, async t => {
+test('signups and settlements survive a crash right after their answer; at full length, leases and every kind of end', async t => {
   const url = await server.database()
   const parts = { url, eventName: 'waitlist.joined', destinations: ['webhook'], log: recordingLog().log }
   const stores = [await postgresStore(parts), await postgresStore({ ...parts, provider: 'provider' })] as const
@@ -183,7 +181,7 @@ test('a server that hangs is unavailable within bounds, and used again when it g
   await eachOnce(url, ['ada@example.com', 'bob@example.com'])
 })
 
-test('a check waits for the disk, also where the server is told not to', { timeout: 60_000 }, async t => {
+test('a check waits for the disk, also where the server is told not to', async t => {
   const { store, url } = await opened(t)
   const text = 'select pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() as unsynced'
   const unsynced = async () => Number((await rowsIn<{ unsynced: string }>(url, text))[0]!.unsynced)
@@ -193,9 +191,7 @@ test('a check waits for the disk, also where the server is told not to', { timeo
   assert.equal(await unsynced(), 0)
 })
 
-test('while a synchronous standby is away, nothing is acknowledged and checks fail; then all is as it was', {
-  timeout: 60_000,
-}, async t => {
+test('while a synchronous standby is away, nothing is acknowledged and checks fail; then all is as it was', async t => {
   const { store, url } = await opened(t)
   const ada = signup('Ada', 'ada@example.com')
   await store.check()

@@ -56,7 +56,7 @@ const count = (path: string) =>
     return Number(database.prepare('select count(*) as n from contact').get()?.n)
   })
 
-describe('kill -9', { timeout: 600_000, skip: !isSlow && 'it runs in .ci/run' }, () => {
+describe('kill -9', { skip: !isSlow && 'it runs in .ci/run' }, () => {
   test('while a backup is restored: at every moment there is one whole list, and nothing of the other is lost', async t => {
     const { folder, path, open, operator } = await list(t)
     const copy = join(folder, 'copy.db')

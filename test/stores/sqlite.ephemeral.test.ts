@@ -104,7 +104,6 @@ const canMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
 test('one line of the log says so at the start, and check notes it', {
   skip: !canMount && 'only root can mount a folder in memory, and only on Linux',
-  timeout: 60_000,
 }, async t => {
   const cwd = temporaryFolder(t)
   const memory = join(realpathSync(cwd), 'memory')

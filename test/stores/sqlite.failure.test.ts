@@ -41,7 +41,7 @@ async function refusesEverything(store: Store): Promise<void> {
   await assert.rejects(store.check(), StoreUnavailable)
 }
 
-describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => {
+describe('what passes by itself', { concurrency: true }, () => {
   test('a full disk refuses signups, keeps what was acknowledged, and works again when there is room', async t => {
     const { store, path } = await openStore(t, { maxPages: 28 })
     const { acknowledged, reason } = await admitUntilRefused(store, 5_000)
@@ -86,7 +86,7 @@ describe('what passes by itself', { concurrency: true, timeout: 60_000 }, () => 
   })
 })
 
-describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
+describe('what ends the store', { concurrency: true }, () => {
   const listed = { is: 'listed', joined: true } as const
   for (const [what, disappear, ask] of [
     ['deleted, a signup', path => unlinkSync(path), store => store.admit(somebody())],
@@ -141,7 +141,7 @@ describe('what ends the store', { concurrency: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('with too little free space', { timeout: 60_000 }, () => {
+describe('with too little free space', () => {
   test('nothing is claimed, and everything that is under way can be settled', async t => {
     const clock = handClock().read
     const parts = { provider: 'provider', destinations: ['webhook'], clock }

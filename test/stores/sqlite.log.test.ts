@@ -35,7 +35,7 @@ function lengthen(path: string): DatabaseSync {
 const roomy = { isFull: () => false }
 const silent = { info() {}, warn() {} }
 
-describe('the write-ahead log, longer than it may be', { concurrency: true, timeout: 60_000 }, () => {
+describe('the write-ahead log, longer than it may be', { concurrency: true }, () => {
   test('does not make a close a failure, and is gone after it', async t => {
     const { store, path } = await openStore(t)
     const size = () => statSync(path).size
@@ -90,9 +90,7 @@ describe('the write-ahead log, longer than it may be', { concurrency: true, time
   })
 })
 
-test('who has left by a link is nowhere in the file and its log, as soon as nobody reads and there are commits', {
-  timeout: 60_000,
-}, async t => {
+test('who has left by a link is nowhere in the file and its log, as soon as nobody reads and there are commits', async t => {
   const { store, path } = await openStore(t, { destinations: ['mail'] })
   const people = Array.from({ length: 300 }, (_, i) => signup('Person', `person-${i}@${'long.'.repeat(30)}example.com`))
   await Promise.all(people.map(store.admit))
@@ -145,7 +143,7 @@ function opened(t: TestContext) {
   }
 }
 
-test('the log begins anew again and again while there are commits', { timeout: 30_000 }, async t => {
+test('the log begins anew again and again while there are commits', async t => {
   const { commit, pages } = opened(t)
   let before = 0
   for (let times = 0; times < 3; ) {
@@ -167,9 +165,7 @@ async function readerOf(t: TestContext, path: string): Promise<ChildProcess> {
   return reader
 }
 
-test('a log that grows while somebody reads is told of once, with who reads, and so is its end', {
-  timeout: 30_000,
-}, async t => {
+test('a log that grows while somebody reads is told of once, with who reads, and so is its end', async t => {
   const { path, told, commit } = opened(t)
   await commit()
   const reader = await readerOf(t, path)
@@ -187,9 +183,7 @@ test('a log that grows while somebody reads is told of once, with who reads, and
   assert.match(told[1]!.text, /log is short again/)
 })
 
-test('the space of the log is released as soon as nobody reads, and nobody is waited for', {
-  timeout: 30_000,
-}, async t => {
+test('the space of the log is released as soon as nobody reads, and nobody is waited for', async t => {
   const { path, commit, release } = opened(t)
   const size = () => statSync(`${path}-wal`).size
   await commit()
@@ -208,7 +202,7 @@ test('the space of the log is released as soon as nobody reads, and nobody is wa
   assert.equal(size(), 0)
 })
 
-test('while too little is free, the log is given back as soon as nobody reads it', { timeout: 60_000 }, async t => {
+test('while too little is free, the log is given back as soon as nobody reads it', async t => {
   const path = join(temporaryFolder(t), 'waitlist.db')
   const settings = { path, eventName: 'waitlist.joined', minimumFree: Number.MAX_SAFE_INTEGER }
   await (await sqliteStore({ ...settings, minimumFree: 0 })).close()

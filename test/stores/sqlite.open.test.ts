@@ -24,7 +24,7 @@ const refused = (sentence: RegExp) => (error: unknown) => {
   return true
 }
 
-describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => {
+describe('opening a SQLite file', { concurrency: true }, () => {
   test('the connection that writes has every setting of the design, read from that connection itself', t => {
     const file = openSqliteFile({ path: newFile(t) })
     t.after(() => file.close())
@@ -124,7 +124,7 @@ describe('opening a SQLite file', { concurrency: true, timeout: 60_000 }, () => 
   })
 })
 
-describe('a file of another version', { timeout: 60_000 }, () => {
+describe('a file of another version', () => {
   test('of a newer program is refused with what to do, and not touched', async t => {
     const path = newFile(t)
     await (await openStore(t, { path })).store.close()

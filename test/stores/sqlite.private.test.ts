@@ -41,7 +41,7 @@ const env = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', DATABASE_URL: '
 /** Why files of another user cannot be made here. */
 const otherUser = process.getuid?.() !== 0 ? 'only root can run a program as another user' : false
 
-describe('with a umask of 000, in a folder for everybody, only this user can read', { timeout: 60_000 }, () => {
+describe('with a umask of 000, in a folder for everybody, only this user can read', () => {
   test('the database, also if it was made empty before, its log, the index of the log and the lock', async t => {
     const folder = sharedFolder(t)
     writeFileSync(join(folder, 'waitlist.db'), '')

@@ -60,7 +60,7 @@ const cannot = (sentence: RegExp) => (error: Error) => {
   return true
 }
 
-describe('restoring a backup of a SQLite file', { timeout: 60_000 }, () => {
+describe('restoring a backup of a SQLite file', () => {
   test('the backup is the list, and what was there is kept beside it, its log included, for this user alone', async t => {
     const { folder, path, copy, operator, join: signUp, emails } = home(t)
     await signUp('ada', 'bob')

@@ -41,7 +41,7 @@ async function restartFindsAll(t: Parameters<typeof runProgram>[0], cwd: string,
   assert.equal((await fetch(`${again.baseUrl}/api/health`)).status, 200)
 }
 
-describe('what is acknowledged is synced', { concurrency: true, timeout: 60_000 }, () => {
+describe('what is acknowledged is synced', { concurrency: true }, () => {
   test('each signup that is answered alone costs at least one fsync before its answer', { skip }, async t => {
     const cwd = temporaryFolder(t)
     const trace = join(cwd, 'trace')

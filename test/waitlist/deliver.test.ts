@@ -14,7 +14,7 @@ const unclear: DeliveryResult = { is: 'unclear', why: 'no answer in time' }
 
 const states = (rows: readonly Row[]) => rows.map(({ state }) => state)
 
-describe('the outbox of one destination', { timeout: 60_000 }, () => {
+describe('the outbox of one destination', () => {
   test('every event is told once, under the id of its contact', async t => {
     const here = await outbox(t)
     const ids: string[] = []
@@ -98,7 +98,7 @@ describe('the outbox of one destination', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
+describe('a delivery whose outcome nobody knows', () => {
   for (const repeatable of [0, ALWAYS]) {
     test(`repeatable for ${repeatable} ms: whether it begins when the process stops`, async t => {
       const here = await outbox(t)
@@ -209,7 +209,7 @@ describe('a delivery whose outcome nobody knows', { timeout: 60_000 }, () => {
   })
 })
 
-describe('an outage of a destination', { timeout: 60_000 }, () => {
+describe('an outage of a destination', () => {
   test('of a day abandons nothing and is tried each five minutes; then all is told', async t => {
     const here = await outbox(t)
     let answer: DeliveryResult = unreached

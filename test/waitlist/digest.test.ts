@@ -47,7 +47,7 @@ async function scene(t: TestContext) {
 const unreached: DeliveryResult = { is: 'unreached', why: 'tell the chat: no connection' }
 const unclear: DeliveryResult = { is: 'unclear', why: 'tell the chat: no answer in time' }
 
-describe('a channel that is told', { timeout: 60_000 }, () => {
+describe('a channel that is told', () => {
   test('the first is told of at once, and all who join within the interval share the next message', async t => {
     const here = await scene(t)
     const loop = here.process()
@@ -118,7 +118,7 @@ describe('a channel that is told', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a channel that fails', { timeout: 60_000 }, () => {
+describe('a channel that fails', () => {
   test('what did not arrive holds up nobody, and comes with a later message; nobody is in doubt', async t => {
     const here = await scene(t)
     here.answers.push({ is: 'delivered' }, unreached)

@@ -69,7 +69,7 @@ for (const [creation, either, becomes, hears] of table) {
 /** Without the members that are undefined. */
 const bare = (joined: Joined) => Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined))
 
-describe('a pending contact and more than one who asks', { timeout: 60_000 }, () => {
+describe('a pending contact and more than one who asks', () => {
   /** A visitor whose call to the provider is under way until `end`. */
   async function underWay(t: TestContext, creation: Creation) {
     const begun = moment()
@@ -194,7 +194,7 @@ async function crowd({ visit }: Scene, what = 'visitor'): Promise<void> {
   for (let i = 0; i < 5; i++) await visit(`${what}-${i}@example.com`)
 }
 
-describe('completing what is pending', { timeout: 60_000 }, () => {
+describe('completing what is pending', () => {
   test('one for which alone the provider fails holds up nobody, is told of, and is tried again less and less often', async t => {
     const here = await scene(t, ({ email }) => (email === POISON ? unreached : up))
     await here.visit('eve@example.com')

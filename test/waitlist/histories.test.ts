@@ -338,7 +338,7 @@ for (const [what, abilities] of Object.entries({
   'recognises what we did': { recognisesOwn: true, repeatable: DAY },
   'cannot tell what we did': { recognisesOwn: false, repeatable: 0 },
 })) {
-  test(`with a vendor that ${what}, every history ends well`, { timeout: 600_000 }, async t => {
+  test(`with a vendor that ${what}, every history ends well`, async t => {
     const time = virtualTime(START)
     t.after(time.restore)
     let place: Place | undefined

@@ -37,7 +37,7 @@ function working(t: TestContext, parts: Partial<Work<number>> = {}) {
 
 const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
 
-describe('a loop of work', { timeout: 30_000 }, () => {
+describe('a loop of work', () => {
   test('does all there is, at most so many at once, and then rests', async t => {
     let atOnce = 0
     let most = 0
@@ -141,7 +141,7 @@ describe('a loop of work', { timeout: 30_000 }, () => {
   })
 })
 
-describe('the end of a loop', { timeout: 30_000 }, () => {
+describe('the end of a loop', () => {
   test('it takes nothing more and waits for what is under way', async t => {
     const end = moment()
     let over = false

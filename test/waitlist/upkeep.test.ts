@@ -60,7 +60,7 @@ test('a store that is out is told, and asked again an hour later', async t => {
   await stop(0)
 })
 
-test('a stop does not wait for the rest', { timeout: 10_000 }, async () => {
+test('a stop does not wait for the rest', async () => {
   const { store, asked } = storeWith(1_000_000, 0)
   const { start, stop } = cleaning({ store, confirmWithin: null, log: keptLog().log })
   start()
