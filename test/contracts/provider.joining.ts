@@ -133,7 +133,7 @@ export function joiningContract(under: VendorUnderTest): void {
       const provider = await opened(t, under, env, 900)
       if (who === 'a known one') fake.had(email)
       let is = ''
-      for (let attempts = 0; attempts < 20 && is !== 'created' && is !== 'existing'; attempts++) {
+      for (let attempts = 0; attempts < 150 && is !== 'created' && is !== 'existing'; attempts++) {
         is = (await provider.createContact(ada, attempts > 0, never)).is
       }
       assert.ok(is === 'created' || is === 'existing', is)
