@@ -160,7 +160,7 @@ const STEADY = 2
 const CLIENTS = 8
 /** Milliseconds between an answer and the next signup of a client. */
 const REST = 5
-const RESTARTS = 20
+const RESTARTS = 8
 
 for (const { name, start, skip: missing } of balancers) {
   describe(`instances behind ${name}`, { skip: missing || skip }, () => {

@@ -26,7 +26,7 @@ import { listening } from '../harness/listening.ts'
 import { type Program, runProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 
-const { FORM_HISTORIES = '500', HISTORY } = process.env
+const { FORM_HISTORIES = '60', HISTORY } = process.env
 const again: { seed?: number; path?: string } = JSON.parse(HISTORY ?? '{}')
 /** Histories at once, each with a device, a network and a service of its own. */
 const LANES = HISTORY ? 1 : 4

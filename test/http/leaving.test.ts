@@ -9,13 +9,13 @@ import { runProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import { ca, pairIn } from '../harness/tls.ts'
 
-const CONNECTIONS = 20_000
+const CONNECTIONS = 3_000
 const AT_ONCE = 50
 /** Connections before them. */
 const WARM_UP = 1_000
 /** Milliseconds until nothing may be left of them. */
 const BACK = 10_000
-/** Millions of bytes by which the heap may have grown, for what is compiled later. A hundred bytes of each of 20,000 are more. */
+/** Millions of bytes by which the heap may have grown, for what is compiled later. Half a kilobyte of each are more. */
 const GROWN = 1.5
 
 const get = 'GET /api/waitlist HTTP/1.1\r\nHost: x\r\n\r\n'
