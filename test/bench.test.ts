@@ -53,7 +53,7 @@ for (const { name, run } of generators) {
     assert.ok(bodies.length >= requests)
     await assert.rejects(run({ ...load, status: 429 }), /not every answer was 429/)
 
-    assert.ok(bodies.length > requests + 100)
+    assert.ok(bodies.length > requests)
     const emails = bodies.map(body => JSON.parse(body).email.toLowerCase())
     assert.equal(new Set(emails).size, bodies.length)
     for (const email of emails.slice(0, 100)) assert.match(email, /^[\w-]{16,}@example\.com$/)

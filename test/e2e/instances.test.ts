@@ -166,7 +166,10 @@ for (const { name, start, skip: missing } of balancers) {
   describe(`instances behind ${name}`, { skip: missing || skip }, () => {
     test(`${RESTARTS} rolling restarts under load: no failed request`, async t => {
       const database = await server.database()
-      const { balancer, programs, run, assertAllDelivered } = await behind(t, start, LANES + STEADY, database)
+      const { balancer, programs, run, assertAllDelivered } = await behind(t, start, LANES + STEADY, database, {
+        // As long as may be, for a balancer on a busy machine.
+        SHUTDOWN_DELAY: '2s',
+      })
       const ledger = new Ledger()
       let isOver = false
       const loading = load({

@@ -9,7 +9,7 @@ export interface SignupAnswer {
 }
 
 /** Milliseconds; whoever is answered later, or not at all on an open connection, was left hanging. */
-const HANGING = 15_000
+const HANGING = 60_000
 
 /** Null: no whole answer came, so nothing was promised. Rejects when it takes too long. */
 export function signUp(

@@ -41,7 +41,7 @@ export interface Latency {
 }
 
 /** Milliseconds for the last answers after the last stage. */
-const PATIENCE = 10_000
+const PATIENCE = 60_000
 /** Milliseconds between two tries to connect. */
 const RECONNECT = 100
 /** Connections that are opened at once, fewer than any backlog. */
