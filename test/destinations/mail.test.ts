@@ -472,7 +472,10 @@ describe('sessions', () => {
   })
 
   test('one that the server ended is not used again', async t => {
-    const server = await startMailServer(t, { socketTimeout: 200, closeTimeout: 50 })
+    const afterTheFirst: Deed = (client, reply) => void client.end(reply)
+    const server = await startMailServer(t, {
+      deed: (moment, count) => (moment === 'the end' && count === 1 ? afterTheFirst : null),
+    })
     const destination = opened(t, server)
     assert.equal((await destination.deliver(joined(), running)).is, 'delivered')
     await until(() => server.connections.open === 0)
